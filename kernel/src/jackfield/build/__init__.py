@@ -1,0 +1,1 @@
+"""From installed distributions to a frozen registry: discover, check, adapt, freeze, compare."""

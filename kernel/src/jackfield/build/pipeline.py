@@ -1,0 +1,83 @@
+"""The build from end to end: discover, read, check, import, adapt, freeze."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from jackfield.build import drafts, freeze
+from jackfield.build import plugins as plugin_loading
+from jackfield.build.adapt import adapt
+from jackfield.build.checks import CHECKS, imports
+from jackfield.build.diff import missing_bumps
+from jackfield.build.discovery import Discovery, Selection, discover
+from jackfield.build.drafts import SCHEMA, Draft
+from jackfield.build.findings import Code, Finding, in_order
+from jackfield.build.freeze import Adopted
+from jackfield.build.plugins import Plugins
+from jackfield.build.sources import ToolSource, sources
+from jackfield.contract.snapshot import Snapshot, SnapshotError
+from jackfield.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What the build came to: everything it found, and a snapshot when none of it is an error."""
+
+    discovery: Discovery
+    plugins: Plugins
+    findings: tuple[Finding, ...]
+    snapshot: Snapshot | None
+
+
+def build(settings: Settings, *, import_handlers: bool = True) -> Built:
+    """Build the registry of what is installed, in memory."""
+    discovery = discover(Selection(settings.allow, settings.deny))
+    plugins = plugin_loading.load(discovery.plugins)
+    found, unlocated = sources(discovery.tools, plugins.of("jackfield_tools"))
+    findings = [*discovery.findings, *plugins.findings, *unlocated]
+    if not found and not any(finding.is_error for finding in findings):
+        findings.append(Finding(Code.NO_TOOLS, _why_none(discovery)))
+    adopted = examine(found, plugins, import_handlers=import_handlers)
+    findings += [finding for each in adopted for finding in each.draft.findings]
+    if any(finding.is_error for finding in findings):
+        return Built(discovery, plugins, in_order(findings), None)
+    snapshot = freeze.freeze(adopted, plugins)
+    findings += _unbumped(snapshot, settings)
+    return Built(discovery, plugins, in_order(findings), snapshot)
+
+
+def examine(found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: bool = True) -> list[Adopted]:
+    """Run every check over every tool; what each found stands in its draft."""
+    examined = [drafts.read(source) for source in found]
+    for draft in examined:
+        for check in CHECKS:
+            check(draft)
+        _check_capabilities(draft, plugins)
+    if import_handlers:
+        imports.check(examined)
+    adapters = plugins.of("jackfield_schema_adapters")
+    return [Adopted(draft, adapt(draft, adapters) if draft.sound else {}) for draft in examined]
+
+
+def _why_none(discovery: Discovery) -> str:
+    if not discovery.switched_off:
+        return "no distribution on this interpreter's path has an entry point in jackfield.tools"
+    names = ", ".join(sorted({entry.name for entry in discovery.switched_off}))
+    return f"everything that is installed is switched off by allow or deny: {names}"
+
+
+def _check_capabilities(draft: Draft, plugins: Plugins) -> None:
+    required = draft.schema.get("requires") if draft.schema else None
+    provided = {each.name for each in plugins.of("jackfield_capabilities")}
+    for index, name in enumerate(required if isinstance(required, list) else ()):
+        if name not in provided:
+            draft.report(Code.CAPABILITY_MISSING, f"{name!r}", file=SCHEMA, path=f"/requires/{index}")
+
+
+def _unbumped(snapshot: Snapshot, settings: Settings) -> list[Finding]:
+    try:
+        previous = Snapshot.load(settings.registry)
+    except SnapshotError:
+        return []
+    return missing_bumps(previous, snapshot)

@@ -1,0 +1,134 @@
+"""Loading plugins and asking them, each on its own, so that a broken one hides nobody else."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+import pluggy
+
+from jackfield import hookspecs, offers
+from jackfield.build.discovery import Entry
+from jackfield.build.findings import Code, Finding
+from jackfield.offers import Offer, PolicyOffer, ToolOffer
+
+KINDS: dict[str, type] = {
+    "jackfield_tools": offers.ToolOffer,
+    "jackfield_schema_adapters": offers.SchemaAdapterOffer,
+    "jackfield_policies": offers.PolicyOffer,
+    "jackfield_intent_handlers": offers.IntentHandlerOffer,
+    "jackfield_capabilities": offers.CapabilityOffer,
+    "jackfield_transports": offers.TransportOffer,
+    "jackfield_stores": offers.StoreOffer,
+    "jackfield_observers": offers.ObserverOffer,
+}
+"""The offer that each hook asks for."""
+
+
+class Offered(NamedTuple):
+    """An offer and the plugin it comes from."""
+
+    hook: str
+    offer: Offer
+    plugin: Entry
+
+    @property
+    def name(self) -> str:
+        """The name by which the offer is known."""
+        return self.offer.tool_id if isinstance(self.offer, ToolOffer) else self.offer.name
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Every plugin that could be loaded and what it offers, in an order that is the same on every machine."""
+
+    loaded: tuple[Entry, ...]
+    offered: tuple[Offered, ...]
+    findings: tuple[Finding, ...]
+
+    def of(self, hook: str) -> tuple[Offered, ...]:
+        """The answers to one question."""
+        return tuple(offered for offered in self.offered if offered.hook == hook)
+
+    def policy_chain(self) -> tuple[tuple[PolicyOffer, Entry], ...]:
+        """The policies in the order in which every call meets them."""
+        chain = [(each.offer, each.plugin) for each in self.offered if isinstance(each.offer, PolicyOffer)]
+        return tuple(sorted(chain, key=lambda link: (link[0].stage, link[0].rank, link[0].name)))
+
+
+def load(entries: Iterable[Entry]) -> Plugins:
+    """Import the plugins that entry points name, and ask each every question once."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    registered: list[tuple[Entry, Any]] = []
+    findings: list[Finding] = []
+    for entry in entries:
+        try:
+            plugin = _resolve(entry.value)
+            manager.register(plugin, name=f"{entry.distribution.name}:{entry.name}")
+        except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
+            findings.append(_finding(Code.BROKEN_PLUGIN, entry, f"{type(error).__name__}: {error}"))
+            continue
+        findings += _unknown_hooks(manager, plugin, entry)
+        registered.append((entry, plugin))
+    offered: list[Offered] = []
+    for entry, plugin in registered:
+        others = [other for _, other in registered if other is not plugin]
+        for hook in KINDS:
+            try:
+                answers = manager.subset_hook_caller(hook, others)()
+                offered += [Offered(hook, offer, entry) for answer in answers for offer in answer]
+            except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
+                findings.append(
+                    _finding(Code.BROKEN_PLUGIN, entry, f"{hook} raised {type(error).__name__}: {error}")
+                )
+    sound, complaints = _sound(offered)
+    sound.sort(key=lambda each: (list(KINDS).index(each.hook), each.name, each.plugin))
+    return Plugins(tuple(entry for entry, _ in registered), tuple(sound), (*findings, *complaints))
+
+
+def _resolve(value: str) -> Any:
+    module, _, attribute = value.partition(":")
+    target: Any = importlib.import_module(module.strip())
+    for part in filter(None, attribute.strip().split(".")):
+        target = getattr(target, part)
+    return target() if isinstance(target, type) else target
+
+
+def _finding(code: Code, entry: Entry, message: str) -> Finding:
+    return Finding(code, message, entry.distribution, entry.name)
+
+
+def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: Entry) -> Iterator[Finding]:
+    for caller in manager.get_hookcallers(plugin) or []:
+        if not caller.has_spec():
+            close = get_close_matches(caller.name, KINDS, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            yield _finding(Code.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
+
+
+def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Finding]]:
+    """The offers that are of the right kind and alone in having their name."""
+    findings: list[Finding] = []
+    by_name: dict[tuple[str, str], list[Offered]] = {}
+    for each in offered:
+        kind = KINDS[each.hook]
+        if not isinstance(each.offer, kind):
+            message = f"{each.hook} returned {type(each.offer).__name__} instead of {kind.__name__}"
+            findings.append(_finding(Code.BAD_OFFER, each.plugin, message))
+        elif not each.name:
+            findings.append(
+                _finding(Code.BAD_OFFER, each.plugin, f"{each.hook} returned an offer without a name")
+            )
+        else:
+            by_name.setdefault((each.hook, each.name), []).append(each)
+    for (hook, name), claimants in by_name.items():
+        if len(claimants) > 1:
+            owners = " and by ".join(f"{claim.plugin.distribution}" for claim in claimants)
+            findings.append(
+                _finding(Code.OFFER_TAKEN, claimants[0].plugin, f"{hook}: {name!r} is offered by {owners}")
+            )
+    return [claimants[0] for claimants in by_name.values() if len(claimants) == 1], findings

@@ -1,0 +1,35 @@
+"""The command line `jackfield`.
+
+Modules of this package import nothing heavy at the top, so that `jackfield --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import click
+
+from jackfield.cli import authoring, building, showing
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="jackfield-kernel", prog_name="jackfield")
+def main() -> None:
+    """Build, inspect and extend a registry of tools for voice and text agents.
+
+    Install tool packages with pip, freeze them with `jackfield build`, see them with `jackfield tools`.
+    Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY and JACKFIELD_REGISTRY, then from
+    jackfield.toml.
+    """
+
+
+for command in (
+    building.build,
+    building.check,
+    building.diff,
+    showing.tools,
+    showing.describe,
+    showing.plugins,
+    authoring.new_tool,
+    authoring.validate,
+    authoring.schema,
+):
+    main.add_command(command)

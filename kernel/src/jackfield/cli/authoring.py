@@ -1,0 +1,103 @@
+"""`jackfield new-tool`, `validate` and `schema`: for the author of a tool."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from jackfield.cli.options import as_json, no_import, print_json, with_settings
+from jackfield.cli.report import echo, print_findings
+
+if TYPE_CHECKING:
+    from jackfield.build.findings import Finding
+    from jackfield.settings import Settings
+
+
+@click.command("new-tool")
+@click.argument("name")
+@click.option(
+    "--in", "parent", metavar="FOLDER", default=".", type=click.Path(path_type=Path), help="Where to put it."
+)
+def new_tool(name: str, parent: Path) -> None:
+    """Write a working tool package called NAME (e.g. book_table), ready to be changed.
+
+    The folder is the name with dashes. The package installs, builds and passes its tests as it stands.
+    """
+    from jackfield.build.discovery import discover
+    from jackfield.scaffold import ScaffoldError, scaffold
+
+    taken = {entry.name: str(entry.distribution) for entry in discover().tools}
+    try:
+        folder = scaffold(name, parent, taken)
+    except ScaffoldError as error:
+        raise click.UsageError(str(error)) from None
+    findings, _ = _examine([folder], no_import=True)
+    print_findings(findings)
+    echo(f"{folder} is ready. Next:")
+    echo(f"  pip install -e '{folder}[test]'   install it with its test kit")
+    echo(f"  pytest {folder}                 run the standard tests")
+    echo(f"  jackfield validate {folder}     check it without installing")
+    echo("  jackfield build                 freeze it into the registry")
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@with_settings
+@no_import
+@as_json
+def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_json: bool) -> None:
+    """Check tool packages that are not installed.
+
+    PATH is the folder of a package, or a folder of such folders. Runs every check of the build; handlers are
+    imported in a process of their own, so what they import has to be installed.
+    """
+    from jackfield.build.projects import NoProjectError, find
+
+    try:
+        projects = [project for path in paths for project in find(path)]
+    except NoProjectError as error:
+        raise click.UsageError(str(error)) from None
+    findings, tools = _examine(projects, no_import=no_import, settings=settings)
+    failed = any(finding.is_error for finding in findings)
+    if as_json:
+        print_json(
+            {"ok": not failed, "tools": tools, "findings": [finding.to_wire() for finding in findings]}
+        )
+    else:
+        print_findings(findings)
+        if not failed:
+            echo(f"{', '.join(tools)}: nothing keeps this from being frozen.")
+    sys.exit(1 if failed else 0)
+
+
+@click.command()
+def schema() -> None:
+    """Print the JSON Schema of schema.json, for an editor's `$schema`."""
+    from jackfield.contract.manifest import tool_schema
+
+    print_json(tool_schema())
+
+
+def _examine(
+    projects: list[Path], *, no_import: bool, settings: Settings | None = None
+) -> tuple[tuple[Finding, ...], list[str]]:
+    from jackfield.build.discovery import Selection, discover
+    from jackfield.build.findings import in_order
+    from jackfield.build.pipeline import examine
+    from jackfield.build.plugins import load
+    from jackfield.build.projects import sources_in
+
+    selection = Selection(settings.allow, settings.deny) if settings else Selection()
+    plugins = load(discover(selection).plugins)
+    findings = list(plugins.findings)
+    sources = []
+    for project in projects:
+        found, complaints = sources_in(project)
+        sources += found
+        findings += complaints
+    examined = examine(sources, plugins, import_handlers=not no_import)
+    findings += [finding for each in examined for finding in each.draft.findings]
+    return in_order(findings), [source.tool_id for source in sources]

@@ -1,0 +1,68 @@
+"""Findings and tables as a person reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from jackfield.build.findings import Finding
+
+
+def echo(message: str = "", *, err: bool = False) -> None:
+    """Print, coloured only on a terminal whose user did not say NO_COLOR."""
+    click.echo(message, err=err, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """All findings, grouped by tool, then a line that counts them."""
+    for (owner, subject), group in groupby(findings, key=lambda each: (each.distribution, each.subject)):
+        heading = " · ".join(part for part in (str(owner or ""), subject) if part) or "this environment"
+        echo(click.style(heading, bold=True), err=True)
+        for _, alike in groupby(group, key=lambda each: (each.code, each.hint)):
+            _print_alike(list(alike))
+        echo(err=True)
+    errors = sum(finding.is_error for finding in findings)
+    if findings:
+        counts = f"{_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
+        echo(click.style(counts, fg="red" if errors else "yellow"), err=True)
+
+
+def _print_alike(findings: list[Finding]) -> None:
+    """Findings of one code: what it is once, every place, how to mend it once."""
+    first = findings[0]
+    label = click.style(
+        f"{first.code.severity.value} {first.code.id}", fg="red" if first.is_error else "yellow"
+    )
+    echo(f"  {label} {first.code.title}", err=True)
+    for finding in findings:
+        place = " ".join(part for part in (finding.file, finding.path) if part)
+        echo(f"      {f'{place}: ' if place else ''}{finding.message}", err=True)
+    echo(click.style(f"      -> {first.hint or first.code.hint}", dim=True), err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table that wraps on a narrow terminal and stays whole in a pipe."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=1000)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        # Text, because what a third party wrote must not be taken for markup.
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)

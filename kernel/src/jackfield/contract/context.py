@@ -1,0 +1,57 @@
+"""What a handler is given besides its arguments: capabilities, never a socket or a provider session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+from jackfield.contract.response import ToolResponse
+
+Mode = Literal["text", "voice"]
+
+
+class SessionView(Protocol):
+    """A read-only look at the session a call belongs to."""
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+
+    @property
+    def user(self) -> str | None:
+        """Who is talking, when the host knows."""
+
+    @property
+    def mode(self) -> Mode:
+        """The mode the session was created in; it never changes."""
+
+    @property
+    def turn(self) -> int:
+        """The number of the current turn, counted from 1."""
+
+    @property
+    def registry_version(self) -> str:
+        """The registry version the session is pinned to."""
+
+
+class ToolContext(Protocol):
+    """The second argument of `execute`.
+
+    Capabilities that a tool names under `requires` are attributes of the context too, `ctx.kb` for `"kb"`.
+    """
+
+    @property
+    def session(self) -> SessionView:
+        """The session, to read."""
+
+    async def progress(self, message: str, *, fraction: float | None = None) -> None:
+        """Tell the user how far a long call has come."""
+
+    def audit(self, event: str, **fields: Any) -> None:
+        """Add a line to the audit record of this call."""
+
+    async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+        """Call another tool; the same policies hold as for a model's call."""
+
+    def __getattr__(self, capability: str) -> Any:
+        """A capability by its name."""

@@ -1,0 +1,102 @@
+"""A tool's manifest: what `schema.json` says, once it has been checked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any, Literal
+
+from jackfield.contract.context import Mode
+
+DEFAULT_TIMEOUT_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimit:
+    """At most `calls` calls in any window of `window_ms`."""
+
+    calls: int
+    window_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToolManifest:
+    """Identity, orchestration metadata and parameters of one tool."""
+
+    tool_id: str
+    version: str
+    description: str
+    category: Literal["retrieval", "action", "utility"]
+    side_effects: Literal["none", "read_only", "writes"]
+    idempotent: bool
+    requires_confirmation: bool | Literal["policy"]
+    allowed_modes: tuple[Mode, ...]
+    latency_budget_ms: int
+    parameters: Mapping[str, Any]
+    timeout_ms: int = DEFAULT_TIMEOUT_MS
+    requires: tuple[str, ...] = ()
+    rate_limit: RateLimit | None = None
+    availability: Mapping[str, Any] | None = None
+    preview: str | None = None
+    returns: Mapping[str, Any] | None = None
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> ToolManifest:
+        """Read a manifest that `tool.schema.json` accepts."""
+        limit = wire.get("rateLimit")
+        return cls(
+            tool_id=wire["toolId"],
+            version=wire["version"],
+            description=wire["description"],
+            category=wire["category"],
+            side_effects=wire["sideEffects"],
+            idempotent=wire["idempotent"],
+            requires_confirmation=wire["requiresConfirmation"],
+            # Sorted, because the order in the file means nothing and must not reach the registry's hash.
+            allowed_modes=tuple(sorted(wire["allowedModes"])),
+            latency_budget_ms=wire["latencyBudgetMs"],
+            parameters=wire["parameters"],
+            timeout_ms=wire.get("timeoutMs", DEFAULT_TIMEOUT_MS),
+            requires=tuple(sorted(wire.get("requires", ()))),
+            rate_limit=RateLimit(limit["calls"], limit["windowMs"]) if limit else None,
+            availability=wire.get("availability"),
+            preview=wire.get("preview"),
+            returns=wire.get("returns"),
+        )
+
+    def metadata(self) -> dict[str, Any]:
+        """Everything but the parameters, in the wire's spelling, with defaults made explicit."""
+        limit = self.rate_limit
+        return {
+            "toolId": self.tool_id,
+            "version": self.version,
+            "description": self.description,
+            "category": self.category,
+            "sideEffects": self.side_effects,
+            "idempotent": self.idempotent,
+            "requiresConfirmation": self.requires_confirmation,
+            "allowedModes": list(self.allowed_modes),
+            "latencyBudgetMs": self.latency_budget_ms,
+            "timeoutMs": self.timeout_ms,
+            "requires": list(self.requires),
+            "rateLimit": {"calls": limit.calls, "windowMs": limit.window_ms} if limit else None,
+            "availability": self.availability,
+            "preview": self.preview,
+            "returns": self.returns,
+        }
+
+    @property
+    def writes(self) -> bool:
+        """Whether running the tool changes the world."""
+        return self.side_effects == "writes"
+
+
+@cache
+def tool_schema() -> dict[str, Any]:
+    """The published JSON Schema of `schema.json`."""
+    text = resources.files("jackfield.contract").joinpath("tool.schema.json").read_text("utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema

@@ -1,0 +1,117 @@
+"""The frozen registry as it lies on disk: everything a session can notice, under one version."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from jackfield.contract.manifest import ToolManifest
+
+FORMAT_VERSION = 1
+
+API_VERSION = "1"
+"""The version of what tools and plugins are written against; part of every registry's identity."""
+
+# What may differ between two builds of the same inputs, or between two ways to install them.
+_OUTSIDE_THE_HASH = ("version", "contentHash", "gitCommit", "buildTimestamp")
+
+
+class SnapshotError(Exception):
+    """A registry file that cannot be used, and how to get one that can."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenTool:
+    """One tool of a snapshot."""
+
+    manifest: ToolManifest
+    provider_schemas: Mapping[str, Any]
+    summary: str
+    documentation: str
+    handler: str
+    distribution: str
+    distribution_version: str
+    content_hash: str
+    code_hash: str
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:
+        """Read one entry of `tools`."""
+        return cls(
+            manifest=ToolManifest.from_wire({**wire, "parameters": wire["jsonSchema"]}),
+            provider_schemas=wire["providerSchemas"],
+            summary=wire["summary"],
+            documentation=wire["documentation"],
+            handler=wire["handler"],
+            distribution=wire["distribution"]["name"],
+            distribution_version=wire["distribution"]["version"],
+            content_hash=wire["distribution"]["contentHash"],
+            code_hash=wire["distribution"]["codeHash"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A whole registry: its version, its tools by id, and the document it was read from."""
+
+    version: str
+    content_hash: str
+    tools: Mapping[str, FrozenTool]
+    wire: Mapping[str, Any]
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Snapshot:
+        """Read a document that `seal` made."""
+        tools = {tool["toolId"]: FrozenTool.from_wire(tool) for tool in wire["tools"]}
+        return cls(wire["version"], wire["contentHash"], tools, wire)
+
+    @classmethod
+    def load(cls, path: Path) -> Snapshot:
+        """Read a registry file, and refuse one that was edited or damaged."""
+        try:
+            wire = orjson.loads(path.read_bytes())
+        except FileNotFoundError:
+            raise SnapshotError(f"{path}: there is no registry yet; run `jackfield build`") from None
+        except OSError as error:
+            raise SnapshotError(f"{path}: {error.strerror}") from None
+        except orjson.JSONDecodeError as error:
+            raise SnapshotError(f"{path}: not a registry ({error}); run `jackfield build`") from None
+        if not isinstance(wire, dict) or wire.get("formatVersion") != FORMAT_VERSION:
+            raise SnapshotError(f"{path}: not a registry of format {FORMAT_VERSION}; run `jackfield build`")
+        if wire.get("contentHash") != content_hash(wire):
+            raise SnapshotError(f"{path}: edited or damaged since it was built; run `jackfield build`")
+        return cls.from_wire(wire)
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """The names of what the installed plugins can lend to tools."""
+        return tuple(self.wire["capabilities"])
+
+    def withheld(self, tool: FrozenTool) -> tuple[str, ...]:
+        """The capabilities a tool requires and nobody provides; such a tool is not offered."""
+        return tuple(name for name in tool.manifest.requires if name not in self.capabilities)
+
+
+def content_hash(wire: Mapping[str, Any]) -> str:
+    """SHA-256 over everything in a snapshot that a session could notice."""
+    content = {key: value for key, value in wire.items() if key not in _OUTSIDE_THE_HASH}
+    content["kernel"] = {"api": wire["kernel"]["api"]}
+    # A distribution's version says nothing that its content hash does not, and an editable install's is stale
+    # until it is installed again.
+    for group in ("plugins", "tools"):
+        content[group] = [
+            {**each, "distribution": {**each["distribution"], "version": None}} for each in wire[group]
+        ]
+    return f"sha256:{hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()}"
+
+
+def seal(wire: Mapping[str, Any]) -> Snapshot:
+    """Give a document its hash and its version."""
+    digest = content_hash(wire)
+    version = f"1.0.{digest.removeprefix('sha256:')[:8]}"
+    return Snapshot.from_wire({**wire, "version": version, "contentHash": digest})

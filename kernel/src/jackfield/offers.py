@@ -1,0 +1,149 @@
+"""What a plugin can offer: the answers to the questions in `hookspecs`.
+
+An offer is a name and a way to make the thing, so that asking costs nothing: a factory runs only when a
+deployment uses what it makes, and imports what it needs then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple, Protocol
+
+from jackfield.contract.call import ToolCall
+from jackfield.contract.response import ToolResponse
+
+PluginSettings = Mapping[str, Any]
+"""What a deployment says about one offer; empty when it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOffer:
+    """A tool that has no entry point of its own.
+
+    `package` is the import package that holds `handler.py`, and `schema.json` and `guide.md` unless their
+    text is given here.
+    """
+
+    tool_id: str
+    package: str
+    schema: str | None = None
+    guide: str | None = None
+
+
+class Lowering(NamedTuple):
+    """A construct of the schema that a provider cannot express: where it stands and what became of it."""
+
+    path: str
+    what: str
+
+
+class Adapted(NamedTuple):
+    """A tool's declaration in a provider's form."""
+
+    declaration: Mapping[str, Any]
+    lowered: tuple[Lowering, ...] = ()
+
+
+class CannotExpressError(Exception):
+    """Raised by an adapter for a schema that its provider cannot express at all, not even widened."""
+
+    def __init__(self, path: str, why: str) -> None:
+        super().__init__(f"{path}: {why}")
+        self.path = path
+        self.why = why
+
+
+class Adapt(Protocol):
+    """Derives a provider's declaration; it may widen what the schema accepts, never narrow it."""
+
+    def __call__(self, tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
+        """The declaration of one tool, or `CannotExpressError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaAdapterOffer:
+    """A provider's way to declare a tool; its name is the key under `providerSchemas`."""
+
+    name: str
+    adapt: Adapt
+
+
+class Stage(IntEnum):
+    """Where in the chain a policy stands: before the arguments are validated, or after."""
+
+    ADMIT = 1
+    SHAPE = 2
+
+
+Proceed = Callable[[ToolCall], Awaitable[ToolResponse]]
+
+
+class Policy(Protocol):
+    """One decision about a call: answer it, change it, or wrap what follows."""
+
+    async def apply(self, call: ToolCall, proceed: Proceed) -> ToolResponse:
+        """Decide about one call."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyOffer:
+    """A policy; the chain is ordered by stage, then rank, then name, and stands in the snapshot."""
+
+    name: str
+    stage: Stage
+    rank: int
+    create: Callable[[PluginSettings], Policy]
+
+
+@dataclass(frozen=True, slots=True)
+class IntentHandlerOffer:
+    """A handler of one intent type; its name is that type."""
+
+    name: str
+    create: Callable[[PluginSettings], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CapabilityOffer:
+    """Something tools may require; its name is the attribute of the context."""
+
+    name: str
+    create: Callable[[PluginSettings], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TransportOffer:
+    """A way to a model; its name is what the `provider` setting says."""
+
+    name: str
+    create: Callable[[PluginSettings], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOffer:
+    """A home for shared state; its name is what the `store` setting says."""
+
+    name: str
+    create: Callable[[PluginSettings], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ObserverOffer:
+    """Something that is told about every finished call."""
+
+    name: str
+    create: Callable[[PluginSettings], Any]
+
+
+Offer = (
+    ToolOffer
+    | SchemaAdapterOffer
+    | PolicyOffer
+    | IntentHandlerOffer
+    | CapabilityOffer
+    | TransportOffer
+    | StoreOffer
+    | ObserverOffer
+)

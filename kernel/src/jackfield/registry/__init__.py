@@ -1,0 +1,1 @@
+"""The frozen registry at run time: arguments judged, handlers invoked."""

@@ -1,0 +1,162 @@
+"""Arguments of a call: judged by the tool's schema, completed with its defaults, never coerced."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import jsonschema_rs
+
+from jackfield.strict_json import pointer
+
+
+class Violation(NamedTuple):
+    """One way in which arguments break the schema: where, and what the schema says about it."""
+
+    path: str
+    message: str
+    keyword: str
+
+
+def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """A validator as calls are judged by: formats asserted, unknown ones refused, nothing fetched."""
+    return jsonschema_rs.Draft202012Validator(
+        dict(schema), validate_formats=True, ignore_unknown_formats=False, offline=True
+    )
+
+
+def violations(validator: jsonschema_rs.Draft202012Validator, instance: Any) -> list[Violation]:
+    """Every way in which an instance breaks a schema, in a stable order."""
+    return sorted(
+        Violation(pointer(*error.instance_path), error.message, _keyword(error))
+        for error in validator.iter_errors(instance)
+    )
+
+
+def _keyword(error: jsonschema_rs.ValidationError) -> str:
+    path = error.schema_path
+    return str(path[-1]) if path else "false"
+
+
+class Arguments:
+    """The parameters of one tool, compiled once."""
+
+    __slots__ = ("_fill", "_validator")
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._validator = compile_schema(parameters)
+        self._fill = _Defaults(parameters).of(parameters)
+
+    def violations(self, arguments: Any) -> list[Violation]:
+        """Every way in which the arguments break the schema; empty when they may be used."""
+        return [] if self._validator.is_valid(arguments) else violations(self._validator, arguments)
+
+    def complete(self, arguments: dict[str, Any]) -> bool:
+        """Fill in the defaults of arguments that are absent, nested ones too; say whether any was."""
+        return self._fill(arguments) if self._fill else False
+
+
+_Fill = Callable[[Any], bool]
+
+
+class _Defaults:
+    """Turns a schema into one function that fills its defaults in place and says whether it changed anything.
+
+    A default inside `anyOf`, `oneOf` or `if` depends on which branch holds, so only what always applies is
+    filled: `properties`, `items`, `prefixItems`, `allOf` and local references, which may be recursive.
+    """
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+        self._references: dict[str, _Fill | None] = {}
+
+    def of(self, schema: Any) -> _Fill | None:
+        """The filler of one schema, or nothing where there is nothing to fill."""
+        if not isinstance(schema, Mapping):
+            return None
+        candidates = (
+            self._of_properties(schema),
+            self._of_items(schema),
+            self._of_reference(schema),
+            *(self.of(branch) for branch in schema.get("allOf", ())),
+        )
+        fills = [fill for fill in candidates if fill]
+        if len(fills) <= 1:
+            return fills[0] if fills else None
+        return lambda value: sum(fill(value) for fill in fills) > 0
+
+    def _of_properties(self, schema: Mapping[str, Any]) -> _Fill | None:
+        members: list[tuple[str, bool, Any, _Fill | None]] = []
+        for name, member in schema.get("properties", {}).items():
+            has_default, default = self._default(member)
+            inner = self.of(member)
+            if has_default or inner:
+                members.append((name, has_default, default, inner))
+        if not members:
+            return None
+
+        def fill(value: Any) -> bool:
+            if not isinstance(value, dict):
+                return False
+            changed = False
+            for name, has_default, default, inner in members:
+                if name not in value:
+                    if not has_default:
+                        continue
+                    value[name] = copy.deepcopy(default) if isinstance(default, dict | list) else default
+                    changed = True
+                if inner and inner(value[name]):
+                    changed = True
+            return changed
+
+        return fill
+
+    def _of_items(self, schema: Mapping[str, Any]) -> _Fill | None:
+        prefix = [self.of(item) for item in schema.get("prefixItems", ())]
+        rest = self.of(schema.get("items"))
+        if not rest and not any(prefix):
+            return None
+
+        def fill(value: Any) -> bool:
+            if not isinstance(value, list):
+                return False
+            changed = False
+            for index, item in enumerate(value):
+                inner = prefix[index] if index < len(prefix) else rest
+                if inner and inner(item):
+                    changed = True
+            return changed
+
+        return fill
+
+    def _of_reference(self, schema: Mapping[str, Any]) -> _Fill | None:
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return None
+        if reference in self._references:
+            # Met again while it is being made, in a recursive schema, or made already: look it up on use.
+            return lambda value: bool((fill := self._references[reference]) and fill(value))
+        self._references[reference] = None
+        self._references[reference] = self.of(resolve(self._root, reference))
+        return self._references[reference]
+
+    def _default(self, schema: Any) -> tuple[bool, Any]:
+        """A default beside a reference wins over the one behind it."""
+        while isinstance(schema, Mapping):
+            if "default" in schema:
+                return True, schema["default"]
+            if not isinstance(reference := schema.get("$ref"), str):
+                break
+            schema = resolve(self._root, reference)
+        return False, None
+
+
+def resolve(root: Mapping[str, Any], reference: str) -> Any:
+    """What a local reference such as `#/$defs/range` points at; `LookupError` when there is nothing."""
+    target: Any = root
+    for part in reference.removeprefix("#").split("/")[1:]:
+        key = unquote(part).replace("~1", "/").replace("~0", "~")
+        target = target[int(key)] if isinstance(target, list) else target[key]
+    return target

@@ -1,0 +1,132 @@
+"""JSON without the holes: duplicate keys, non-finite and oversized numbers, lone surrogates, endless depth.
+
+Parsers disagree on all of these, so a document that holds one would mean different things to the build, the
+validator, the provider and an editor.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+MAX_DEPTH = 64
+_INT64 = range(-(2**63), 2**64)
+
+
+class FaultKind(StrEnum):
+    """What is wrong with a document."""
+
+    SYNTAX = "syntax"
+    DUPLICATE_KEY = "duplicate_key"
+    NUMBER = "number"
+    SURROGATE = "surrogate"
+    DEPTH = "depth"
+
+
+class Fault(NamedTuple):
+    """One hole in a document: its kind, where it is (a JSON pointer, or line and column) and what it says."""
+
+    kind: FaultKind
+    where: str
+    message: str
+
+
+class StrictJsonError(ValueError):
+    """The document cannot be trusted to mean one thing; `faults` lists every reason."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        super().__init__("; ".join(f"{fault.where}: {fault.message}" for fault in faults))
+        self.faults = faults
+
+
+class _Object(dict[str, Any]):
+    """A parsed object that remembers the keys it was given twice."""
+
+    twice: tuple[str, ...] = ()
+
+
+class _BadNumber(NamedTuple):
+    literal: str
+
+
+def pointer(*parts: str | int) -> str:
+    """A JSON pointer (RFC 6901); the root is `/`, which a reader can see, rather than the empty string."""
+    return "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def loads(text: str) -> Any:
+    """Parse strictly, or raise `StrictJsonError` with everything that is wrong."""
+    try:
+        document = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_int=_integer,
+            parse_float=_float,
+            parse_constant=_BadNumber,
+        )
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise StrictJsonError([Fault(FaultKind.SYNTAX, where, error.msg)]) from None
+    except RecursionError:
+        raise StrictJsonError([_too_deep(())]) from None
+    faults = list(_faults(document))
+    if faults:
+        raise StrictJsonError(faults)
+    return document
+
+
+def _object(pairs: list[tuple[str, Any]]) -> _Object:
+    parsed = _Object(pairs)
+    if len(parsed) != len(pairs):
+        times = Counter(key for key, _ in pairs)
+        parsed.twice = tuple(key for key, count in times.items() if count > 1)
+    return parsed
+
+
+def _integer(literal: str) -> int | _BadNumber:
+    if len(literal) > 20 or (value := int(literal)) not in _INT64:
+        return _BadNumber(literal)
+    return value
+
+
+def _float(literal: str) -> float | _BadNumber:
+    value = float(literal)
+    return value if math.isfinite(value) else _BadNumber(literal)
+
+
+def _too_deep(path: tuple[str | int, ...]) -> Fault:
+    return Fault(FaultKind.DEPTH, pointer(*path), f"nested deeper than {MAX_DEPTH} levels")
+
+
+def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+    if len(path) > MAX_DEPTH:
+        yield _too_deep(path[:3])
+    elif isinstance(value, _BadNumber):
+        shown = value.literal if len(value.literal) <= 24 else f"{value.literal[:21]}..."
+        yield Fault(FaultKind.NUMBER, pointer(*path), f"{shown} is not a finite number of at most 64 bits")
+    elif isinstance(value, str):
+        if _has_lone_surrogate(value):
+            yield Fault(FaultKind.SURROGATE, pointer(*path), "holds half of a surrogate pair")
+    elif isinstance(value, _Object):
+        yield from _object_faults(value, path)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _faults(item, (*path, index))
+
+
+def _object_faults(value: _Object, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    for key in value.twice:
+        yield Fault(FaultKind.DUPLICATE_KEY, pointer(*path, key), f"the key {key!r} is given twice")
+    for key, member in value.items():
+        if _has_lone_surrogate(key):
+            yield Fault(FaultKind.SURROGATE, pointer(*path), "a key holds half of a surrogate pair")
+        else:
+            yield from _faults(member, (*path, key))
+
+
+def _has_lone_surrogate(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,116 @@
+"""Arguments are judged by the schema, completed with defaults, and never coerced."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield.registry.arguments import Arguments
+
+SEARCH: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["query"],
+    "properties": {
+        "query": {"type": "string", "minLength": 1, "maxLength": 200},
+        "top_k": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "since": {"type": "string", "format": "date-time"},
+        "filters": {
+            "type": "object",
+            "additionalProperties": False,
+            "default": {},
+            "properties": {
+                "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+                "order": {"enum": ["new", "old"], "default": "new"},
+            },
+        },
+        "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}},
+    },
+    "$defs": {
+        "part": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "weight": {"type": "number", "default": 1.5},
+                "parts": {"type": "array", "items": {"$ref": "#/$defs/part"}},
+            },
+        }
+    },
+}
+
+
+def test_defaults_are_filled_in_nested_and_recursive() -> None:
+    arguments = {"query": "x", "parts": [{}, {"parts": [{"weight": 2}, {}]}]}
+    assert Arguments(SEARCH).complete(arguments) is True
+    assert arguments == {
+        "query": "x",
+        "top_k": 5,
+        "filters": {"tags": [], "order": "new"},
+        "parts": [{"weight": 1.5}, {"weight": 1.5, "parts": [{"weight": 2}, {"weight": 1.5}]}],
+    }
+
+
+def test_complete_arguments_are_left_alone() -> None:
+    arguments = {"query": "x", "top_k": 1, "filters": {"tags": ["a"], "order": "old"}}
+    before = copy.deepcopy(arguments)
+    assert Arguments(SEARCH).complete(arguments) is False
+    assert arguments == before
+
+
+def test_a_default_is_not_shared_between_calls() -> None:
+    compiled = Arguments(SEARCH)
+    first: dict[str, Any] = {"query": "x"}
+    compiled.complete(first)
+    first["filters"]["tags"].append("mine")
+    second: dict[str, Any] = {"query": "x"}
+    compiled.complete(second)
+    assert second["filters"]["tags"] == []
+
+
+def test_all_violations_come_at_once_with_their_paths() -> None:
+    wrong = {"top_k": "7", "since": "yesterday", "filters": {"tags": [1], "colour": "red"}, "volume": 11}
+    found = {(each.path, each.keyword) for each in Arguments(SEARCH).violations(wrong)}
+    assert found == {
+        ("/", "required"),
+        ("/", "additionalProperties"),
+        ("/top_k", "type"),
+        ("/since", "format"),
+        ("/filters", "additionalProperties"),
+        ("/filters/tags/0", "type"),
+    }
+
+
+@pytest.mark.parametrize("value", ["5", 5.5, True, None, [5]])
+def test_nothing_is_coerced(value: Any) -> None:
+    assert Arguments(SEARCH).violations({"query": "x", "top_k": value})
+
+
+def test_no_schema_is_fetched_from_elsewhere() -> None:
+    with pytest.raises(Exception, match=r"example\.invalid"):
+        Arguments({"$ref": "https://example.invalid/schema.json"})
+
+
+@given(
+    st.fixed_dictionaries(
+        {"query": st.text(min_size=1, max_size=5)},
+        optional={
+            "top_k": st.integers(1, 10),
+            "filters": st.fixed_dictionaries(
+                {}, optional={"tags": st.lists(st.text(max_size=3), max_size=2)}
+            ),
+        },
+    )
+)
+def test_completing_keeps_valid_arguments_valid_and_does_it_once(arguments: dict[str, Any]) -> None:
+    compiled = Arguments(SEARCH)
+    given_ones = copy.deepcopy(arguments)
+    assert compiled.violations(arguments) == []
+    compiled.complete(arguments)
+    assert compiled.violations(arguments) == []
+    assert compiled.complete(arguments) is False
+    assert {key: arguments[key] for key in given_ones if key != "filters"} == {
+        key: given_ones[key] for key in given_ones if key != "filters"
+    }

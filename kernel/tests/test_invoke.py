@@ -1,0 +1,128 @@
+"""A handler gives exactly one answer, whatever it does, and nothing of its insides leaks."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from typing import Any, cast
+
+import pytest
+from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, fail, ok
+from jackfield.registry.invoke import as_handler, invoke
+
+CTX = cast("ToolContext", None)
+
+
+def answer(execute: Any, *, timeout_ms: int = 1000, writes: bool = False) -> ToolResponse:
+    return asyncio.run(invoke(as_handler(execute), {"n": 1}, CTX, timeout_ms=timeout_ms, writes=writes))
+
+
+def test_coroutines_and_plain_functions_are_both_handlers() -> None:
+    async def coroutine(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        return ok(args["n"])
+
+    def plain(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        return ok(threading.current_thread() is threading.main_thread())
+
+    assert answer(coroutine) == ok(1)
+    assert answer(plain) == ok(False)
+
+
+def test_an_expected_failure_passes_through_and_a_tool_error_becomes_one() -> None:
+    async def returns(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        return fail(ErrorType.CONFLICT, "That slot is taken.", suggestion="Offer another.")
+
+    async def raises(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        raise ToolError(ErrorType.AUTH, "The calendar refused.", retryable=True, details={"status": 401})
+
+    assert answer(returns).to_wire()["error"] == {
+        "type": "CONFLICT",
+        "message": "That slot is taken.",
+        "retryable": False,
+        "partialSideEffects": False,
+        "suggestion": "Offer another.",
+    }
+    error = answer(raises).to_wire()["error"]
+    assert (error["type"], error["retryable"], error["details"]) == ("AUTH", True, {"status": 401})
+
+
+def test_any_other_exception_is_internal_and_leaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def crashes(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        raise RuntimeError("password=hunter2")
+
+    with caplog.at_level(logging.ERROR):
+        response = answer(crashes)
+    assert response.failure is not None
+    assert response.failure.type is ErrorType.INTERNAL
+    assert response.failure.partial_side_effects is True
+    assert "hunter2" not in str(response.to_wire())
+    assert "RuntimeError" in caplog.text
+
+
+def test_a_handler_that_returns_something_else_is_internal(caplog: pytest.LogCaptureFixture) -> None:
+    async def confused(args: dict[str, Any], ctx: ToolContext) -> Any:
+        return {"ok": True}
+
+    response = answer(confused)
+    assert response.failure is not None
+    assert response.failure.type is ErrorType.INTERNAL
+    assert "returned dict instead of ok(...)" in caplog.text
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_a_handler_that_takes_too_long_is_stopped_and_says_what_may_have_happened(writes: bool) -> None:
+    async def slow(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        await asyncio.sleep(30)
+        return ok()
+
+    response = answer(slow, timeout_ms=20, writes=writes)
+    assert response.failure is not None
+    assert response.failure.type is ErrorType.TRANSIENT
+    assert response.failure.partial_side_effects is writes
+    assert response.failure.retryable is not writes
+
+
+def test_a_blocking_handler_is_answered_for_at_its_deadline() -> None:
+    release = threading.Event()
+
+    def blocks(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        release.wait(10)
+        return ok()
+
+    async def run() -> tuple[ToolResponse, float]:
+        began = time.monotonic()
+        response = await invoke(as_handler(blocks), {}, CTX, timeout_ms=50, writes=False)
+        waited = time.monotonic() - began
+        release.set()
+        return response, waited
+
+    response, waited = asyncio.run(run())
+    assert response.failure is not None
+    assert response.failure.type is ErrorType.TRANSIENT
+    assert waited < 5
+
+
+def test_a_timeout_of_the_handlers_own_is_not_taken_for_the_deadline() -> None:
+    async def impatient(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        raise TimeoutError
+
+    response = answer(impatient)
+    assert response.failure is not None
+    assert response.failure.type is ErrorType.INTERNAL
+
+
+def test_cancellation_from_outside_passes_through() -> None:
+    async def waits(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        await asyncio.sleep(30)
+        return ok()
+
+    async def run() -> None:
+        task = asyncio.create_task(invoke(as_handler(waits), {}, CTX, timeout_ms=60_000, writes=False))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())

@@ -1,0 +1,67 @@
+"""JSON that means one thing to everybody, or a refusal that says why not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield.strict_json import FaultKind, StrictJsonError, loads, pointer
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_means_one_thing_is_read_as_it_stands(value: Any) -> None:
+    assert loads(json.dumps(value)) == value
+
+
+@given(st.text())
+def test_no_text_makes_it_fail_otherwise(text: str) -> None:
+    with contextlib.suppress(StrictJsonError):
+        loads(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "where"),
+    [
+        ('{"a": 1, "a": 1}', FaultKind.DUPLICATE_KEY, "/a"),
+        ('[{"x": {"a/b": 1, "a/b": 2}}]', FaultKind.DUPLICATE_KEY, "/0/x/a~1b"),
+        ("[NaN]", FaultKind.NUMBER, "/0"),
+        ("-Infinity", FaultKind.NUMBER, "/"),
+        ("[18446744073709551616]", FaultKind.NUMBER, "/0"),
+        ("9" * 5000, FaultKind.NUMBER, "/"),
+        ("1e400", FaultKind.NUMBER, "/"),
+        (r'["\udc00"]', FaultKind.SURROGATE, "/0"),
+        (r'{"\ud800": 1}', FaultKind.SURROGATE, "/"),
+        ("[" * 70 + "]" * 70, FaultKind.DEPTH, "/0/0/0"),
+        ('{"a": ' * 50_000, FaultKind.DEPTH, "/"),
+        ('{"a": 1,}', FaultKind.SYNTAX, "line 1, column 9"),
+        ("", FaultKind.SYNTAX, "line 1, column 1"),
+    ],
+)
+def test_every_hole_is_named_with_its_place(text: str, kind: FaultKind, where: str) -> None:
+    with pytest.raises(StrictJsonError) as caught:
+        loads(text)
+    assert [(fault.kind, fault.where) for fault in caught.value.faults] == [(kind, where)]
+
+
+def test_all_holes_of_a_document_are_named() -> None:
+    with pytest.raises(StrictJsonError) as caught:
+        loads('{"a": NaN, "b": {"c": 1, "c": 2}, "d": [1e999]}')
+    assert [fault.where for fault in caught.value.faults] == ["/a", "/b/c", "/d/0"]
+
+
+def test_pointers_escape_what_they_are_made_of() -> None:
+    assert pointer("a/b", "m~n", 0) == "/a~1b/m~0n/0"

@@ -1,0 +1,125 @@
+"""Everything one does with this repository: `nox -l` lists it, `nox -s NAME` does it."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+import nox
+
+nox.options.default_venv_backend = "uv"
+nox.options.reuse_existing_virtualenvs = True
+nox.options.sessions = ["tests", "lint"]
+
+ROOT = Path(__file__).parent
+LOCK = ROOT / "requirements.lock"
+MEMBERS = [
+    ROOT / "kernel",
+    *(
+        project.parent
+        for group in ("plugins", "tool-packages")
+        for project in sorted((ROOT / group).glob("*/pyproject.toml"))
+        if project.parent.name != "_template"
+    ),
+]
+
+
+def workspace(session: nox.Session) -> None:
+    """Install what the lock pins, then every member as it stands in the working tree."""
+    session.install("--require-hashes", "-r", str(LOCK))
+    editable = [argument for member in MEMBERS for argument in ("-e", str(member))]
+    # The lock brings the build backend, so that nothing unpinned is fetched to build the members.
+    session.install("--no-deps", "--no-build-isolation", *editable)
+
+
+@nox.session
+def serve(session: nox.Session) -> None:
+    """Build the registry of this repository's tools and show what would be served."""
+    workspace(session)
+    session.run("jackfield", "build")
+    session.run("jackfield", "tools")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run every test."""
+    workspace(session)
+    session.run("pytest", "-n", "auto", "--dist", "worksteal", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Format, lint, type-check, and check that imports go only downwards."""
+    workspace(session)
+    session.run("ruff", "format", "--check", ".")
+    session.run("ruff", "check", ".")
+    session.run("mypy", "noxfile.py", "tests", "bench", *_sources())
+    session.run("lint-imports", "--no-cache")
+
+
+def _sources() -> list[str]:
+    """The source and test folders of every member, for a type checker that wants them named."""
+    return [
+        str(folder.relative_to(ROOT))
+        for member in MEMBERS
+        for folder in (member / "src", member / "tests")
+        if folder.is_dir()
+    ]
+
+
+@nox.session
+def build_registry(session: nox.Session) -> None:
+    """Discover, check and freeze what is installed into tool_registry.json; options go to `jackfield build`."""
+    workspace(session)
+    session.run("jackfield", "build", *session.posargs)
+
+
+@nox.session
+def check_registry(session: nox.Session) -> None:
+    """Fail when tool_registry.json no longer matches what is installed."""
+    workspace(session)
+    session.run("jackfield", "check", *session.posargs)
+
+
+@nox.session
+def new_tool(session: nox.Session) -> None:
+    """Write a new tool package into tool-packages: `nox -s new_tool -- NAME`."""
+    workspace(session)
+    session.run("jackfield", "new-tool", "--in", str(ROOT / "tool-packages"), *(session.posargs or ["--help"]))
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Measure; the figures and how they are obtained stand in docs/benchmarks.md."""
+    workspace(session)
+    session.run("python", "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT)})
+
+
+@nox.session
+def lock(session: nox.Session) -> None:
+    """Resolve requirements.lock anew from what the members and the dev group ask for."""
+    session.install("uv")
+    requirements = Path(session.create_tmp()) / "requirements.in"
+    requirements.write_text("\n".join(_third_party()) + "\n", "utf-8")
+    session.run(
+        "uv", "pip", "compile", str(requirements), "--universal", "--generate-hashes", "--no-emit-index-url",
+        "--python-version", "3.11", "--no-annotate", "--custom-compile-command", "nox -s lock",
+        "--output-file", str(LOCK), *session.posargs,
+        env={"UV_NO_CONFIG": "1", **os.environ},
+    )  # fmt: skip
+
+
+def _third_party() -> list[str]:
+    """What the members depend on besides each other, and what it takes to work on them."""
+    asked: set[str] = set()
+    for member in [ROOT, *MEMBERS]:
+        document = tomllib.loads((member / "pyproject.toml").read_text("utf-8"))
+        asked.update(document["project"].get("dependencies", []))
+        asked.update(document.get("build-system", {}).get("requires", []))
+        for extra in (
+            *document["project"].get("optional-dependencies", {}).values(),
+            *document.get("dependency-groups", {}).values(),
+        ):
+            asked.update(extra)
+    return sorted(requirement for requirement in asked if not requirement.startswith("jackfield-"))

@@ -1,0 +1,1 @@
+"""The Jackfield tool `__tool_id__`."""
