@@ -1,0 +1,61 @@
+"""Results that are one and the same thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from jackfield_tool_rank_results.items import Item
+    from jackfield_tool_rank_results.ranking import Ranked
+
+# The share of the shorter snippet's words that the longer one holds, when both are cut from the same text.
+SAME_TEXT = 0.8
+
+
+@dataclass(slots=True)
+class Kept:
+    """A result that stays, and those that were left out for its sake."""
+
+    ranked: Ranked
+    dropped: list[Ranked] = field(default_factory=list)
+
+    @property
+    def same_as(self) -> list[str]:
+        """The other ids of this result, best first."""
+        ids = dict.fromkeys(ranked.item.id for ranked in self.dropped)
+        return [id_ for id_ in ids if id_ != self.ranked.item.id]
+
+
+def deduplicated(ranked: Iterable[Ranked]) -> list[Kept]:
+    """The best of each group of duplicates, in the order given."""
+    kept: list[Kept] = []
+    for candidate in ranked:
+        original = next((each for each in kept if same(each.ranked.item, candidate.item)), None)
+        if original:
+            original.dropped.append(candidate)
+        else:
+            kept.append(Kept(candidate))
+    return kept
+
+
+def same(one: Item, other: Item) -> bool:
+    """Whether two items have one id, or the same title and nothing that tells them apart.
+
+    A title alone proves little ("Meeting notes"), so types that differ or snippets about something else keep
+    two results apart.
+    """
+    if one.id == other.id:
+        return True
+    if _title(one) != _title(other):
+        return False
+    if one.kind and other.kind and one.kind != other.kind:
+        return False
+    shorter, longer = sorted((set(one.snippet_words), set(other.snippet_words)), key=len)
+    return len(shorter & longer) >= SAME_TEXT * len(shorter)
+
+
+def _title(item: Item) -> list[str] | str:
+    return sorted(item.title_words) or item.title
