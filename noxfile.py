@@ -54,23 +54,20 @@ def lint(session: nox.Session) -> None:
     workspace(session)
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-    session.run("mypy", "noxfile.py", "tests", "bench", *_sources())
+    session.run("mypy", "noxfile.py", *_folders("src"))
+    # One run a folder: test modules of different members may have the same name.
+    for folder in ("tests", *_folders("tests")):
+        session.run("mypy", folder, env={"MYPYPATH": folder})
     session.run("lint-imports", "--no-cache")
 
 
-def _sources() -> list[str]:
-    """The source and test folders of every member, for a type checker that wants them named."""
-    return [
-        str(folder.relative_to(ROOT))
-        for member in MEMBERS
-        for folder in (member / "src", member / "tests")
-        if folder.is_dir()
-    ]
+def _folders(name: str) -> list[str]:
+    return [str((member / name).relative_to(ROOT)) for member in MEMBERS if (member / name).is_dir()]
 
 
 @nox.session
 def build_registry(session: nox.Session) -> None:
-    """Discover, check and freeze what is installed into tool_registry.json; options go to `jackfield build`."""
+    """Discover, check and freeze what is installed; options behind `--` go to `jackfield build`."""
     workspace(session)
     session.run("jackfield", "build", *session.posargs)
 
@@ -86,14 +83,16 @@ def check_registry(session: nox.Session) -> None:
 def new_tool(session: nox.Session) -> None:
     """Write a new tool package into tool-packages: `nox -s new_tool -- NAME`."""
     workspace(session)
-    session.run("jackfield", "new-tool", "--in", str(ROOT / "tool-packages"), *(session.posargs or ["--help"]))
+    session.run(
+        "jackfield", "new-tool", "--in", str(ROOT / "tool-packages"), *(session.posargs or ["--help"])
+    )
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure; the figures and how they are obtained stand in docs/benchmarks.md."""
     workspace(session)
-    session.run("python", "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT)})
+    session.run("python", "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
 @nox.session

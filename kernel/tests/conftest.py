@@ -79,15 +79,16 @@ class Site:
         return file
 
     def run(
-        self, *arguments: str, cwd: Path | None = None, **environ: str
+        self, *arguments: str, stderr: int = subprocess.PIPE, **environ: str
     ) -> subprocess.CompletedProcess[str]:
         """The command line, as a user starts it, in an environment where only this site's tools count."""
         path = os.pathsep.join([str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])])
         return subprocess.run(
             [sys.executable, "-m", "jackfield", *arguments],
-            cwd=cwd or self.folder.parent,
+            cwd=self.folder.parent,
             env={**os.environ, "PYTHONPATH": path, "JACKFIELD_ALLOW": "fab-*", **environ},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             check=False,
         )

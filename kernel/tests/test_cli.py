@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable
@@ -120,6 +122,20 @@ def test_new_tool_refuses_a_taken_id_and_an_existing_folder(site: Any, tmp_path:
     existing = site.run("new-tool", "my_tool", "--in", str(tmp_path))
     assert existing.returncode == 2
     assert "exists already" in existing.stderr
+
+
+@pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_gets_colours_unless_it_says_no(
+    site: Any, environ: dict[str, str], coloured: bool
+) -> None:
+    site.tool("echo", schema={"category": "magic"})
+    parent, child = pty.openpty()
+    site.run("build", stderr=child, **environ)
+    os.close(child)
+    shown = os.read(parent, 100_000).decode()
+    os.close(parent)
+    assert "JF304" in shown
+    assert ("\x1b[31m" in shown) is coloured
 
 
 def test_schema_prints_the_published_schema(site: Any) -> None:

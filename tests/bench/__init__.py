@@ -1,0 +1,1 @@
+"""Measurements: `nox -s bench`; what they mean stands in docs/benchmarks.md."""

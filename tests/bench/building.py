@@ -1,0 +1,72 @@
+"""What it costs to discover and to build many installed tools."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from jackfield.scaffold import scaffold
+
+from bench.clock import interleaved, table
+
+DISCOVER = (
+    "from jackfield.build.discovery import discover, Selection; "
+    "found = discover(Selection(allow=('bench-*',))); assert len(found.tools) == {count}, len(found.tools)"
+)
+# What one would write without a build: parse every contract and let jsonschema check its parameters.
+NAIVE = (
+    "import json, pathlib, jsonschema\n"
+    "for path in pathlib.Path({site!r}).glob('*/schema.json'):\n"
+    "    jsonschema.Draft202012Validator.check_schema(json.loads(path.read_text())['parameters'])"
+)
+IMPORT_ALL = (
+    "import importlib, pathlib\n"
+    "for path in pathlib.Path({site!r}).glob('*/handler.py'):\n"
+    "    importlib.import_module(f'{{path.parent.name}}.handler')"
+)
+
+
+def install_many(site: Path, count: int) -> None:
+    """What pip would leave of `count` tool packages made from the template."""
+    with tempfile.TemporaryDirectory() as folder:
+        for number in range(count):
+            tool_id = f"bench_{number:03}"
+            project = scaffold(tool_id, Path(folder), {})
+            package = f"jackfield_tool_{tool_id}"
+            shutil.copytree(project / "src" / package, site / package)
+            info = site / f"bench_{number:03}-0.1.0.dist-info"
+            info.mkdir()
+            (info / "METADATA").write_text(
+                f"Metadata-Version: 2.4\nName: bench-{number:03}\nVersion: 0.1.0\n"
+            )
+            (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool_id} = {package}\n")
+
+
+def run(rounds: int, count: int = 200) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        site = Path(folder) / "site"
+        site.mkdir()
+        install_many(site, count)
+        python = sys.executable
+        times = interleaved(
+            {
+                "an empty program": [python, "-c", "pass"],
+                "parse and `jsonschema.check_schema` alone": [python, "-c", NAIVE.format(site=str(site))],
+                "importing all handlers alone": [python, "-c", IMPORT_ALL.format(site=str(site))],
+                "discovery, nothing imported": [python, "-c", DISCOVER.format(count=count)],
+                "`jackfield build --no-import`": [python, "-m", "jackfield", "build", "--no-import"],
+                "`jackfield build`": [python, "-m", "jackfield", "build"],
+            },
+            rounds,
+            cwd=Path(folder),
+            env={"PYTHONPATH": str(site), "JACKFIELD_ALLOW": "bench-*"},
+        )
+    empty = times.pop("an empty program")
+    whole = times["`jackfield build`"]
+    print(f"## {count} installed tools (CPU of the whole process and its children)\n")
+    rows = [
+        (name, f"{taken:.2f}", f"{(taken - empty) / (whole - empty):.2f}") for name, taken in times.items()
+    ]
+    table(("what", "s", "`jackfield build` = 1"), rows)

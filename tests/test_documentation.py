@@ -1,0 +1,163 @@
+"""The documentation holds: every hook, code, command and setting is in it, and its examples run."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ToolContext, hookspecs
+from jackfield.build.discovery import Entry
+from jackfield.build.findings import Code, Distribution, Severity
+from jackfield.build.plugins import KINDS, load
+from jackfield.cli import main
+from jackfield.contract.errors import ErrorType
+from jackfield.contract.manifest import tool_schema
+from jackfield.settings import Settings
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+HOOKS = sorted(name for name in vars(hookspecs) if name.startswith("jackfield_"))
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text("utf-8")
+
+
+def headings(name: str, level: int = 3) -> set[str]:
+    return set(re.findall(rf"^{'#' * level} (.+)$", page(name), re.MULTILINE))
+
+
+def section(name: str, heading: str) -> str:
+    """The text under one heading, up to the next of any level."""
+    _, _, rest = page(name).partition(f"# {heading}\n")
+    return re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def python_blocks(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def signature(hook: str) -> str:
+    described = inspect.signature(getattr(hookspecs, hook))
+    return f"{hook}{described}".replace("'", "")
+
+
+def test_every_hook_is_documented_by_its_literal_signature_and_no_other() -> None:
+    assert headings("hooks.md") == {signature(hook) for hook in HOOKS}
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (example,) = python_blocks(section("hooks.md", signature(hook)))
+    module = f"example_{hook}"
+    (tmp_path / f"{module}.py").write_text(example)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    plugins = load([Entry("jackfield.plugins", "example", module, Distribution("example", "1.0.0"))])
+
+    assert plugins.findings == ()
+    assert [type(each.offer) for each in plugins.offered] == [KINDS[hook]]
+    for each in plugins.offered:
+        if create := getattr(each.offer, "create", None):
+            assert create({}) is not None
+
+
+def test_every_hook_has_a_test_of_its_own() -> None:
+    tests = (ROOT / "kernel" / "tests" / "test_plugins.py").read_text("utf-8")
+    assert [hook for hook in HOOKS if f"test_{hook}(" not in tests and f'("{hook}"' not in tests] == []
+
+
+def test_every_code_is_documented_with_its_title_and_no_other() -> None:
+    assert headings("checks.md") == {f"{code.id} {code.title}" for code in Code}
+
+
+@pytest.mark.parametrize("code", Code, ids=lambda code: code.id)
+def test_a_code_is_explained_and_a_warning_is_called_one(code: Code) -> None:
+    explained = section("checks.md", f"{code.id} {code.title}").strip()
+    assert explained
+    assert explained.startswith("Warning.") is (code.severity is Severity.WARNING)
+
+
+def test_codes_are_distinct_and_each_is_provoked_by_a_test() -> None:
+    assert len({code.id for code in Code}) == len(Code)
+    tests = "".join(path.read_text("utf-8") for path in (ROOT / "kernel" / "tests").glob("test_*.py"))
+    assert [code.id for code in Code if f"Code.{code.name}" not in tests and code.id not in tests] == []
+
+
+def test_every_command_is_documented_and_no_other() -> None:
+    assert headings("cli.md") == {f"jackfield {name}" for name in main.commands}
+
+
+def test_every_setting_is_documented() -> None:
+    for field in fields(Settings):
+        row = f"| `{field.name}` | `JACKFIELD_{field.name.upper()}` | `--{field.name} "
+        assert row in page("settings.md")
+
+
+def test_every_field_of_a_manifest_is_documented_as_required_or_optional() -> None:
+    schema = tool_schema()
+    for name in schema["properties"]:
+        if name != "$schema":
+            mark = "" if name in schema["required"] else " (optional)"
+            assert f"| `{name}`{mark} |" in page("authoring.md")
+
+
+def test_every_error_type_is_documented() -> None:
+    assert [kind for kind in ErrorType if f"`{kind}`" not in page("authoring.md")] == []
+
+
+def test_every_member_of_the_context_is_documented() -> None:
+    members = [name for name in vars(ToolContext) if not name.startswith("_")]
+    assert [name for name in members if f"ctx.{name}" not in page("authoring.md")] == []
+
+
+def test_the_handler_shown_to_authors_runs() -> None:
+    (example,) = python_blocks(section("authoring.md", "handler.py"))
+    namespace: dict[str, Any] = {}
+    exec(compile(example, "docs/authoring.md", "exec"), namespace)
+
+    class Context:
+        async def progress(self, message: str) -> None:
+            assert message
+
+    run = namespace["execute"]
+    assert asyncio.run(run({"party": 2, "at": "19:00"}, Context())).ok
+    refused = asyncio.run(run({"party": 20, "at": "19:00"}, Context()))
+    assert refused.to_wire()["error"]["suggestion"] == "Offer to book two tables."
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", ROOT / "kernel" / "docs" / "architecture.md", *DOCS.glob("*.md")]
+    broken = []
+    for source in pages:
+        for target in re.findall(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", source.read_text("utf-8")):
+            path, anchor = target
+            linked = (source.parent / path).resolve() if path else source
+            if "://" not in path and not linked.exists():
+                broken.append(f"{source.name}: {path}")
+            elif anchor and anchor[1:] not in anchors(linked):
+                broken.append(f"{source.name}: {path}{anchor}")
+    assert broken == []
+
+
+def anchors(path: Path) -> set[str]:
+    """Anchors as a Markdown host makes them of headings."""
+    titles = re.findall(r"^#+ (.+)$", path.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_the_readmes_two_commands_are_the_sessions_that_exist() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    sessions = re.findall(
+        r"^def (\w+)\(session: nox\.Session\)", (ROOT / "noxfile.py").read_text("utf-8"), re.MULTILINE
+    )
+    for name in re.findall(r"nox -s (\w+)", readme):
+        assert name in sessions
+    assert "pip install 'nox[uv]' && nox -s serve" in readme
+    assert "pip install 'nox[uv]' && nox -s tests" in readme
+    assert "pip install 'nox[uv]' && nox -s tests" in (ROOT / ".ci" / "run").read_text("utf-8")

@@ -1,0 +1,100 @@
+"""From `pip install` to a frozen registry, in environments that hold nothing else."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+KERNEL, TESTKIT = ROOT / "kernel", ROOT / "plugins" / "testkit"
+
+Make = Callable[[str], Any]
+
+
+def test_a_wheel_install_gives_the_same_version_as_an_editable_one_in_any_order(
+    environment: Make, members: list[Path]
+) -> None:
+    editable, wheels = environment("editable"), environment("wheels")
+    for each, order in ((editable, members), (wheels, members[::-1])):
+        each.install_locked()
+        each.install_members(*order, editable=each is editable)
+
+    first, second = editable.jackfield("build"), wheels.jackfield("build")
+
+    assert first["version"]
+    assert first["version"] == second["version"]
+    assert set(first["tools"]) >= {"extract_contacts", "format_datetime", "rank_results"}
+    assert [finding for finding in first["findings"] if finding["severity"] == "error"] == []
+    difference = wheels.run(
+        "jackfield",
+        "diff",
+        str(editable.work / "tool_registry.json"),
+        str(wheels.work / "tool_registry.json"),
+    )
+    assert "no difference" in difference.stdout
+
+
+def test_plain_pip_is_enough(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    packages = [str(KERNEL), str(ROOT / "tool-packages" / "format-datetime")]
+    subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
+    done = subprocess.run(
+        [str(python.with_name("jackfield")), "build"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 tool, written to tool_registry.json" in done.stdout
+
+
+def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit(environment: Make) -> None:
+    fresh = environment("fresh")
+    fresh.install_locked()
+    fresh.install_members(KERNEL, TESTKIT)
+    # The kernel comes from a wheel here, so the template has to come with it.
+    fresh.run("jackfield", "new-tool", "book_table")
+    package = fresh.work / "book-table"
+    assert fresh.run("jackfield", "validate", str(package)).returncode == 0
+
+    fresh.install_members(package)
+    assert fresh.jackfield("build")["tools"] == {"book_table": "0.1.0"}
+    assert fresh.jackfield("check")["upToDate"] is True
+
+    kit = fresh.run("pytest", "-p", "no:cacheprovider", str(package))
+    assert " passed" in kit.stdout
+    assert "failed" not in kit.stdout
+
+
+def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -> None:
+    fresh = environment("fresh")
+    fresh.install_locked()
+    fresh.install_members(KERNEL, TESTKIT)
+    fresh.run("jackfield", "new-tool", "book_table")
+    package = fresh.work / "book-table"
+    handler = package / "src" / "jackfield_tool_book_table" / "handler.py"
+    handler.write_text(handler.read_text().replace('"words": words', '"wrods": words'))
+    fresh.install_members(package)
+    kit = fresh.run("pytest", "-p", "no:cacheprovider", str(package), check=False)
+    assert kit.returncode == 1
+    assert "wrods" in kit.stdout
+
+
+def test_a_source_distribution_carries_the_template_too(tmp_path: Path) -> None:
+    uv = shutil.which("uv")
+    assert uv
+    command = [uv, "build", "--no-build-isolation", "--sdist", "--out-dir", str(tmp_path), str(KERNEL)]
+    subprocess.run(command, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    shutil.unpack_archive(archive, tmp_path, filter="data")
+    (template,) = tmp_path.glob("*/src/jackfield/template")
+    assert not template.is_symlink()
+    assert {path.name for path in template.iterdir()} == {
+        path.name for path in (ROOT / "tool-packages" / "_template").iterdir()
+    }
