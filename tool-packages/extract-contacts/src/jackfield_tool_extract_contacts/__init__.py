@@ -1,0 +1,1 @@
+"""Extract e-mail addresses, phone numbers, links and the names given with them from a text."""

@@ -1,0 +1,95 @@
+"""Phone numbers, as libphonenumber's matcher finds them, without what only looks like one."""
+
+from __future__ import annotations
+
+import re
+from itertools import islice
+
+from phonenumbers import (
+    SUPPORTED_REGIONS,
+    Leniency,
+    PhoneNumber,
+    PhoneNumberFormat,
+    PhoneNumberMatcher,
+    PhoneNumberType,
+    format_number,
+    number_type,
+    region_code_for_number,
+)
+
+from jackfield_tool_extract_contacts.decoys import is_numbered, without_decoys
+from jackfield_tool_extract_contacts.finds import Phone
+
+LENIENCIES = {
+    "possible": Leniency.POSSIBLE,
+    "valid": Leniency.VALID,
+    "strict": Leniency.STRICT_GROUPING,
+    "exact": Leniency.EXACT_GROUPING,
+}
+# Bounds on the matcher's work; a text made of nothing but numbers is not read to its end.
+_MOST_TRIES = 4000
+_MOST_MATCHES = 1000
+
+_FAX = re.compile(
+    r"(?:fax|telefax|telefaks|fakss?|факс|传真|傳真|ファックス|ファクス|팩스)\W{0,4}(?:n[or]\W{0,3})?$",
+    re.IGNORECASE,
+)
+_NATIONAL_FORM = re.compile(
+    r"""(?<![\w+.,/\-])
+        (?: \(?0\d(?:[ ()./\-]{0,3}\d){5,11} | \(?\d{3}\)?[ .\-]\d{3}[ .\-]\d{4} )
+        (?! [\w.,/\-]?\d | \w )""",
+    re.VERBOSE,
+)
+
+
+def is_region(region: str) -> bool:
+    """Whether phone numbers of this region are known."""
+    return region in SUPPORTED_REGIONS
+
+
+def find_phones(text: str, region: str | None, leniency: str) -> list[Phone]:
+    """All phone numbers, in the order of the text; without a region only those in international form."""
+    matcher = PhoneNumberMatcher(without_decoys(text), region, LENIENCIES[leniency], _MOST_TRIES)
+    finds = []
+    for match in islice(matcher, _MOST_MATCHES):
+        start, end = match.start, match.end
+        if text[start] in "([" and not set(text[start:end]) & set(")]"):
+            start += 1
+        written = text[start:end]
+        if written.lstrip("(").startswith("+") or not is_numbered(text, start):
+            finds.append(_phone(start, written, match.number, fax=_is_fax(text, start)))
+    return finds
+
+
+def national_forms(text: str) -> list[str]:
+    """What looks like phone numbers in the form of some country, which cannot be told without a region."""
+    return [
+        match[0]
+        for match in _NATIONAL_FORM.finditer(without_decoys(text))
+        if not is_numbered(text, match.start())
+    ]
+
+
+def _phone(start: int, written: str, number: PhoneNumber, *, fax: bool) -> Phone:
+    extension = number.extension or None
+    bare = PhoneNumber(
+        country_code=number.country_code,
+        national_number=number.national_number,
+        italian_leading_zero=number.italian_leading_zero,
+        number_of_leading_zeros=number.number_of_leading_zeros,
+    )
+    return Phone(
+        start,
+        start + len(written),
+        written,
+        e164=format_number(bare, PhoneNumberFormat.E164),
+        national=format_number(bare, PhoneNumberFormat.NATIONAL),
+        region=region_code_for_number(bare),
+        type=PhoneNumberType.to_string(number_type(bare)).lower(),
+        extension=extension,
+        fax=fax,
+    )
+
+
+def _is_fax(text: str, start: int) -> bool:
+    return _FAX.search(text[max(0, start - 20) : start]) is not None

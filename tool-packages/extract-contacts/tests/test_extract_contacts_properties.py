@@ -1,0 +1,135 @@
+"""What holds for every text."""
+
+from __future__ import annotations
+
+import json
+from importlib import resources
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from jackfield.registry.arguments import Arguments
+from jackfield_tool_extract_contacts.extraction import extract
+from jackfield_tool_extract_contacts.finds import KINDS, Kind
+from jackfield_tool_extract_contacts.result import result
+
+RETURNS = Arguments(
+    json.loads(resources.files("jackfield_tool_extract_contacts").joinpath("schema.json").read_text("utf-8"))[
+        "returns"
+    ]
+)
+ATOMS = [
+    "ada@example.org", "Ada@Example.org", '"a b"@example.org', "用户@例子.广告", "a@b", "@", "<", ">", "(",
+    ")", '"', "'", "\\", "[", "Ada Lovelace", "Charles Babbage", "d'Arc", "王伟", "Name: ", "Tel: ", "Fax ",
+    "-- ", "Best regards,", "From: ", "=?utf-8?q?A?=", "+44 20 7946 0958", "020 7946 0958", "ext. 5",
+    "(202) 456-1111", "2012-01-02 08", "4111 1111 1111 1111", "1.2", "order no. ", "https://example.org/a",
+    "www.example.org", "//", "http://", "mailto:", "example.dev", "https://例子.广告/路", "\uff0c", "请",
+    "\u200d", "\u0301", "😀", "\n", "\n\n", "\r\n", "\t", " ", ", ", "; ", ": ", "| ", "- ", ".", "1", "+",
+    "\ufffc", "\x00", "İ", "ß", "ﬁ",
+]  # fmt: skip
+TEXTS = st.one_of(
+    st.text(min_size=1, max_size=200),
+    st.lists(st.one_of(st.sampled_from(ATOMS), st.text(max_size=5)), min_size=1, max_size=30)
+    .map("".join)
+    .filter(bool),
+)
+REGIONS = st.sampled_from([None, "GB", "US", "DE", "IT", "CN"])
+LENIENCIES = st.sampled_from(["possible", "valid", "strict", "exact"])
+VALUES = {"emails": "email", "phones": "e164", "urls": "url", "names": "name"}
+
+check = settings(max_examples=150, deadline=None)
+
+
+def read(text: str, region: str | None = None, leniency: str = "valid") -> dict[str, Any]:
+    data = result(extract(text, region, leniency), KINDS)
+    assert RETURNS.violations(data) == []
+    return data
+
+
+@check
+@given(TEXTS, REGIONS, LENIENCIES)
+@example("http://\uff0ca@b.com/", None, "valid")
+@example("://0@0.0A", None, "valid")
+def test_every_place_is_where_the_find_is_written(text: str, region: str | None, leniency: str) -> None:
+    data = read(text, region, leniency)
+    for kind, value in VALUES.items():
+        for find in data[kind]:
+            assert find[value]
+            start, end = find["at"][0]
+            assert 0 <= start < end <= len(text)
+            assert text[start:end] == find.get("text", find[value])
+
+
+@check
+@given(TEXTS, REGIONS, LENIENCIES)
+def test_finds_are_listed_once_in_order_and_do_not_overlap(
+    text: str, region: str | None, leniency: str
+) -> None:
+    data = read(text, region, leniency)
+    places = sorted(tuple(place) for kind in VALUES for find in data[kind] for place in find["at"])
+    assert all(left[1] <= right[0] for left, right in pairwise(places))
+    for kind, value in VALUES.items():
+        identities = [
+            (find[value].casefold() if kind != "urls" else find[value], find.get("extension"))
+            for find in data[kind]
+        ]
+        assert len(identities) == len(set(identities))
+        assert [find["at"][0] for find in data[kind]] == sorted(find["at"][0] for find in data[kind])
+
+
+@check
+@given(TEXTS, REGIONS)
+def test_the_same_text_gives_the_same_result(text: str, region: str | None) -> None:
+    assert read(text, region) == read(text, region)
+
+
+@check
+@given(TEXTS, REGIONS)
+def test_contacts_hold_two_things_or_more_and_only_what_is_listed(text: str, region: str | None) -> None:
+    data = read(text, region)
+    emails = {find["email"] for find in data["emails"]}
+    phones = {
+        find["e164"] + (f";ext={find['extension']}" if "extension" in find else "") for find in data["phones"]
+    }
+    for contact in data["contacts"]:
+        assert ("name" in contact) + sum(
+            len(contact.get(kind, ())) for kind in ("emails", "phones", "urls")
+        ) > 1
+        assert set(contact.get("emails", ())) <= emails
+        assert set(contact.get("phones", ())) <= phones
+        assert set(contact.get("urls", ())) <= {find["url"] for find in data["urls"]}
+        assert contact.get("name") in {None, *(find["name"] for find in data["names"])}
+
+
+@check
+@given(TEXTS, st.sampled_from(KINDS))
+def test_asking_for_one_kind_finds_what_asking_for_all_does(text: str, kind: Kind) -> None:
+    assert result(extract(text, None, "valid"), [kind])[kind] == read(text)[kind]
+
+
+@check
+@given(st.sampled_from(ATOMS), TEXTS)
+def test_an_address_between_blanks_is_found_in_any_text(atom: str, text: str) -> None:
+    text = f"{text}\n{atom}\nada.lovelace@example.org\n{text}"
+    assert "ada.lovelace@example.org" in {find["email"] for find in read(text)["emails"]}
+
+
+@pytest.mark.parametrize("normalised", ["ada@example.org", "https://example.org/a", "+442079460958"])
+def test_what_is_reported_is_found_again_as_it_is(normalised: str) -> None:
+    data = read(normalised)
+    values = [find[value] for kind, value in VALUES.items() for find in data[kind]]
+    assert values == [normalised]
+
+
+@check
+@given(TEXTS, REGIONS)
+@example("0@0.0'@0.0A", None)
+def test_normalising_twice_changes_nothing(text: str, region: str | None) -> None:
+    data = read(text, region)
+    for find in data["phones"]:
+        assert [again["e164"] for again in read(find["e164"])["phones"]] == [find["e164"]]
+    for find in data["emails"]:
+        again = [other["email"] for other in read(f" {find['email']} ")["emails"]]
+        assert again == [find["email"]]
