@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,9 @@ from jackfield.build.plugins import KINDS, load
 from jackfield.cli import main
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.manifest import tool_schema
-from jackfield.settings import Settings
+from jackfield.offers import Services
+from jackfield.settings import KEYS, TABLES
+from jackfield.store import MemoryStore
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -64,7 +65,8 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
     assert [type(each.offer) for each in plugins.offered] == [KINDS[hook]]
     for each in plugins.offered:
         if create := getattr(each.offer, "create", None):
-            assert create({}) is not None
+            given = [{}, Services(MemoryStore())][: len(inspect.signature(create).parameters)]
+            assert create(*given) is not None
 
 
 def test_every_hook_has_a_test_of_its_own() -> None:
@@ -94,9 +96,10 @@ def test_every_command_is_documented_and_no_other() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    for field in fields(Settings):
-        row = f"| `{field.name}` | `JACKFIELD_{field.name.upper()}` | `--{field.name} "
-        assert row in page("settings.md")
+    for key in KEYS:
+        assert f"| `{key}` | `JACKFIELD_{key.upper()}` |" in page("settings.md")
+    for kind in TABLES:
+        assert f"`[{kind}.NAME]`" in page("settings.md")
 
 
 def test_every_field_of_a_manifest_is_documented_as_required_or_optional() -> None:
@@ -161,3 +164,18 @@ def test_the_readmes_two_commands_are_the_sessions_that_exist() -> None:
     assert "pip install 'nox[uv]' && nox -s serve" in readme
     assert "pip install 'nox[uv]' && nox -s tests" in readme
     assert "pip install 'nox[uv]' && nox -s tests" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_every_standard_policy_is_documented_with_its_settings() -> None:
+    import jackfield_policies
+
+    names = {offer.name for offer in jackfield_policies.jackfield_policies()}
+    assert headings("policies.md") == names
+    sources = {
+        path.stem: path.read_text("utf-8") for path in Path(jackfield_policies.__path__[0]).glob("*.py")
+    }
+    for name in names:
+        documented = set(re.findall(r"^\| `(\w+)` \|", section("policies.md", name), re.MULTILINE))
+        assert {setting for setting in documented if f'"{setting}"' not in sources[name]} == set()
+        for setting in re.findall(r'^    "(\w+)": ', sources[name], re.MULTILINE):
+            assert setting in documented

@@ -193,10 +193,12 @@ def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
     [
         ("allow = [", "jackfield.toml"),
         ('alow = ["x"]', "did you mean 'allow'?"),
-        ('colour = "red"', "known are allow, deny, registry"),
+        ('colour = "red"', "known are allow, deny, registry, deployment, store"),
         ('allow = "x"', "`allow` is a list of names"),
         ("deny = [1]", "`deny` is a list of names"),
-        ("registry = 5", "`registry` is a path"),
+        ("registry = 5", "`registry` is a text"),
+        ('deployment = "test"', "one of development, production"),
+        ("policies = 3", "[policies.NAME]"),
     ],
 )
 def test_a_wrong_setting_says_how_to_mend_it(tmp_path: Path, text: str, reason: str) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from jackfield.build.discovery import Selection, discover
 from jackfield.build.findings import Code, Finding
-from jackfield.build.sources import locate, sources
+from jackfield.build.sources import sources
+from jackfield.packages import locate
 
 FAB = Selection(allow=("fab-*",))
 

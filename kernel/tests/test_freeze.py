@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from jackfield.build import freeze
-from jackfield.build.findings import Distribution
-from jackfield.build.hashing import package_hash
 from jackfield.contract.snapshot import Snapshot, SnapshotError
+from jackfield.packages import package_hash
 
 
 def version(site: Any) -> str:
@@ -140,7 +139,7 @@ def test_compiled_code_counts_by_the_distributions_version(tmp_path: Path) -> No
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         (folder / f"fast.{tag}.so").write_bytes(binary)
-        return package_hash(folder, Distribution("x", version))
+        return package_hash(folder, version)
 
     assert hashed(b"elf", "cpython-311-x86_64", "1.0") == hashed(b"mach-o", "cpython-311-darwin", "1.0")
     assert hashed(b"elf", "cpython-311-x86_64", "1.0") != hashed(b"elf", "cpython-311-x86_64", "1.1")

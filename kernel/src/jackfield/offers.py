@@ -6,16 +6,28 @@ deployment uses what it makes, and imports what it needs then.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from jackfield.contract.call import ToolCall
-from jackfield.contract.response import ToolResponse
+if TYPE_CHECKING:
+    from jackfield.governance import Policy
+    from jackfield.orchestrator import Observer
+    from jackfield.session.intents import IntentHandler
+    from jackfield.store import Store
 
 PluginSettings = Mapping[str, Any]
 """What a deployment says about one offer; empty when it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the kernel lends to whatever is made from an offer."""
+
+    store: Store
+    capabilities: frozenset[str] = frozenset()
+    """The names of what is lent to tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,16 +89,6 @@ class Stage(IntEnum):
     SHAPE = 2
 
 
-Proceed = Callable[[ToolCall], Awaitable[ToolResponse]]
-
-
-class Policy(Protocol):
-    """One decision about a call: answer it, change it, or wrap what follows."""
-
-    async def apply(self, call: ToolCall, proceed: Proceed) -> ToolResponse:
-        """Decide about one call."""
-
-
 @dataclass(frozen=True, slots=True)
 class PolicyOffer:
     """A policy; the chain is ordered by stage, then rank, then name, and stands in the snapshot."""
@@ -94,7 +96,7 @@ class PolicyOffer:
     name: str
     stage: Stage
     rank: int
-    create: Callable[[PluginSettings], Policy]
+    create: Callable[[PluginSettings, Services], Policy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ class IntentHandlerOffer:
     """A handler of one intent type; its name is that type."""
 
     name: str
-    create: Callable[[PluginSettings], Any]
+    create: Callable[[PluginSettings, Services], IntentHandler]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class CapabilityOffer:
     """Something tools may require; its name is the attribute of the context."""
 
     name: str
-    create: Callable[[PluginSettings], Any]
+    create: Callable[[PluginSettings, Services], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class StoreOffer:
     """A home for shared state; its name is what the `store` setting says."""
 
     name: str
-    create: Callable[[PluginSettings], Any]
+    create: Callable[[PluginSettings], Store]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class ObserverOffer:
     """Something that is told about every finished call."""
 
     name: str
-    create: Callable[[PluginSettings], Any]
+    create: Callable[[PluginSettings, Services], Observer]
 
 
 Offer = (

@@ -1,24 +1,45 @@
-"""Content hashes of import packages: the same for an editable install and a wheel, on every machine."""
+"""Import packages as they lie on disk: where they are, and a hash of what is in them."""
 
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import os
 from collections.abc import Collection, Iterator
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
-
-from jackfield.build.findings import Distribution
 
 _NOT_CONTENT = (".pyc", ".pyo", "~", ".swp", ".orig", ".rej")
 _NATIVE = (".so", ".pyd", ".dylib")
 _TEXT = (".py", ".pyi", ".json", ".md", ".txt", ".toml", ".yaml", ".yml")
 
 
-def package_hash(folder: Path, distribution: Distribution, *, without: Collection[str] = ()) -> str:
+def locate(package: str) -> Path | None:
+    """The folder of an import package.
+
+    `find_spec` imports the parents of a dotted name, so they are followed by hand from the top-level package.
+    """
+    top, *rest = package.split(".")
+    try:
+        spec: ModuleSpec | None = importlib.util.find_spec(top)
+    except (ImportError, ValueError, AttributeError):
+        return None
+    for depth, _ in enumerate(rest, start=2):
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        name = ".".join(package.split(".")[:depth])
+        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def package_hash(folder: Path, version: str, *, without: Collection[str] = ()) -> str:
     """SHA-256 over the names and contents of a package's files, leaving out those named in `without`.
 
-    RECORD is not asked: an editable install lists no data files there. Line ends are made alike, because a
-    checkout may change them. Compiled code differs by platform, so the distribution's version stands for it.
+    The same for an editable install and a wheel, on every machine. RECORD is not asked: an editable install
+    lists no data files there. Line ends are made alike, because a checkout may change them. Compiled code
+    differs by platform, so the distribution's `version` stands for it.
     """
     digest = hashlib.sha256()
     for path in sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix()):
@@ -27,7 +48,7 @@ def package_hash(folder: Path, distribution: Distribution, *, without: Collectio
             continue
         if path.suffix in _NATIVE:
             name = f"{path.parent.relative_to(folder).as_posix()}/{path.name.split('.')[0]}"
-            content = distribution.version.encode()
+            content = version.encode()
         else:
             content = path.read_bytes()
             if path.suffix in _TEXT:

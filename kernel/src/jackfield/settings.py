@@ -1,4 +1,4 @@
-"""What a deployment decides: which distributions take part, and where the registry lies.
+"""What a deployment decides: what takes part, where the registry lies, how plugins are set up.
 
 Flags win over the environment, the environment over `jackfield.toml`.
 """
@@ -7,12 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 CONFIG_FILE = "jackfield.toml"
+
+LISTS = ("allow", "deny")
+KEYS = (*LISTS, "registry", "deployment", "store")
+"""What is a key of `jackfield.toml` and a variable JACKFIELD_<KEY>."""
+
+TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports")
+"""What holds a table for each offer of its kind, such as `[policies.budgets]`."""
+
+DEPLOYMENTS = ("development", "production")
 
 
 class SettingsError(Exception):
@@ -21,7 +30,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the build; each is a key of `jackfield.toml` and a variable JACKFIELD_<KEY>."""
+    """The settings of this process."""
 
     allow: tuple[str, ...] = ()
     """Use only distributions or entry points that match one of these patterns; empty allows all."""
@@ -32,24 +41,40 @@ class Settings:
     registry: Path = Path("tool_registry.json")
     """The file the registry is frozen into."""
 
+    deployment: str = "development"
+    """`development` stops when code is not what was frozen; `production` goes on without it."""
+
+    store: str = ""
+    """The store by its name; empty takes `sqlite` where it is installed, else `memory`."""
+
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    """What is said about each offer, by kind and name."""
+
     @classmethod
     def load(
         cls, config: Path | None = None, environ: Mapping[str, str] = os.environ, **flags: Any
     ) -> Settings:
         """Settings of this process; `flags` that are None or empty were not given."""
         chosen = _from_file(config or _named_config(environ))
-        for field in fields(cls):
-            text = environ.get(f"JACKFIELD_{field.name.upper()}")
+        for name in KEYS:
+            text = environ.get(f"JACKFIELD_{name.upper()}")
             if text:
-                chosen[field.name] = (
-                    text if field.name == "registry" else [part.strip() for part in text.split(",")]
-                )
+                chosen[name] = [part.strip() for part in text.split(",")] if name in LISTS else text
         chosen |= {name: value for name, value in flags.items() if value}
-        return cls(
-            allow=_patterns("allow", chosen.get("allow", ())),
-            deny=_patterns("deny", chosen.get("deny", ())),
-            registry=Path(chosen.get("registry", cls.__dataclass_fields__["registry"].default)),
-        )
+        given = {name: _checked(name, chosen[name]) for name in KEYS if name in chosen}
+        return cls(**given, tables={kind: _table(kind, chosen[kind]) for kind in TABLES if kind in chosen})
+
+    def table(self, kind: str, name: str) -> dict[str, Any]:
+        """What is said about one offer."""
+        return {key: value for key, value in self._said(kind, name).items() if key != "enabled"}
+
+    def enabled(self, kind: str, name: str) -> bool:
+        """Whether an offer is used; `enabled = false` in its table switches it off."""
+        return self._said(kind, name).get("enabled", True) is not False
+
+    def _said(self, kind: str, name: str) -> Mapping[str, Any]:
+        said: Mapping[str, Any] = self.tables.get(kind, {}).get(name, {})
+        return said
 
 
 def _named_config(environ: Mapping[str, str]) -> Path | None:
@@ -66,23 +91,33 @@ def _from_file(named: Path | None) -> dict[str, Any]:
     import tomllib
 
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        document = tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: {error}") from None
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
-    known = [field.name for field in fields(Settings)]
-    for key in table:
+    known = (*KEYS, *TABLES)
+    for key in document:
         if key not in known:
             close = get_close_matches(key, known, 1)
             meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             raise SettingsError(f"{path}: unknown setting {key!r}; {meant}")
-    if not isinstance(table.get("registry", ""), str):
-        raise SettingsError(f'{path}: `registry` is a path, e.g. registry = "tool_registry.json"')
-    return table
+    return document
 
 
-def _patterns(name: str, value: Any) -> tuple[str, ...]:
-    if isinstance(value, str) or not all(isinstance(pattern, str) for pattern in value):
-        raise SettingsError(f'`{name}` is a list of names, e.g. {name} = ["jackfield-tool-*"]')
-    return tuple(pattern for pattern in value if pattern)
+def _checked(name: str, value: Any) -> Any:
+    if name in LISTS:
+        if isinstance(value, str) or not all(isinstance(pattern, str) for pattern in value):
+            raise SettingsError(f'`{name}` is a list of names, e.g. {name} = ["jackfield-tool-*"]')
+        return tuple(pattern for pattern in value if pattern)
+    if not isinstance(value, str):
+        raise SettingsError(f'`{name}` is a text, e.g. {name} = "..."')
+    if name == "deployment" and value not in DEPLOYMENTS:
+        raise SettingsError(f"`deployment` is {value!r}; it is one of {', '.join(DEPLOYMENTS)}")
+    return Path(value) if name == "registry" else value
+
+
+def _table(kind: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(said, Mapping) for said in value.values()):
+        raise SettingsError(f"`{kind}` holds tables, e.g. [{kind}.NAME]")
+    return value

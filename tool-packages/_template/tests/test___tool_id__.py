@@ -1,3 +1,5 @@
+"""The standard tests, on examples of calls; docs/testkit.md of Jackfield says what each of them catches."""
+
 from jackfield_testkit import Example, ToolContractTests
 
 
@@ -5,6 +7,7 @@ class Test__ToolName__(ToolContractTests):
     tool_id = "__tool_id__"
     examples = (
         Example({"text": "Doors close in five minutes."}, data={"words": 5, "seconds": 2}),
-        Example({"text": "Doors close in five minutes.", "words_per_minute": 600}, data={"words": 5, "seconds": 1}),
+        Example({"text": "One two three.", "words_per_minute": 600}, data={"words": 3, "seconds": 1}),
         Example({"text": "   "}, error="PERMANENT"),
+        Example({"text": ""}, error="VALIDATION"),
     )

@@ -14,12 +14,11 @@ import importlib_metadata
 import orjson
 
 from jackfield.build.drafts import GUIDE, SCHEMA, Draft
-from jackfield.build.hashing import package_hash
 from jackfield.build.plugins import KINDS, Plugins
-from jackfield.build.sources import locate
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import API_VERSION, FORMAT_VERSION, Snapshot, seal
 from jackfield.offers import Stage
+from jackfield.packages import locate, package_hash
 
 
 class Adopted(NamedTuple):
@@ -68,8 +67,8 @@ def _tool(adopted: Adopted) -> dict[str, Any]:
         "distribution": {
             "name": source.distribution.name,
             "version": source.distribution.version,
-            "contentHash": package_hash(source.folder, source.distribution),
-            "codeHash": package_hash(source.folder, source.distribution, without=(SCHEMA, GUIDE)),
+            "contentHash": package_hash(source.folder, source.distribution.version),
+            "codeHash": package_hash(source.folder, source.distribution.version, without=(SCHEMA, GUIDE)),
         },
     }
 
@@ -86,7 +85,7 @@ def _plugins(plugins: Plugins) -> list[dict[str, Any]]:
                 "distribution": {
                     "name": entry.distribution.name,
                     "version": entry.distribution.version,
-                    "contentHash": package_hash(folder, entry.distribution) if folder else None,
+                    "contentHash": package_hash(folder, entry.distribution.version) if folder else None,
                 },
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry] for hook in KINDS

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 from jackfield.build.discovery import Entry
 from jackfield.build.findings import Code, Distribution, Finding
 from jackfield.build.plugins import Offered
 from jackfield.offers import ToolOffer
+from jackfield.packages import locate
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,26 +30,6 @@ class ToolSource:
     def handler(self) -> str:
         """The handler as the snapshot names it."""
         return f"{self.package}.handler:execute"
-
-
-def locate(package: str) -> Path | None:
-    """The folder of an import package.
-
-    `find_spec` imports the parents of a dotted name, so they are followed by hand from the top-level package.
-    """
-    top, *rest = package.split(".")
-    try:
-        spec: ModuleSpec | None = importlib.util.find_spec(top)
-    except (ImportError, ValueError, AttributeError):
-        return None
-    for depth, _ in enumerate(rest, start=2):
-        if spec is None or spec.submodule_search_locations is None:
-            return None
-        name = ".".join(package.split(".")[:depth])
-        spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
-    if spec is None or not spec.submodule_search_locations:
-        return None
-    return Path(next(iter(spec.submodule_search_locations)))
 
 
 def sources(tools: Iterable[Entry], offered: Iterable[Offered]) -> tuple[list[ToolSource], list[Finding]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from jackfield.cli import authoring, building, showing
+from jackfield.cli import authoring, building, calling, showing
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -28,6 +28,7 @@ for command in (
     showing.tools,
     showing.describe,
     showing.plugins,
+    calling.call,
     authoring.new_tool,
     authoring.validate,
     authoring.schema,

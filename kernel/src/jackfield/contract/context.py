@@ -33,6 +33,17 @@ class SessionView(Protocol):
     def registry_version(self) -> str:
         """The registry version the session is pinned to."""
 
+    @property
+    def active(self) -> bool:
+        """Whether the conversation goes on."""
+
+
+class Messaging(Protocol):
+    """A way to the user's client."""
+
+    async def send(self, event: str, **fields: Any) -> None:
+        """Tell the client something that is not for the model; `ConnectionError` when none is connected."""
+
 
 class ToolContext(Protocol):
     """The second argument of `execute`.
@@ -43,6 +54,10 @@ class ToolContext(Protocol):
     @property
     def session(self) -> SessionView:
         """The session, to read."""
+
+    @property
+    def messaging(self) -> Messaging:
+        """A way to the user's client."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Tell the user how far a long call has come."""

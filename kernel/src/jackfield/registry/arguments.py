@@ -20,11 +20,11 @@ class Violation(NamedTuple):
     keyword: str
 
 
-def compile_schema(schema: Mapping[str, Any]) -> jsonschema_rs.Draft202012Validator:
+def compile_schema(schema: Mapping[str, Any] | bool, **options: Any) -> jsonschema_rs.Draft202012Validator:
     """A validator as calls are judged by: formats asserted, unknown ones refused, nothing fetched."""
-    return jsonschema_rs.Draft202012Validator(
-        dict(schema), validate_formats=True, ignore_unknown_formats=False, offline=True
-    )
+    judged = schema if isinstance(schema, bool) else dict(schema)
+    strict = {"validate_formats": True, "ignore_unknown_formats": False, "offline": True}
+    return jsonschema_rs.Draft202012Validator(judged, **(strict | options))
 
 
 def violations(validator: jsonschema_rs.Draft202012Validator, instance: Any) -> list[Violation]:
@@ -132,8 +132,8 @@ class _Defaults:
         return fill
 
     def _of_reference(self, schema: Mapping[str, Any]) -> _Fill | None:
-        reference = schema.get("$ref")
-        if not isinstance(reference, str):
+        reference = _local_reference(schema)
+        if reference is None:
             return None
         if reference in self._references:
             # Met again while it is being made, in a recursive schema, or made already: look it up on use.
@@ -147,10 +147,15 @@ class _Defaults:
         while isinstance(schema, Mapping):
             if "default" in schema:
                 return True, schema["default"]
-            if not isinstance(reference := schema.get("$ref"), str):
+            if (reference := _local_reference(schema)) is None:
                 break
             schema = resolve(self._root, reference)
         return False, None
+
+
+def _local_reference(schema: Mapping[str, Any]) -> str | None:
+    reference = schema.get("$ref")
+    return reference if isinstance(reference, str) and reference.startswith("#") else None
 
 
 def resolve(root: Mapping[str, Any], reference: str) -> Any:

@@ -6,7 +6,9 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any, Protocol, cast
 
 from jackfield.contract.context import ToolContext
 from jackfield.contract.errors import ErrorType, ToolError
@@ -14,49 +16,154 @@ from jackfield.contract.response import ToolResponse, fail, fail_from
 
 Handler = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResponse]]
 
+MAX_THREADS = 64
+"""How many blocking handlers run at once; one that was given up keeps its thread until it returns."""
+
+TICK_SECONDS = 0.02
+"""How late a deadline may be noticed."""
+
 _log = logging.getLogger(__name__)
+
+
+class Stoppable(Protocol):
+    """A call that can be told to stop; `stopped` says why it was."""
+
+    stopped: str
+    task: asyncio.Task[Any] | None
+
+
+class Deadlines:
+    """The deadlines of every running call on one loop, watched by a single timer.
+
+    Arming a timer for each call costs a third of a plain call; looking through the running ones now and then
+    costs next to nothing.
+    """
+
+    __slots__ = ("_armed", "_loop", "_running")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._running: dict[Stoppable, float] = {}
+        self._armed = False
+
+    def watch(self, call: Stoppable, seconds: float) -> None:
+        """Stop a call when its time is over."""
+        self._running[call] = self._loop.time() + seconds
+        if not self._armed:
+            self._armed = True
+            self._loop.call_later(TICK_SECONDS, self._look)
+
+    def forget(self, call: Stoppable) -> None:
+        """A call came to its end."""
+        self._running.pop(call, None)
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        for call in [call for call, deadline in self._running.items() if deadline <= now]:
+            del self._running[call]
+            stop(call, "timeout")
+        self._armed = bool(self._running)
+        if self._armed:
+            self._loop.call_later(TICK_SECONDS, self._look)
+
+
+def stop(call: Stoppable, reason: str) -> None:
+    """Cancel a running handler, so that its call is answered with the reason."""
+    if call.task is not None and not call.stopped:
+        call.stopped = reason
+        call.task.cancel()
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:
     """`execute` as a coroutine function; a plain one runs in a thread, where it cannot block the loop."""
-    if inspect.iscoroutinefunction(execute):
+    called = execute if inspect.isroutine(execute) else type(execute).__call__
+    if inspect.iscoroutinefunction(called):
         return cast("Handler", execute)
 
     async def in_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-        return cast("ToolResponse", await asyncio.to_thread(execute, args, ctx))
+        loop = asyncio.get_running_loop()
+        return cast("ToolResponse", await loop.run_in_executor(_threads(), partial(execute, args, ctx)))
 
     return in_thread
 
 
-async def invoke(
-    handler: Handler, args: dict[str, Any], ctx: ToolContext, *, timeout_ms: int, writes: bool
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(MAX_THREADS, thread_name_prefix="jackfield-handler")
+
+
+async def run_handler(
+    handler: Handler,
+    args: dict[str, Any],
+    ctx: ToolContext,
+    call: Stoppable,
+    deadlines: Deadlines,
+    *,
+    timeout: float,  # noqa: ASYNC109 - one timer watches all
+    writes: bool,
 ) -> ToolResponse:
     """Run a handler to its answer, whatever it does; only a cancellation from outside passes through.
 
     `writes` decides what is said of a handler that did not come to its end: it may have changed things.
     """
+    task = call.task = asyncio.current_task()
+    deadlines.watch(call, timeout)
+    answer: Any
     try:
-        async with asyncio.timeout(timeout_ms / 1000) as deadline:
-            answer = await handler(args, ctx)
+        answer = await handler(args, ctx)
     except ToolError as error:
-        return fail_from(error)
-    except TimeoutError:
-        if not deadline.expired():
-            return _crashed("TimeoutError")
-        return fail(
-            ErrorType.TRANSIENT,
-            f"The tool did not answer within {timeout_ms} ms and was stopped.",
-            retryable=not writes,
-            partial_side_effects=writes,
-        )
+        answer = fail_from(error)
+    except asyncio.CancelledError:
+        if not call.stopped or task is None or task.uncancel() > 0:
+            raise
+        return _stopped(call.stopped, timeout, writes=writes)
     except Exception as error:  # noqa: BLE001 - the handler is somebody else's code; the model gets one answer
-        return _crashed(type(error).__name__, error)
-    if not isinstance(answer, ToolResponse):
-        return _crashed(f"it returned {type(answer).__name__} instead of ok(...) or fail(...)")
-    return answer
+        answer = _crashed(type(error).__name__, error)
+    finally:
+        deadlines.forget(call)
+        call.task = None
+    if task is not None and call.stopped != "":
+        # The handler swallowed its cancellation and went on to an answer, which is what really happened.
+        task.uncancel()
+    return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))
+
+
+def _stopped(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
+    messages = {
+        "timeout": f"The tool did not answer within {timeout * 1000:.0f} ms and was stopped.",
+        "interrupted": "The user interrupted, and the tool was stopped before it had an answer.",
+        "ended": "The session ended before the tool had an answer.",
+    }
+    return fail(
+        ErrorType.TRANSIENT,
+        messages.get(reason, f"The tool was stopped: {reason}."),
+        retryable=reason == "timeout" and not writes,
+        partial_side_effects=writes,
+        details={"stopped": reason},
+    )
+
+
+def _not_an_answer(answer: Any) -> str:
+    return f"it returned {type(answer).__name__} instead of ok(...) or fail(...)"
 
 
 def _crashed(cause: str, error: BaseException | None = None) -> ToolResponse:
     # The cause is for the operator; what reaches the model must not carry paths, queries or secrets.
     _log.error("tool handler failed: %s", cause, exc_info=error)
     return fail(ErrorType.INTERNAL, "The tool failed for a reason of its own.", partial_side_effects=True)
+
+
+class Alone:
+    """A call that nobody but the clock stops."""
+
+    def __init__(self) -> None:
+        self.stopped = ""
+        self.task: asyncio.Task[Any] | None = None
+
+
+async def invoke(
+    handler: Handler, args: dict[str, Any], ctx: ToolContext, *, timeout_ms: int, writes: bool
+) -> ToolResponse:
+    """Run a handler outside any session, as a test does."""
+    deadlines = Deadlines(asyncio.get_running_loop())
+    return await run_handler(handler, args, ctx, Alone(), deadlines, timeout=timeout_ms / 1000, writes=writes)

@@ -1,0 +1,97 @@
+"""Calls that wait for their user's word: tokens that only the client holds, good for one use.
+
+The model never sees a token, so it cannot confirm for the user. What is kept under a token's hash binds it to
+the session, the user, the tool and the exact arguments, and survives a restart.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from jackfield.governance import Call
+from jackfield.session.session import Session
+from jackfield.store import Store
+
+
+class Pending(NamedTuple):
+    """A call that waits for its user's word."""
+
+    tool_id: str
+    args: dict[str, Any]
+    call_id: str | None
+    key: str
+    """The name under which the approved call runs, once."""
+
+
+class Confirmations:
+    """Asks for a user's word, and redeems it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def ask(self, call: Call, preview: str, *, seconds: float) -> dict[str, Any]:
+        """Let a call wait: tell the client, with the token; what may be told to the model comes back."""
+        token = secrets.token_urlsafe(32)
+        kept = {
+            "session": call.session.id,
+            "user": call.session.user,
+            "tool": call.tool.id,
+            "args": call.args,
+            "callId": call.call_id,
+        }
+        await self._store.put(_key(token), orjson.dumps(kept), ttl=seconds)
+        request = {"tool": call.tool.id, "preview": preview, "expires_at": self._store.now() + seconds}
+        call.session.publish("confirmation_required", {**request, "args": call.args, "token": token})
+        return request
+
+    async def redeem(self, session: Session, token: str) -> Pending | None:
+        """The call a token stands for, once; nothing when it is unknown, used, expired or somebody else's."""
+        key = _key(token)
+        # Looked at before it is taken, so that a stranger cannot use up what is not his.
+        if not _belongs(await self._store.get(key), session):
+            return None
+        kept = await self._store.take(key)
+        if kept is None:
+            return None
+        wire = orjson.loads(kept)
+        return Pending(wire["tool"], wire["args"], wire["callId"], f"confirmed-{key.rpartition('/')[2]}")
+
+
+def _belongs(kept: bytes | None, session: Session) -> bool:
+    if kept is None:
+        return False
+    wire = orjson.loads(kept)
+    return bool(wire["session"] == session.id and wire["user"] == session.user)
+
+
+def _key(token: str) -> str:
+    # The hash, so that whoever reads the store cannot confirm for the user either.
+    return f"confirmation/{hashlib.sha256(token.encode()).hexdigest()}"
+
+
+def render_preview(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
+    """The text of a confirmation card; without a template, the tool and its arguments."""
+    if template is None:
+        return f"{tool_id} {orjson.dumps(args).decode()}"
+    from string import Formatter
+
+    parts = []
+    for literal, name, _, _ in Formatter().parse(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(_shown(args, name))
+    return "".join(parts)
+
+
+def _shown(args: Mapping[str, Any], path: str) -> str:
+    value: Any = args
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return "" if value is None else str(value)

@@ -1,0 +1,109 @@
+"""What a handler is given: the session to read, ways to be heard, and the capabilities its manifest names."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jackfield.contract.response import ToolResponse
+
+if TYPE_CHECKING:
+    from jackfield.governance import Call
+    from jackfield.session.session import Session
+
+CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
+
+
+class SessionFacts:
+    """The session as a handler sees it: nothing in it can be changed from here."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def user(self) -> str | None:
+        """Who is talking, when the host knows."""
+        return self._session.user
+
+    @property
+    def mode(self) -> Any:
+        """The mode the session was created in."""
+        return self._session.mode
+
+    @property
+    def turn(self) -> int:
+        """The number of the current turn."""
+        return self._session.turn.number
+
+    @property
+    def registry_version(self) -> str:
+        """The registry version the session is pinned to."""
+        return self._session.registry_version
+
+    @property
+    def active(self) -> bool:
+        """Whether the conversation goes on."""
+        return self._session.active
+
+
+class Messaging:
+    """A way to the user's client."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def send(self, event: str, **fields: Any) -> None:
+        """Tell the client something that is not for the model."""
+        if not self._session.connected:
+            raise ConnectionError("no client is connected")
+        self._session.publish(event, fields)
+
+
+class Context:
+    """The context of one call."""
+
+    __slots__ = ("_call", "_call_tool", "_capabilities")
+
+    def __init__(self, call: Call, capabilities: Mapping[str, Any], call_tool: CallTool) -> None:
+        self._call = call
+        self._capabilities = capabilities
+        self._call_tool = call_tool
+
+    @property
+    def session(self) -> SessionFacts:
+        """The session, to read."""
+        return SessionFacts(self._call.session)
+
+    @property
+    def messaging(self) -> Messaging:
+        """A way to the user's client."""
+        return Messaging(self._call.session)
+
+    async def progress(self, message: str, *, fraction: float | None = None) -> None:
+        """Tell the user how far a long call has come."""
+        call = self._call
+        fields = {"tool": call.tool.id, "callId": call.call_id, "message": message, "fraction": fraction}
+        call.session.publish("tool_progress", fields)
+
+    def audit(self, event: str, **fields: Any) -> None:
+        """Add a line to the audit record of this call."""
+        self._call.notes.append({"event": event, **fields})
+
+    async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+        """Call another tool; the same policies hold as for a model's call."""
+        return await self._call_tool(self._call, tool_id, arguments)
+
+    def __getattr__(self, capability: str) -> Any:
+        # Only what the manifest names: a tool cannot reach for more than its author declared.
+        if capability in self._call.tool.manifest.requires:
+            return self._capabilities[capability]
+        raise AttributeError(f"{self._call.tool.id} does not name {capability!r} under `requires`")

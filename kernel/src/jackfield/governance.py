@@ -1,0 +1,137 @@
+"""A call on its way, and the chain of policies it goes through.
+
+The chain of a tool is composed once per session: a policy that has nothing to say about this tool in this
+session is left out of it, so a call pays only for what can concern it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol
+
+import orjson
+
+from jackfield.contract.response import ToolResponse
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+from jackfield.session.turn import Turn
+
+MAX_DEPTH = 4
+"""How deep tools may call tools."""
+
+
+class Call:
+    """One call from its arrival to its answer; everything a policy may look at or change."""
+
+    # Most calls leave these as they are, so they are not set on each.
+    confirmed = False
+    parent: Call | None = None
+    children = 0
+    key = ""
+    """The name under which it runs once, given by whoever watches over that."""
+    stopped = ""
+    """Why it was told to stop."""
+    task: asyncio.Task[Any] | None = None
+    wire: bytes | None = None
+    policies: tuple[str, ...] = ()
+    """What stands in its way, in order."""
+    ended_by = ""
+
+    def __init__(
+        self,
+        tool: RegisteredTool,
+        session: Session,
+        args: dict[str, Any],
+        canonical: bytes,
+        call_id: str | None,
+    ) -> None:
+        self.began = time.perf_counter()
+        self.tool = tool
+        self.session = session
+        self.turn: Turn = session.turn
+        self.args = args
+        self.call_id = call_id
+        # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
+        self.fingerprint = hashlib.sha256(tool.name_bytes + canonical).digest()
+        self.meta: dict[str, Any] = {}
+        self.decisions: dict[str, str] = {}
+        self.notes: list[dict[str, Any]] = []
+
+    def decide(self, policy: str, decision: str) -> None:
+        """Record what a policy did; one that let the call pass need not say so."""
+        self.decisions[policy] = decision
+
+    def end(self, policy: str, decision: str) -> None:
+        """Record that a policy answers the call itself, and those behind it are not asked."""
+        self.decisions[policy] = decision
+        self.ended_by = policy
+
+    def trail(self) -> dict[str, str]:
+        """What each policy decided, in the order in which the call met them."""
+        trail: dict[str, str] = {}
+        reached = True
+        for name in self.policies:
+            trail[name] = self.decisions.get(name, "pass") if reached else "not reached"
+            reached = reached and name != self.ended_by
+        return trail
+
+    @property
+    def lineage(self) -> list[str]:
+        """The tools that led here, outermost first."""
+        return [*(self.parent.lineage if self.parent else ()), self.tool.id]
+
+    def seal(self, response: ToolResponse) -> bytes:
+        """The envelope as it is sent, stored and replayed: made once, never changed."""
+        wire = self.wire
+        if wire is None:
+            if response.failure is None:
+                head = b'{"ok":true,"data":%b,"intents":%b,"meta":' % (
+                    orjson.dumps(response.data),
+                    orjson.dumps([intent.to_wire() for intent in response.intents])
+                    if response.intents
+                    else b"[]",
+                )
+            else:
+                head = b'{"ok":false,"error":%b,"meta":' % orjson.dumps(response.failure.to_wire())
+            meta = {
+                "duration": round((time.perf_counter() - self.began) * 1000, 3),
+                **self.meta,
+                **response.meta,
+            }
+            # The tool's part of `meta` was written out when the registry was loaded, and is still open.
+            wire = self.wire = b"%b%b,%b}" % (head, self.tool.meta_bytes, orjson.dumps(meta)[1:])
+        return wire
+
+
+Proceed = Callable[[Call], Awaitable[ToolResponse]]
+
+
+class Policy(Protocol):
+    """One decision about calls: answer one, change one, or wrap what follows."""
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Whether this policy can ever have something to say about this tool in this session."""
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Decide about one call; `await proceed(call)` lets it go on."""
+
+
+class Chain:
+    """The policies that concern one tool in one session, and what they end in."""
+
+    __slots__ = ("names", "run")
+
+    def __init__(self, policies: Iterable[tuple[str, Policy]], last: Proceed) -> None:
+        chosen = list(policies)
+        self.names = tuple(name for name, _ in chosen)
+        run = last
+        for _, policy in reversed(chosen):
+            run = _linked(policy.apply, run)
+        self.run: Proceed = run
+
+
+def _linked(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: Proceed) -> Proceed:
+    return lambda call: apply(call, proceed)

@@ -1,0 +1,266 @@
+"""One model message in, exactly one answer per call out, whatever happened."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from jackfield.confirmation import Pending
+from jackfield.context import Context
+from jackfield.contract.call import ToolCall
+from jackfield.contract.errors import ErrorType
+from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse, fail
+from jackfield.governance import MAX_DEPTH, Call, Chain, Policy
+from jackfield.offers import Stage
+from jackfield.registry.invoke import Deadlines, run_handler, stop
+from jackfield.registry.reading import read_arguments
+from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.session.intents import IntentHandler, apply_intents
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+from jackfield.strict_json import StrictJsonError
+
+_log = logging.getLogger(__name__)
+
+
+class Answer(NamedTuple):
+    """What goes back to the model for one call: the envelope, as it is and as bytes."""
+
+    tool_id: str
+    call_id: str | None
+    response: ToolResponse
+    wire: bytes
+
+
+class Observer(Protocol):
+    """Is told what happens; whatever takes time it does elsewhere, because these are called on the way."""
+
+    def call_finished(self, call: Call, response: ToolResponse) -> None:
+        """A call was answered; it changes no more."""
+
+    def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
+        """A session began, with this many tokens of prompt and tool declarations."""
+
+    def turn_began(self, session: Session) -> None:
+        """A user's turn began."""
+
+    def session_ended(self, session: Session) -> None:
+        """A session is over."""
+
+    async def close(self) -> None:
+        """Write out whatever is still held."""
+
+
+class Orchestrator:
+    """Takes calls through policies, validation and invocation; knows no provider and no socket."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        policies: Sequence[tuple[str, Stage, Policy]] = (),
+        *,
+        intents: Mapping[str, IntentHandler] | None = None,
+        capabilities: Mapping[str, Any] | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
+        self.registry = registry
+        self._policies = tuple(policies)
+        self._intents = intents or {}
+        self._capabilities = capabilities or {}
+        self.observers = tuple(observers)
+        self._tell = tuple(observer.call_finished for observer in self.observers)
+        self._deadlines: Deadlines | None = None
+        self._writing: set[asyncio.Future[Answer]] = set()
+
+    async def handle(self, session: Session, calls: Sequence[ToolCall]) -> list[Answer]:
+        """Answer every call of one message: those that only read side by side, those that write in order."""
+        if len(calls) == 1:
+            return [await self._answer(session, calls[0])]
+        answers: dict[int, Answer] = {}
+        writes = [index for index, call in enumerate(calls) if self._writes(call)]
+
+        async def in_order(indices: Sequence[int]) -> None:
+            for index in indices:
+                answers[index] = await self._answer(session, calls[index])
+
+        async with asyncio.TaskGroup() as group:
+            for index in range(len(calls)):
+                if index not in writes:
+                    group.create_task(in_order([index]))
+            group.create_task(in_order(writes))
+        return [answers[index] for index in range(len(calls))]
+
+    def interrupt(self, session: Session, reason: str = "interrupted") -> None:
+        """Stop what only reads; what writes goes on to its end and is recorded."""
+        for call in list(session.running):
+            if call.tool.reads:
+                stop(call, reason)
+
+    def _writes(self, call: ToolCall) -> bool:
+        tool = self.registry.get(call.tool_id)
+        return tool is not None and not tool.reads
+
+    async def _answer(self, session: Session, asked: ToolCall) -> Answer:
+        tool = self.registry.tools.get(asked.tool_id)
+        if tool is None:
+            return self._unknown(asked)
+        try:
+            args, canonical = read_arguments(asked.arguments)
+        except StrictJsonError as error:
+            call = Call(tool, session, {}, b"", asked.call_id)
+            return self._finish(call, _malformed(tool, error))
+        call = Call(tool, session, args, canonical, asked.call_id)
+        return await (self._run(call) if tool.reads else self._run_write(call))
+
+    async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
+        """Run a call that its user has approved; it answers for the call that asked."""
+        tool = self.registry.tools.get(pending.tool_id)
+        if tool is None:
+            return self._unknown(ToolCall(pending.tool_id, b"", pending.call_id))
+        canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
+        call = Call(tool, session, pending.args, canonical, pending.key)
+        call.confirmed = True
+        answer = await (self._run(call) if tool.reads else self._run_write(call))
+        return answer._replace(call_id=pending.call_id)
+
+    async def _run(self, call: Call) -> Answer:
+        chain: Chain | None = call.session.chains.get(call.tool.id)
+        if chain is None:
+            chain = call.session.chains[call.tool.id] = self._compose(call.tool, call.session)
+        call.policies = chain.names
+        try:
+            response = await chain.run(call)
+        except StoreUnavailableError as error:
+            _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
+            response = _unavailable()
+        return self._finish(call, response)
+
+    async def _run_write(self, call: Call) -> Answer:
+        # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
+        task = asyncio.ensure_future(self._run(call))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return await asyncio.shield(task)
+
+    def _finish(self, call: Call, response: ToolResponse) -> Answer:
+        wire = call.seal(response)
+        for tell in self._tell:
+            tell(call, response)
+        return Answer(call.tool.id, call.call_id, response, wire)
+
+    def _compose(self, tool: RegisteredTool, session: Session) -> Chain:
+        chosen = [
+            (name, stage, policy) for name, stage, policy in self._policies if policy.concerns(tool, session)
+        ]
+        shape = Chain(
+            [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE], self._invoke
+        )
+
+        async def validate(call: Call) -> ToolResponse:
+            violations = tool.arguments.violations(call.args)
+            if violations:
+                call.end("validation", "refused")
+                return _invalid(tool, violations)
+            if tool.arguments.complete(call.args):
+                call.meta["defaultsApplied"] = True
+            return await shape.run(call)
+
+        admit = Chain([(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT], validate)
+        admit.names = (*admit.names, "validation", *shape.names)
+        return admit
+
+    async def _invoke(self, call: Call) -> ToolResponse:
+        session = call.session
+        if self._deadlines is None:
+            self._deadlines = Deadlines(asyncio.get_running_loop())
+        session.running.add(call)
+        try:
+            response = await run_handler(
+                call.tool.handler,
+                call.args,
+                Context(call, self._capabilities, self._call_tool),
+                call,
+                self._deadlines,
+                timeout=call.tool.timeout,
+                writes=not call.tool.reads,
+            )
+        finally:
+            session.running.discard(call)
+        if response.intents:
+            applied, refused = apply_intents(response.intents, session, self._intents)
+            response = response._replace(intents=applied)
+            if refused:
+                call.meta["refusedIntents"] = [each._asdict() for each in refused]
+        return response
+
+    async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+        lineage = parent.lineage
+        if tool_id in lineage:
+            return fail(ErrorType.PERMANENT, f"{' > '.join(lineage)} may not call {tool_id} again: a circle.")
+        if len(lineage) >= MAX_DEPTH:
+            return fail(ErrorType.PERMANENT, f"Tools may call tools {MAX_DEPTH} deep, and this is deeper.")
+        tool = self.registry.tools.get(tool_id)
+        if tool is None:
+            return self._unknown(ToolCall(tool_id, b"")).response
+        parent.children += 1
+        call_id = f"{parent.call_id or parent.key}/{parent.children}:{tool_id}"
+        # Through JSON, so that a tool cannot hand another anything a model could not.
+        args, canonical = read_arguments(orjson.dumps(arguments))
+        call = Call(tool, parent.session, args, canonical, call_id)
+        call.parent = parent
+        return (await self._run(call)).response
+
+    def _unknown(self, asked: ToolCall) -> Answer:
+        withdrawn = self.registry.withdrawn.get(asked.tool_id)
+        close = get_close_matches(asked.tool_id, self.registry.tools, 1)
+        response = fail(
+            ErrorType.NOT_FOUND,
+            f"{asked.tool_id!r} is withdrawn: it {withdrawn}."
+            if withdrawn
+            else f"There is no tool {asked.tool_id!r}.",
+            suggestion=f"Did you mean {close[0]!r}?" if close and not withdrawn else None,
+        )
+        meta = {
+            "toolId": asked.tool_id,
+            "toolVersion": None,
+            "registryVersion": self.registry.version,
+            "duration": 0,
+            "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
+        }
+        response = response._replace(meta=meta)
+        return Answer(asked.tool_id, asked.call_id, response, orjson.dumps(response.to_wire()))
+
+
+def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:
+    details = [{"path": fault.where, "message": fault.message} for fault in error.faults[:20]]
+    return fail(
+        ErrorType.VALIDATION,
+        f"The arguments of {tool.id} are not JSON that can be trusted: {details[0]['message']}.",
+        suggestion="Send one JSON object that fits the tool's parameters.",
+        details={"errors": details},
+    )
+
+
+def _invalid(tool: RegisteredTool, violations: Sequence[Any]) -> ToolResponse:
+    errors = [{"path": each.path, "message": each.message} for each in violations[:20]]
+    return fail(
+        ErrorType.VALIDATION,
+        f"The arguments do not fit {tool.id}: "
+        + "; ".join(f"{each['path']} {each['message']}" for each in errors[:3]),
+        suggestion=tool.help_for(violations),
+        details={"errors": errors},
+    )
+
+
+def _unavailable() -> ToolResponse:
+    return fail(
+        ErrorType.TRANSIENT,
+        "The call was not run: the host cannot make sure now that it runs only once.",
+        retryable=True,
+        suggestion="Try again in a few seconds.",
+    )

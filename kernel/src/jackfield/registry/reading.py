@@ -1,0 +1,52 @@
+"""A model's arguments, read quickly when they are plain and strictly when there is any doubt."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from jackfield import strict_json
+from jackfield.strict_json import Fault, FaultKind, StrictJsonError
+
+MAX_BYTES = 1024 * 1024
+
+# Long runs of digits may be integers beyond 64 bits, which orjson turns into floats without a word.
+_LONG_NUMBER = re.compile(rb"\d{19}").search
+
+
+def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
+    """The arguments object and its canonical form, or `StrictJsonError` with all that is wrong with it.
+
+    orjson is five times as fast as a strict reading but takes the last of two equal keys. Every key has a
+    colon behind it, so when what was read has as many colons as what was written, no key was lost. Where that
+    cannot be told (an escaped colon, a long number, deep nesting), a strict reading decides.
+    """
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if not data:
+        return {}, b"{}"
+    if len(data) > MAX_BYTES:
+        raise StrictJsonError([Fault(FaultKind.DEPTH, "/", f"more than {MAX_BYTES} bytes")])
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value = _strictly(data)
+    canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    if (
+        canonical.count(b":") != data.count(b":")
+        or b"\\u" in data
+        or data.count(b"{") + data.count(b"[") > strict_json.MAX_DEPTH
+        or _LONG_NUMBER(data)
+    ):
+        value = _strictly(data)
+    if not isinstance(value, dict):
+        raise StrictJsonError([Fault(FaultKind.SYNTAX, "/", "the arguments are not an object")])
+    return value, canonical
+
+
+def _strictly(data: bytes) -> Any:
+    try:
+        return strict_json.loads(data.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise StrictJsonError([Fault(FaultKind.SYNTAX, f"byte {error.start}", "not UTF-8")]) from None

@@ -1,0 +1,202 @@
+"""The registry at run time: a snapshot loaded, its handlers imported and verified, then locked."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from jackfield.contract.context import Mode
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.response import RESPONSE_SCHEMA_VERSION
+from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.packages import locate, package_hash
+from jackfield.registry.arguments import Arguments, Violation
+from jackfield.registry.invoke import Handler, as_handler
+
+_log = logging.getLogger(__name__)
+
+
+class Deployment(StrEnum):
+    """Where a registry runs: development stops at drift, production goes on with what is unchanged."""
+
+    DEVELOPMENT = "development"
+    PRODUCTION = "production"
+
+
+class RegistryError(Exception):
+    """A registry that cannot be served, and how to mend it."""
+
+
+class RegisteredTool:
+    """One tool, ready to run: everything a call needs, worked out before the first one."""
+
+    __slots__ = (
+        "arguments",
+        "frozen",
+        "handler",
+        "id",
+        "manifest",
+        "meta_bytes",
+        "name_bytes",
+        "reads",
+        "timeout",
+    )
+
+    def __init__(self, frozen: FrozenTool, handler: Handler, registry_version: str) -> None:
+        self.frozen = frozen
+        self.manifest: ToolManifest = frozen.manifest
+        self.id = frozen.manifest.tool_id
+        self.handler = handler
+        self.arguments = Arguments(frozen.manifest.parameters)
+        self.reads = not frozen.manifest.writes
+        self.timeout = frozen.manifest.timeout_ms / 1000
+        self.name_bytes = self.id.encode()
+        meta = {
+            "toolId": self.id,
+            "toolVersion": self.manifest.version,
+            "registryVersion": registry_version,
+            "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
+        }
+        self.meta_bytes = orjson.dumps(meta)[:-1]
+        """The tool's part of every envelope's `meta`, left open for the rest."""
+
+    def help_for(self, violations: Iterable[Violation]) -> str | None:
+        """The lines of the guide that speak of the arguments that were wrong."""
+        parameters = self.manifest.parameters.get("properties", {})
+        wrong = {
+            name
+            for violation in violations
+            for name in parameters
+            if violation.path.split("/")[1] == name or f'"{name}"' in violation.message
+        }
+        lines = [
+            line.strip("-* ")
+            for line in self.frozen.documentation.splitlines()
+            if line.startswith(("- ", "* ")) and line.strip("-*`_ ").startswith(tuple(wrong))
+        ]
+        return "\n".join(lines)[:1000] or f"The arguments are {', '.join(parameters) or 'none'}."
+
+
+class Registry:
+    """The tools of one snapshot that are what the snapshot says they are."""
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        tools: Mapping[str, RegisteredTool],
+        withdrawn: Mapping[str, str] = MappingProxyType({}),
+        *,
+        deployment: Deployment = Deployment.DEVELOPMENT,
+        path: Path | None = None,
+    ) -> None:
+        self.tools = tools
+        self.withdrawn = withdrawn
+        self.deployment = deployment
+        self._snapshot = snapshot
+        self._path = path
+        self._locked = False
+
+    @classmethod
+    def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
+        """Read a registry file, import what it names, and leave out what is not what was frozen."""
+        snapshot = Snapshot.load(path)
+        tools, withdrawn = _adopt(snapshot, deployment)
+        return cls(snapshot, tools, withdrawn, deployment=deployment, path=path)
+
+    @property
+    def version(self) -> str:
+        """The version sessions are pinned to."""
+        return self._snapshot.version
+
+    def lock(self) -> None:
+        """From here on nothing changes until the process ends."""
+        self._locked = True
+
+    def snapshot(self) -> Snapshot:
+        """The document the registry was loaded from."""
+        return self._snapshot
+
+    def reload(self) -> None:
+        """Read the file again; for development, before the registry is locked."""
+        if self._locked:
+            raise RegistryError("the registry is locked: end the process to serve another one")
+        if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
+            raise RegistryError("only a registry loaded from a file, in development, can be reloaded")
+        self._snapshot = Snapshot.load(self._path)
+        self.tools, self.withdrawn = _adopt(self._snapshot, self.deployment)
+
+    def get(self, tool_id: str) -> RegisteredTool | None:
+        """A tool by its id."""
+        return self.tools.get(tool_id)
+
+    def offered(self, mode: Mode) -> list[RegisteredTool]:
+        """The tools a session of this mode may be told of."""
+        return [tool for tool in self.tools.values() if mode in tool.manifest.allowed_modes]
+
+    def summaries(self, mode: Mode) -> dict[str, str]:
+        """A line on each tool, for a prompt that has little room."""
+        return {tool.id: tool.frozen.summary for tool in self.offered(mode)}
+
+    def documentation(self, tool_id: str) -> str | None:
+        """A tool's whole guide."""
+        tool = self.tools.get(tool_id)
+        return tool.frozen.documentation if tool else None
+
+    def metadata(self, tool_id: str) -> dict[str, Any] | None:
+        """What the manifest says, without the parameters."""
+        tool = self.tools.get(tool_id)
+        return tool.manifest.metadata() if tool else None
+
+    def provider_schemas(self, adapter: str, mode: Mode) -> dict[str, Any]:
+        """The declarations of one provider, by tool."""
+        return {
+            tool.id: tool.frozen.provider_schemas[adapter]
+            for tool in self.offered(mode)
+            if adapter in tool.frozen.provider_schemas
+        }
+
+
+def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, RegisteredTool], dict[str, str]]:
+    tools: dict[str, RegisteredTool] = {}
+    withdrawn: dict[str, str] = {}
+    for tool_id, frozen in snapshot.tools.items():
+        missing = snapshot.withheld(frozen)
+        if missing:
+            withdrawn[tool_id] = f"needs {', '.join(missing)}, which nobody provides"
+            continue
+        handler = _drift(frozen) or _import(frozen.handler)
+        if not isinstance(handler, str):
+            tools[tool_id] = RegisteredTool(frozen, handler, snapshot.version)
+        elif deployment is Deployment.DEVELOPMENT:
+            raise RegistryError(f"{tool_id} {handler}; run `jackfield build`")
+        else:
+            withdrawn[tool_id] = handler
+            _log.error("tool %s is withdrawn: it %s", tool_id, handler)
+    return tools, withdrawn
+
+
+def _drift(frozen: FrozenTool) -> str:
+    """How the installed package differs from the frozen one; empty when it does not."""
+    package = frozen.handler.partition(":")[0].rpartition(".")[0]
+    folder = locate(package)
+    if folder is None:
+        return f"is no longer installed ({package})"
+    if package_hash(folder, frozen.distribution_version) != frozen.content_hash:
+        return f"is not the code that was frozen ({frozen.distribution})"
+    return ""
+
+
+def _import(handler: str) -> Handler | str:
+    module, _, function = handler.partition(":")
+    try:
+        return as_handler(getattr(importlib.import_module(module), function))
+    except Exception as error:  # noqa: BLE001 - a handler is somebody else's code
+        _log.exception("importing %s", module)
+        return f"cannot be imported ({type(error).__name__}: {error})"

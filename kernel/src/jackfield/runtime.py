@@ -1,0 +1,142 @@
+"""Everything a session needs, put together once at start from a snapshot and the plugins it names."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jackfield.build.discovery import PLUGINS, Entry
+from jackfield.build.findings import Distribution
+from jackfield.build.plugins import Plugins, load
+from jackfield.confirmation import Confirmations, Pending
+from jackfield.contract.context import Mode
+from jackfield.contract.snapshot import Snapshot
+from jackfield.offers import CapabilityOffer, IntentHandlerOffer, ObserverOffer, Services, StoreOffer
+from jackfield.orchestrator import Answer, Observer, Orchestrator
+from jackfield.packages import locate, package_hash
+from jackfield.registry.registry import Deployment, Registry, RegistryError
+from jackfield.session.session import Publish, Session
+from jackfield.settings import Settings, SettingsError
+from jackfield.store import MemoryStore, Store
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """A registry, its policies and its store, ready for sessions."""
+
+    registry: Registry
+    store: Store
+    orchestrator: Orchestrator
+    confirmations: Confirmations
+
+    @classmethod
+    async def start(cls, settings: Settings, observers: Sequence[Observer] = ()) -> Runtime:
+        """Load, verify and lock; what cannot be served stops the start with a sentence."""
+        registry = Registry.load(settings.registry, Deployment(settings.deployment))
+        plugins = _plugins(registry.snapshot(), registry.deployment)
+        store = _store(plugins, settings)
+        capabilities = plugins.of("jackfield_capabilities")
+        services = Services(store, frozenset(each.name for each in capabilities))
+        orchestrator = Orchestrator(
+            registry,
+            [
+                (offer.name, offer.stage, offer.create(settings.table("policies", offer.name), services))
+                for offer, _ in plugins.policy_chain()
+                if settings.enabled("policies", offer.name)
+            ],
+            intents={
+                each.name: each.offer.create(settings.table("intents", each.name), services)
+                for each in plugins.of("jackfield_intent_handlers")
+                if isinstance(each.offer, IntentHandlerOffer)
+            },
+            capabilities={
+                each.name: each.offer.create(settings.table("capabilities", each.name), services)
+                for each in capabilities
+                if isinstance(each.offer, CapabilityOffer)
+            },
+            observers=[*_observers(plugins, settings, services), *observers],
+        )
+        registry.lock()
+        return cls(registry, store, orchestrator, Confirmations(store))
+
+    async def open_session(self, mode: Mode, *, user: str | None = None, **facts: Any) -> Session:
+        """A new session on this registry, kept so that it can be taken up again."""
+        session = Session(mode, self.registry.version, user=user, **facts)
+        await session.save(self.store)
+        for observer in self.orchestrator.observers:
+            observer.session_opened(session, prompt_tokens=0, declaration_tokens=0)
+        return session
+
+    async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
+        """A session that was kept; on another registry than its own it is fatal in development."""
+        session = await Session.resume(session_id, self.store, publish)
+        if session is not None and session.registry_version != self.registry.version:
+            message = f"session {session_id} is pinned to registry {session.registry_version}"
+            if self.registry.deployment is Deployment.DEVELOPMENT:
+                raise RegistryError(f"{message}, and this one is {self.registry.version}")
+            _log.error("%s; it goes on with what is unchanged in %s", message, self.registry.version)
+        return session
+
+    async def begin_turn(self, session: Session) -> None:
+        """A user's turn begins; the counter is kept, so that a reconnect does not start it over."""
+        session.begin_turn()
+        await session.save(self.store)
+        for observer in self.orchestrator.observers:
+            observer.turn_began(session)
+
+    async def confirm(self, session: Session, token: str, *, approve: bool) -> Answer | Pending | None:
+        """A user's word: the approved call's answer, the declined call, or nothing for a bad token."""
+        pending = await self.confirmations.redeem(session, token)
+        if pending is None or not approve:
+            return pending
+        return await self.orchestrator.run_confirmed(session, pending)
+
+    async def close(self) -> None:
+        """Let observers write out and the store let go."""
+        for observer in self.orchestrator.observers:
+            await observer.close()
+        await self.store.close()
+
+
+def _plugins(snapshot: Snapshot, deployment: Deployment) -> Plugins:
+    """The plugins the snapshot names, not those that happen to be installed."""
+    entries = []
+    for plugin in snapshot.wire["plugins"]:
+        owner: Mapping[str, Any] = plugin["distribution"]
+        folder = locate(plugin["value"].partition(":")[0].partition(".")[0])
+        if folder is None or package_hash(folder, owner["version"]) != owner["contentHash"]:
+            message = f"plugin {owner['name']} is not the code that was frozen"
+            if deployment is Deployment.DEVELOPMENT:
+                raise RegistryError(f"{message}; run `jackfield build`")
+            _log.error(message)
+        entries.append(
+            Entry(PLUGINS, plugin["name"], plugin["value"], Distribution(owner["name"], owner["version"]))
+        )
+    plugins = load(entries)
+    for finding in plugins.findings:
+        raise RegistryError(f"plugin {finding.distribution}: {finding.message}")
+    return plugins
+
+
+def _store(plugins: Plugins, settings: Settings) -> Store:
+    offers = {each.name: each.offer for each in plugins.of("jackfield_stores")}
+    name = settings.store or ("sqlite" if "sqlite" in offers else "memory")
+    if name == "memory":
+        return MemoryStore()
+    offer = offers.get(name)
+    if not isinstance(offer, StoreOffer):
+        known = ", ".join(["memory", *offers])
+        raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
+    return offer.create(settings.table("stores", name))
+
+
+def _observers(plugins: Plugins, settings: Settings, services: Services) -> list[Observer]:
+    return [
+        each.offer.create(settings.table("observers", each.name), services)
+        for each in plugins.of("jackfield_observers")
+        if isinstance(each.offer, ObserverOffer) and settings.enabled("observers", each.name)
+    ]

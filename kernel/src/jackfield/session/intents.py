@@ -1,0 +1,47 @@
+"""Intents applied: each by the handler of its type, refused whole or applied whole."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from jackfield.contract.intents import Intent
+from jackfield.session.session import Session
+
+_log = logging.getLogger(__name__)
+
+
+class IntentHandler(Protocol):
+    """Knows one type of intent."""
+
+    def refusal(self, session: Session, params: Mapping[str, Any]) -> str | None:
+        """Why the intent cannot be applied now, or nothing when it can; changes nothing."""
+
+    def apply(self, session: Session, params: Mapping[str, Any]) -> None:
+        """Apply it; called only when `refusal` had nothing to say."""
+
+
+class Refused(NamedTuple):
+    """An intent that was not applied, and why."""
+
+    type: str
+    reason: str
+
+
+def apply_intents(
+    intents: tuple[Intent, ...], session: Session, handlers: Mapping[str, IntentHandler]
+) -> tuple[tuple[Intent, ...], list[Refused]]:
+    """Apply what can be applied, in order; what was, and what was refused."""
+    applied: list[Intent] = []
+    refused: list[Refused] = []
+    for intent in intents:
+        handler = handlers.get(intent.type)
+        reason = handler.refusal(session, intent.params) if handler else "no installed plugin knows it"
+        if handler is None or reason:
+            refused.append(Refused(intent.type, reason or ""))
+            _log.warning("session %s: intent %s refused: %s", session.id, intent.type, reason)
+        else:
+            handler.apply(session, intent.params)
+            applied.append(intent)
+    return tuple(applied), refused

@@ -1,0 +1,151 @@
+"""A session: who talks, in which mode, on which registry, and where the conversation stands."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+
+from jackfield.contract.context import Mode
+from jackfield.session.machine import State, may_go
+from jackfield.session.turn import HISTORY, Turn
+from jackfield.store import Store
+
+RECOVERY_SECONDS = 24 * 3600
+
+_log = logging.getLogger(__name__)
+
+Publish = Callable[[str, Mapping[str, Any]], None]
+
+
+# What an intent changes for the turn it was asked in.
+_OF_A_TURN = ("suppress_audio", "suppress_transcript")
+
+
+def _nobody(event: str, fields: Mapping[str, Any]) -> None:
+    """Where events go while no client is connected."""
+
+
+class Session:
+    """One conversation. The mode, the user and the registry version are fixed when it is made."""
+
+    __slots__ = (
+        "_changes",
+        "_state",
+        "chains",
+        "history",
+        "id",
+        "mode",
+        "publish",
+        "registry_version",
+        "roles",
+        "running",
+        "turn",
+        "user",
+    )
+
+    def __init__(
+        self,
+        mode: Mode,
+        registry_version: str,
+        *,
+        session_id: str | None = None,
+        user: str | None = None,
+        roles: frozenset[str] = frozenset(),
+        publish: Publish = _nobody,
+    ) -> None:
+        self.id = session_id or os.urandom(16).hex()
+        self.mode: Mode = mode
+        self.registry_version = registry_version
+        self.user = user
+        self.roles = roles
+        self.publish = publish
+        self.turn = Turn(1)
+        self.history: deque[Turn] = deque(maxlen=HISTORY)
+        self.chains: dict[str, Any] = {}
+        self.running: set[Any] = set()
+        self._state = State.INITIALIZING
+        self._changes: dict[str, Any] = {}
+
+    @property
+    def state(self) -> State:
+        """What the session is doing."""
+        return self._state
+
+    def go(self, state: State) -> bool:
+        """Go to another state; an illegal way is refused and logged."""
+        if not may_go(self._state, state):
+            _log.warning("session %s may not go from %s to %s", self.id, self._state, state)
+            return False
+        self._state = state
+        return True
+
+    @property
+    def active(self) -> bool:
+        """Whether the conversation goes on."""
+        return self._state is not State.TERMINATED
+
+    @property
+    def changes(self) -> Mapping[str, Any]:
+        """What intents have asked for, by name: an end, suppressed audio, a pending message."""
+        return self._changes
+
+    def change(self, name: str, value: Any) -> None:
+        """Record what an intent asked for; only intent handlers call this."""
+        self._changes[name] = value
+
+    @property
+    def connected(self) -> bool:
+        """Whether somebody gets what is published."""
+        return self.publish is not _nobody
+
+    def begin_turn(self) -> Turn:
+        """The user spoke: a new turn with a fresh budget, and nothing of the last one suppressed."""
+        for name in _OF_A_TURN:
+            self._changes.pop(name, None)
+        self.history.append(self.turn)
+        self.turn = Turn(self.turn.number + 1)
+        return self.turn
+
+    async def save(self, store: Store) -> None:
+        """Keep what it takes to go on after a reconnect or a restart."""
+        wire = {
+            "mode": self.mode,
+            "user": self.user,
+            "roles": sorted(self.roles),
+            "registryVersion": self.registry_version,
+            "state": self._state.value,
+            "changes": self._changes,
+            "turn": self.turn.to_wire(),
+            "history": [turn.to_wire() for turn in self.history],
+        }
+        await store.put(_key(self.id), orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+
+    @classmethod
+    async def resume(cls, session_id: str, store: Store, publish: Publish = _nobody) -> Session | None:
+        """A session as it was saved, or nothing when it was not or is too old."""
+        saved = await store.get(_key(session_id))
+        if saved is None:
+            return None
+        wire = orjson.loads(saved)
+        session = cls(
+            wire["mode"],
+            wire["registryVersion"],
+            session_id=session_id,
+            user=wire["user"],
+            roles=frozenset(wire["roles"]),
+            publish=publish,
+        )
+        session._state = State(wire["state"])
+        session._changes = wire["changes"]
+        session.turn = Turn.from_wire(wire["turn"])
+        session.history.extend(Turn.from_wire(turn) for turn in wire["history"])
+        return session
+
+
+def _key(session_id: str) -> str:
+    return f"session/{session_id}"

@@ -1,0 +1,42 @@
+"""One turn of a conversation: what was called in it, and how much of its budget is spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+HISTORY = 5
+"""How many turns a session remembers."""
+
+
+class Turn:
+    """The counters of one turn; policies keep them, and they live and die with it."""
+
+    __slots__ = ("calls", "empty", "number", "repeated", "retrievals", "tool_ms")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.calls = 0
+        self.retrievals = 0
+        self.tool_ms = 0.0
+        self.repeated: dict[bytes, int] = {}
+        self.empty: dict[str, int] = {}
+
+    def to_wire(self) -> dict[str, Any]:
+        """The turn as it is kept for a session that is taken up again."""
+        return {
+            "number": self.number,
+            "calls": self.calls,
+            "retrievals": self.retrievals,
+            "toolMs": self.tool_ms,
+            "repeated": {key.hex(): count for key, count in self.repeated.items()},
+            "empty": self.empty,
+        }
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Turn:
+        """A turn as `to_wire` wrote it."""
+        turn = cls(wire["number"])
+        turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
+        turn.repeated = {bytes.fromhex(key): count for key, count in wire["repeated"].items()}
+        turn.empty = dict(wire["empty"])
+        return turn

@@ -1,0 +1,266 @@
+"""The one place for shared state, and its form in memory.
+
+Everything that has to outlive a connection or be seen by another process goes through this protocol: one
+plugin moves a deployment from one process to many. Values are bytes; what they mean is their writer's affair.
+All times are the store's own, which no change of the wall clock moves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, NamedTuple, Protocol
+
+
+class StoreUnavailableError(Exception):
+    """The store cannot be asked now; whoever needs an answer has to refuse rather than guess."""
+
+
+class ClaimState(Enum):
+    """What a claim came to."""
+
+    RUN = "it is yours: run it, then complete or release it"
+    DONE = "it was run before, and this is its result"
+    RUNNING = "somebody else is running it"
+    IN_DOUBT = "whoever was running it died; it may have run"
+    CONFLICT = "the key belongs to something else"
+    FREE = "nobody holds it any more: claim it to run it"
+
+
+class Claim(NamedTuple):
+    """The answer to a claim; only `DONE` carries a result."""
+
+    state: ClaimState
+    result: bytes | None = None
+
+
+class Entry(NamedTuple):
+    """One entry of a stream; ids of a stream grow by one from 1 and are never used again."""
+
+    id: int
+    value: bytes
+
+
+class Store(Protocol):
+    """Shared state. Every method may raise `StoreUnavailableError`; none blocks the loop."""
+
+    def now(self) -> float:
+        """Seconds since the epoch by the store's clock, the same for every process that shares it."""
+
+    async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
+        """Set a value, which vanishes after `ttl` seconds. Once this returns, a crash does not lose it."""
+
+    async def get(self, key: str) -> bytes | None:
+        """A value, unless it is absent or has expired."""
+
+    async def delete(self, key: str) -> bool:
+        """Remove a value; say whether there was one."""
+
+    async def take(self, key: str) -> bytes | None:
+        """Remove a value and return it: of any number of callers, one gets it."""
+
+    async def keys(self, prefix: str) -> list[str]:
+        """The keys that begin so and have not expired, sorted."""
+
+    async def add(self, key: str, amount: int, *, window: float) -> int:
+        """Add to a counter, which starts anew `window` seconds after its first addition; its new value."""
+
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+        """Be the one who runs something, or learn what became of it.
+
+        The first caller gets `RUN`, everyone else what happened since. The same key with another fingerprint
+        is a `CONFLICT`. A claim and its result are forgotten after `ttl` seconds.
+        """
+
+    async def reclaim(self, key: str) -> bool:
+        """Take over a claim that is in doubt; of any number of callers, one succeeds."""
+
+    async def complete(self, key: str, result: bytes) -> bool:
+        """Record the result of a claim one holds; everyone who waits for it gets these bytes.
+
+        False, and nothing recorded, when one does not hold it: it was completed, taken over or forgotten.
+        """
+
+    async def release(self, key: str) -> None:
+        """Give up a claim one holds before anything was run: as if it had never been made."""
+
+    async def outcome(self, key: str, *, within: float) -> Claim:
+        """Wait for what becomes of somebody else's claim; `RUNNING` when it takes longer than `within`.
+
+        `FREE` when it was released or forgotten. Never `RUN`: who waited has to claim it like everyone else.
+        """
+
+    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+        """Add to the end of a stream; the id of the entry."""
+
+    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """Entries of a stream with larger ids than `after`, oldest first."""
+
+    def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[Entry]:
+        """Entries with larger ids than `after`, then those to come, without a gap and without end."""
+
+    async def prune(self) -> int:
+        """Remove what has expired; how many things that were."""
+
+    async def close(self) -> None:
+        """Let go of everything; nothing that was acknowledged is lost."""
+
+
+@dataclass(slots=True)
+class _Claimed:
+    fingerprint: bytes
+    expires: float
+    result: bytes | None = None
+    finished: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class MemoryStore:
+    """The store of one process, for tests and for a host that may forget."""
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        # Anchored once, so that a wall clock that is set back or forward moves nothing.
+        anchor = time.time() - time.monotonic()
+        self.now = clock or (lambda: anchor + time.monotonic())
+        self._values: dict[str, tuple[bytes, float]] = {}
+        self._counters: dict[str, tuple[int, float]] = {}
+        self._claims: dict[str, _Claimed] = {}
+        self._streams: dict[str, list[tuple[Entry, float]]] = {}
+        self._lengths: dict[str, int] = {}
+        self._news: dict[str, asyncio.Event] = {}
+
+    async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
+        """See `Store.put`."""
+        self._values[key] = (value, _never if ttl is None else self.now() + ttl)
+
+    async def get(self, key: str) -> bytes | None:
+        """See `Store.get`."""
+        held = self._values.get(key)
+        return held[0] if held and held[1] > self.now() else None
+
+    async def delete(self, key: str) -> bool:
+        """See `Store.delete`."""
+        return await self.take(key) is not None
+
+    async def take(self, key: str) -> bytes | None:
+        """See `Store.take`."""
+        held = self._values.pop(key, None)
+        return held[0] if held and held[1] > self.now() else None
+
+    async def keys(self, prefix: str) -> list[str]:
+        """See `Store.keys`."""
+        now = self.now()
+        return sorted(
+            key for key, (_, expires) in self._values.items() if key.startswith(prefix) and expires > now
+        )
+
+    async def add(self, key: str, amount: int, *, window: float) -> int:
+        """See `Store.add`."""
+        now = self.now()
+        count, expires = self._counters.get(key, (0, 0.0))
+        if expires <= now:
+            count, expires = 0, now + window
+        self._counters[key] = (count + amount, expires)
+        return count + amount
+
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+        """See `Store.claim`."""
+        held = self._claims.get(key)
+        if held is None or held.expires <= self.now():
+            self._claims[key] = _Claimed(fingerprint, self.now() + ttl)
+            return _RUN
+        if held.fingerprint != fingerprint:
+            return _CONFLICT
+        return _RUNNING if held.result is None else Claim(ClaimState.DONE, held.result)
+
+    async def reclaim(self, key: str) -> bool:  # noqa: ARG002 - the protocol's
+        """Never: whoever holds a claim here lives as long as the store does."""
+        return False
+
+    async def complete(self, key: str, result: bytes) -> bool:
+        """See `Store.complete`."""
+        held = self._running(key)
+        if held is None:
+            return False
+        held.result = result
+        held.finished.set()
+        return True
+
+    async def release(self, key: str) -> None:
+        """See `Store.release`."""
+        if held := self._running(key):
+            del self._claims[key]
+            held.finished.set()
+
+    async def outcome(self, key: str, *, within: float) -> Claim:
+        """See `Store.outcome`."""
+        if held := self._running(key):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(within, held.expires - self.now())):
+                    await held.finished.wait()
+            if self._running(key) is held:
+                return _RUNNING
+        settled = self._claims.get(key) if held is None else held
+        if settled is None or settled.result is None or settled.expires <= self.now():
+            return _FREE
+        return Claim(ClaimState.DONE, settled.result)
+
+    def _running(self, key: str) -> _Claimed | None:
+        held = self._claims.get(key)
+        return held if held and held.result is None and held.expires > self.now() else None
+
+    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+        """See `Store.append`."""
+        entry = Entry(self._lengths.get(stream, 0) + 1, value)
+        self._lengths[stream] = entry.id
+        self._streams.setdefault(stream, []).append((entry, _never if ttl is None else self.now() + ttl))
+        if news := self._news.pop(stream, None):
+            news.set()
+        return entry.id
+
+    async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
+        """See `Store.read`."""
+        now = self.now()
+        held = self._streams.get(stream, ())
+        return [entry for entry, expires in held if entry.id > after and expires > now][:limit]
+
+    async def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[Entry]:
+        """See `Store.follow`."""
+        while True:
+            news = self._news.setdefault(stream, asyncio.Event())
+            entries = await self.read(stream, after=after)
+            for entry in entries:
+                after = entry.id
+                yield entry
+            if not entries:
+                await news.wait()
+
+    async def prune(self) -> int:
+        """See `Store.prune`."""
+        now = self.now()
+        gone = 0
+        expired: list[tuple[dict[str, Any], list[str]]] = [
+            (self._values, [key for key, (_, expires) in self._values.items() if expires <= now]),
+            (self._counters, [key for key, (_, expires) in self._counters.items() if expires <= now]),
+            (self._claims, [key for key, claim in self._claims.items() if claim.expires <= now]),
+        ]
+        for held, keys in expired:
+            for key in keys:
+                del held[key]
+            gone += len(keys)
+        for stream, entries in list(self._streams.items()):
+            kept = [each for each in entries if each[1] > now]
+            gone += len(entries) - len(kept)
+            self._streams[stream] = kept
+        return gone
+
+    async def close(self) -> None:
+        """See `Store.close`."""
+
+
+_never = float("inf")
+_RUN, _RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
+_CONFLICT, _FREE = Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)

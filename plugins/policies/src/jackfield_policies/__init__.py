@@ -1,0 +1,48 @@
+"""The standard policies, offered in their order; each is a module of one decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer, PluginSettings, PolicyOffer, Services, Stage
+
+from jackfield_policies.availability import Availability
+from jackfield_policies.bans import BanPolicy, Bans
+from jackfield_policies.budgets import Budgets
+from jackfield_policies.clamping import Clamping
+from jackfield_policies.confirmation import Confirmation
+from jackfield_policies.duplicates import Duplicates
+from jackfield_policies.latency import Latency
+from jackfield_policies.loops import Loops
+from jackfield_policies.modes import Modes
+from jackfield_policies.rate_limits import RateLimits
+from jackfield_policies.recovery import Recovery
+
+
+@hookimpl
+def jackfield_policies() -> Iterable[PolicyOffer]:
+    """Every policy, with its place in the chain."""
+    return [
+        PolicyOffer("duplicates", Stage.ADMIT, 10, Duplicates),
+        PolicyOffer("modes", Stage.ADMIT, 20, Modes),
+        PolicyOffer("bans", Stage.ADMIT, 30, BanPolicy),
+        PolicyOffer("availability", Stage.ADMIT, 40, Availability),
+        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimits),
+        PolicyOffer("budgets", Stage.ADMIT, 60, Budgets),
+        PolicyOffer("loops", Stage.ADMIT, 70, Loops),
+        PolicyOffer("clamping", Stage.SHAPE, 10, Clamping),
+        PolicyOffer("confirmation", Stage.SHAPE, 20, Confirmation),
+        PolicyOffer("recovery", Stage.SHAPE, 30, Recovery),
+        PolicyOffer("latency", Stage.SHAPE, 40, Latency),
+    ]
+
+
+@hookimpl
+def jackfield_capabilities() -> Iterable[CapabilityOffer]:
+    """What a tool needs to ban somebody."""
+    return [CapabilityOffer("bans", _bans)]
+
+
+def _bans(_: PluginSettings, services: Services) -> Bans:
+    return Bans(services.store)

@@ -1,0 +1,68 @@
+"""How much a turn may call: in voice every call is silence that the user hears."""
+
+from __future__ import annotations
+
+import time
+
+from jackfield import ErrorType, ToolResponse, fail
+from jackfield.governance import Call, Proceed
+from jackfield.offers import PluginSettings, Services
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+
+from jackfield_policies.settings import numbers
+
+_DEFAULTS = {
+    "voice_calls": 3,
+    "voice_retrievals": 2,
+    "voice_tool_ms": 1500,
+    "text_calls": 0,
+    "text_retrievals": 5,
+    "text_tool_ms": 0,
+}
+
+
+class Budgets:
+    """Refuses calls beyond a turn's budget; a limit of 0 is none. Time is told, not refused."""
+
+    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
+        limits = numbers("budgets", settings, _DEFAULTS)
+        self._limits = {
+            mode: (limits[f"{mode}_calls"], limits[f"{mode}_retrievals"], limits[f"{mode}_tool_ms"])
+            for mode in ("voice", "text")
+        }
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Tools that one of the mode's limits counts."""
+        calls, retrievals, tool_ms = self._limits[session.mode]
+        return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Count the call, or refuse it."""
+        calls, retrievals, tool_ms = self._limits[call.session.mode]
+        turn = call.turn
+        retrieval = call.tool.manifest.category == "retrieval"
+        if calls and turn.calls >= calls:
+            return _refuse(
+                call, f"A turn of a {call.session.mode} session may make {calls:g} calls, and has."
+            )
+        if retrieval and retrievals and turn.retrievals >= retrievals:
+            return _refuse(
+                call, f"A turn of a {call.session.mode} session may search {retrievals:g} times, and has."
+            )
+        turn.calls += 1
+        turn.retrievals += retrieval
+        began = time.perf_counter()
+        response = await proceed(call)
+        turn.tool_ms += (time.perf_counter() - began) * 1000
+        if tool_ms and turn.tool_ms > tool_ms:
+            call.decide("budgets", "over time")
+            call.meta["turnTime"] = {"spentMs": round(turn.tool_ms), "budgetMs": tool_ms}
+        return response
+
+
+def _refuse(call: Call, message: str) -> ToolResponse:
+    call.end("budgets", "refused")
+    return fail(
+        ErrorType.BUDGET_EXCEEDED, message, suggestion="Answer with what you have, or ask the user to go on."
+    )

@@ -1,0 +1,54 @@
+"""What the user has to approve waits for the user, whatever the model says."""
+
+from __future__ import annotations
+
+from jackfield import ErrorType, Failure, ToolResponse
+from jackfield.confirmation import Confirmations, render_preview
+from jackfield.governance import Call, Proceed
+from jackfield.offers import PluginSettings, Services
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+from jackfield.settings import SettingsError
+
+from jackfield_policies.settings import numbers
+
+
+class Confirmation:
+    """Asks the user before a tool runs that requires it.
+
+    A tool that leaves it to the policy is asked for too, unless the deployment trusts it by name.
+    """
+
+    def __init__(self, settings: PluginSettings, services: Services) -> None:
+        self._trusted = frozenset(_names(settings.get("trusted", ())))
+        rest = {name: value for name, value in settings.items() if name != "trusted"}
+        self._seconds = numbers("confirmation", rest, {"expiry_seconds": 300})["expiry_seconds"]
+        self._confirmations = Confirmations(services.store)
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """Tools that require it, and those that leave it to the policy and are not trusted."""
+        required = tool.manifest.requires_confirmation
+        return required is True or (required == "policy" and tool.id not in self._trusted)
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Let an approved call pass; let any other wait."""
+        if call.confirmed:
+            call.decide("confirmation", "approved")
+            return await proceed(call)
+        preview = render_preview(call.tool.manifest.preview, call.tool.id, call.args)
+        request = await self._confirmations.ask(call, preview, seconds=self._seconds)
+        call.end("confirmation", "pending")
+        return ToolResponse(
+            failure=Failure(
+                ErrorType.CONFIRMATION_REQUIRED,
+                "Pending, not done: the user has been asked and has not answered yet.",
+                suggestion="Say what waits for the user's approval. It is not done; do not call again.",
+                confirmation_request=request,
+            )
+        )
+
+
+def _names(given: object) -> list[str]:
+    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
+        raise SettingsError("policies.confirmation.trusted: a list of tool ids is wanted")
+    return list(given)

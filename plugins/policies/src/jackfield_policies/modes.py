@@ -1,0 +1,32 @@
+"""A tool runs only in the modes it allows."""
+
+from __future__ import annotations
+
+from jackfield import ErrorType, ToolResponse, fail
+from jackfield.governance import Call, Proceed
+from jackfield.offers import PluginSettings, Services
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+
+from jackfield_policies.settings import numbers
+
+
+class Modes:
+    """Refuses a tool in a mode it is not made for; the mode of a session never changes."""
+
+    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
+        numbers("modes", settings, {})
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Only where the answer is no."""
+        return session.mode not in tool.manifest.allowed_modes
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:  # noqa: ARG002
+        """Refuse."""
+        call.end("modes", "refused")
+        allowed = " or ".join(call.tool.manifest.allowed_modes)
+        return fail(
+            ErrorType.MODE_RESTRICTED,
+            f"{call.tool.id} works in {allowed} sessions, and this is a {call.session.mode} session.",
+            suggestion="Tell the user, and go on without it.",
+        )

@@ -1,0 +1,36 @@
+"""In text, a passing failure of a tool that may be repeated is tried once more."""
+
+from __future__ import annotations
+
+import asyncio
+
+from jackfield import ErrorType, ToolResponse
+from jackfield.governance import Call, Proceed
+from jackfield.offers import PluginSettings, Services
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+
+from jackfield_policies.settings import numbers
+
+
+class Recovery:
+    """Retries once, after a pause; in voice nobody would wait for it."""
+
+    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
+        self._pause = numbers("recovery", settings, {"pause_ms": 250})["pause_ms"] / 1000
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Idempotent tools in text."""
+        return session.mode == "text" and tool.manifest.idempotent
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Run, and once more if the failure says that it may pass."""
+        response = await proceed(call)
+        failure = response.failure
+        if failure is None or failure.type is not ErrorType.TRANSIENT or not failure.retryable:
+            return response
+        await asyncio.sleep(self._pause)
+        call.stopped = ""
+        call.decide("recovery", "retried")
+        call.meta["retried"] = True
+        return await proceed(call)

@@ -1,0 +1,21 @@
+"""Numbers from a deployment's settings, refused with a sentence when they make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jackfield.offers import PluginSettings
+from jackfield.settings import SettingsError
+
+
+def numbers(policy: str, given: PluginSettings, known: Mapping[str, float]) -> dict[str, float]:
+    """The known settings, those given in place of their defaults."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        raise SettingsError(
+            f"policies.{policy}: unknown setting {unknown[0]!r}; known are {', '.join(known)}"
+        )
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise SettingsError(f"policies.{policy}.{name}: {value!r} is not a number of at least 0")
+    return {**known, **given}

@@ -1,0 +1,550 @@
+"""Each policy by what a user or an operator would miss without it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Coroutine
+from typing import Any
+
+import jackfield_policies
+import pytest
+from jackfield import ErrorType, ToolCall, ToolResponse, fail, ok
+from jackfield.confirmation import Confirmations
+from jackfield.settings import SettingsError
+from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
+from jackfield_testkit.workbench import Workbench, make_tool
+
+POLICIES = list(jackfield_policies.jackfield_policies())
+ANY = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"q": {"type": "string"}, "top_k": {"type": "integer", "default": 5}},
+}
+
+
+class Counted:
+    """A handler that counts its runs and answers with whatever it is told to."""
+
+    def __init__(self, *answers: ToolResponse) -> None:
+        self.answers = list(answers) or [ok({"items": [1]})]
+        self.runs: list[dict[str, Any]] = []
+
+    async def __call__(self, args: dict[str, Any], ctx: Any) -> ToolResponse:
+        self.runs.append(dict(args))
+        await asyncio.sleep(0)
+        return self.answers[min(len(self.runs), len(self.answers)) - 1]
+
+
+def bench(handler: Any, *, settings: Any = None, store: Any = None, **fields: Any) -> Workbench:
+    fields.setdefault("parameters", ANY)
+    return Workbench(
+        make_tool("tool", handler, **fields),
+        policies=POLICIES,
+        capabilities=jackfield_policies.jackfield_capabilities(),
+        settings=settings,
+        store=store,
+    )
+
+
+def run(main: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(main)
+
+
+def failure(answer: Any) -> Any:
+    return json.loads(answer.wire)["error"]
+
+
+def kind(answer: Any) -> str:
+    envelope = json.loads(answer.wire)
+    return "ok" if envelope["ok"] else envelope["error"]["type"]
+
+
+# duplicates
+
+
+def test_the_same_call_id_runs_once_and_is_answered_byte_for_byte() -> None:
+    handler = Counted(ok({"n": 1}), ok({"n": 2}))
+    work = bench(handler)
+    session = work.session()
+
+    async def main() -> list[bytes]:
+        calls = [work.call(session, "tool", '{"q": "x"}', "call_123456") for _ in range(100)]
+        together = await asyncio.gather(*calls)
+        session.begin_turn()
+        later = await work.call(session, "tool", '{ "q":"x" }', "call_123456")
+        return [answer.wire for answer in (*together, later)]
+
+    assert len(set(run(main()))) == 1
+    assert len(handler.runs) == 1
+
+
+def test_an_unstable_id_counts_by_tool_arguments_and_turn() -> None:
+    handler = Counted()
+    work = bench(handler)
+    session = work.session()
+
+    async def main() -> None:
+        for call_id in (None, "short", "temp_123456789"):
+            await work.call(session, "tool", '{"q": "x"}', call_id)
+        assert len(handler.runs) == 1
+        await work.call(session, "tool", '{"q": "y"}')
+        session.begin_turn()
+        await work.call(session, "tool", '{"q": "x"}')
+
+    run(main())
+    assert len(handler.runs) == 3
+
+
+def test_the_same_id_with_other_arguments_is_a_conflict() -> None:
+    handler = Counted()
+    work = bench(handler)
+    session = work.session()
+
+    async def main() -> Any:
+        await work.call(session, "tool", '{"q": "x"}', "call_123456")
+        return await work.call(session, "tool", '{"q": "y"}', "call_123456")
+
+    assert kind(run(main())) == ErrorType.CONFLICT
+    assert len(handler.runs) == 1
+
+
+def test_another_session_is_another_call() -> None:
+    handler = Counted()
+    work = bench(handler)
+
+    async def main() -> None:
+        for _ in range(2):
+            await work.call(work.session(), "tool", "{}", "call_123456")
+
+    run(main())
+    assert len(handler.runs) == 2
+
+
+class Died(MemoryStore):
+    """A store in which whoever claimed first has died."""
+
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+        claim = await super().claim(key, fingerprint, ttl=ttl)
+        return Claim(ClaimState.IN_DOUBT) if claim.state is ClaimState.RUNNING else claim
+
+    async def reclaim(self, key: str) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("idempotent", "runs"), [(True, 1), (False, 0)])
+def test_a_call_whose_process_died_is_told_honestly_or_run_again_where_that_does_no_harm(
+    idempotent: bool, runs: int
+) -> None:
+    handler = Counted()
+    store = Died()
+    work = bench(handler, store=store, sideEffects="writes", idempotent=idempotent)
+    session = work.session()
+
+    async def main() -> list[Any]:
+        await store.claim(f"call/{session.id}/call_123456", _fingerprint(work, "{}"), ttl=60)
+        return [await work.call(session, "tool", "{}", "call_123456") for _ in range(2)]
+
+    first, second = run(main())
+    assert first.wire == second.wire
+    assert len(handler.runs) == runs
+    if not idempotent:
+        assert failure(first)["partialSideEffects"] is True
+        assert "may or may not have taken effect" in failure(first)["message"]
+
+
+def _fingerprint(work: Workbench, arguments: str) -> bytes:
+    from jackfield.governance import Call
+    from jackfield.registry.reading import read_arguments
+
+    tool = work.orchestrator.registry.tools["tool"]
+    return Call(tool, work.session(), *read_arguments(arguments), None).fingerprint
+
+
+class Gone(MemoryStore):
+    """A store that cannot be reached while `gone` is set."""
+
+    gone = True
+
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+        if self.gone:
+            raise StoreUnavailableError("no such server")
+        return await super().claim(key, fingerprint, ttl=ttl)
+
+
+def test_without_the_store_nothing_runs_and_with_it_everything_does_again() -> None:
+    handler = Counted()
+    store = Gone()
+    work = bench(handler, store=store)
+    session = work.session()
+
+    async def main() -> tuple[Any, Any]:
+        refused = await work.call(session, "tool", "{}", "call_123456")
+        store.gone = False
+        return refused, await work.call(session, "tool", "{}", "call_123456")
+
+    refused, answered = run(main())
+    assert failure(refused)["type"] == "TRANSIENT"
+    assert failure(refused)["partialSideEffects"] is False
+    assert "no such server" not in refused.wire.decode()
+    assert kind(answered) == "ok"
+    assert len(handler.runs) == 1
+
+
+# modes, availability, bans, rate limits
+
+
+def test_a_tool_is_refused_in_a_mode_it_does_not_allow() -> None:
+    handler = Counted()
+    work = bench(handler, allowedModes=["text"])
+    assert kind(run(work.call(work.session("voice"), "tool"))) == ErrorType.MODE_RESTRICTED
+    assert kind(run(work.call(work.session("text"), "tool"))) == "ok"
+    assert len(handler.runs) == 1
+
+
+@pytest.mark.parametrize(
+    ("availability", "facts", "expected"),
+    [
+        ({"mode": "voice"}, {}, "MODE_RESTRICTED"),
+        ({"user": {"authenticated": True}}, {}, "AUTH"),
+        ({"user": {"authenticated": True}}, {"user": "ada"}, "ok"),
+        ({"user": {"authenticated": False}}, {"user": "ada"}, "AUTH"),
+        ({"user": {"roles": ["staff"]}}, {"user": "ada"}, "AUTH"),
+        ({"user": {"roles": ["staff"]}}, {"user": "ada", "roles": frozenset({"staff"})}, "ok"),
+        ({"capabilities": ["telepathy"]}, {}, "NOT_FOUND"),
+        ({"capabilities": ["bans"]}, {}, "ok"),
+    ],
+)
+def test_availability(availability: Any, facts: Any, expected: str) -> None:
+    work = bench(Counted(), availability=availability)
+    assert kind(run(work.call(work.session(**facts), "tool"))) == expected
+
+
+def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
+    now = 1000.0
+    store = MemoryStore(clock=lambda: now)
+    work = bench(Counted(), store=store)
+    bans = jackfield_policies.Bans(store)
+
+    async def main() -> None:
+        nonlocal now
+        assert await bans.impose("ada", 60) == 1060
+        assert await bans.impose("ada", 60) == 1120
+        refused = await work.call(work.session("voice", user="ada"), "tool")
+        assert failure(refused)["details"] == {"retryAfterSeconds": 120}
+        assert kind(await work.call(work.session(user="grace"), "tool")) == "ok"
+        now += 121
+        assert await bans.remaining("ada") == 0
+        assert kind(await work.call(work.session(user="ada"), "tool")) == "ok"
+        assert await bans.impose("ada", 30) == now + 30, "an expired ban is paid for"
+
+    run(main())
+
+
+def test_a_rate_limit_holds_over_sessions_of_one_user_until_its_window_is_over() -> None:
+    now = 1000.0
+    store = MemoryStore(clock=lambda: now)
+    work = bench(Counted(), store=store, rateLimit={"calls": 2, "windowMs": 60_000})
+
+    async def main() -> list[str]:
+        nonlocal now
+        kinds = [kind(await work.call(work.session(user="ada"), "tool")) for _ in range(3)]
+        kinds.append(kind(await work.call(work.session(user="grace"), "tool")))
+        now += 61
+        return [*kinds, kind(await work.call(work.session(user="ada"), "tool"))]
+
+    assert run(main()) == ["ok", "ok", "RATE_LIMIT", "ok", "ok"]
+
+
+# budgets
+
+
+def turn_of(mode: Any, category: str, count: int, settings: Any = None) -> list[str]:
+    work = bench(Counted(), category=category, settings=settings)
+    session = work.session(mode)
+
+    async def main() -> list[str]:
+        return [kind(await work.call(session, "tool", json.dumps({"q": str(n)}))) for n in range(count)]
+
+    kinds: list[str] = run(main())
+    return kinds
+
+
+def test_the_third_retrieval_and_the_fourth_call_of_a_voice_turn_are_refused() -> None:
+    assert turn_of("voice", "retrieval", 3) == ["ok", "ok", "BUDGET_EXCEEDED"]
+    assert turn_of("voice", "utility", 4) == ["ok", "ok", "ok", "BUDGET_EXCEEDED"]
+
+
+def test_text_may_search_five_times_and_compute_as_often_as_it_likes() -> None:
+    assert turn_of("text", "retrieval", 6) == ["ok"] * 5 + ["BUDGET_EXCEEDED"]
+    assert turn_of("text", "utility", 12) == ["ok"] * 12
+
+
+def test_budgets_are_settings_and_a_new_turn_starts_afresh() -> None:
+    assert turn_of("text", "retrieval", 2, {"budgets": {"text_retrievals": 1}}) == ["ok", "BUDGET_EXCEEDED"]
+    work = bench(Counted(), category="retrieval")
+    session = work.session("voice")
+
+    async def main() -> None:
+        for _ in range(3):
+            assert kind(await work.call(session, "tool", '{"q": "a"}')) == "ok"
+            session.begin_turn()
+
+    run(main())
+
+
+def test_budgets_hold_for_calls_made_side_by_side() -> None:
+    handler = Counted()
+    work = bench(handler, category="retrieval")
+    session = work.session("voice")
+    calls = [ToolCall("tool", json.dumps({"q": str(n)})) for n in range(10)]
+    answers = run(work.orchestrator.handle(session, calls))
+    assert [kind(answer) for answer in answers].count("ok") == 2
+    assert len(handler.runs) == 2
+
+
+def test_a_turn_that_took_too_long_is_told() -> None:
+    work = bench(Counted(), settings={"budgets": {"voice_tool_ms": 0.000001}})
+    answer = run(work.call(work.session("voice"), "tool"))
+    assert json.loads(answer.wire)["meta"]["turnTime"]["budgetMs"] == 0.000001
+
+
+# loops, clamping, recovery, latency
+
+
+def test_the_third_identical_call_of_a_turn_is_a_loop() -> None:
+    handler = Counted()
+    work = bench(handler)
+    session = work.session()
+
+    async def main() -> list[str]:
+        kinds = [kind(await work.call(session, "tool", '{"q": "x"}', f"call_{n:06}")) for n in range(4)]
+        session.begin_turn()
+        return [*kinds, kind(await work.call(session, "tool", '{"q": "x"}', "call_999999"))]
+
+    assert run(main()) == ["ok", "ok", "LOOP_DETECTED", "LOOP_DETECTED", "ok"]
+    assert len(handler.runs) == 3
+
+
+@pytest.mark.parametrize(
+    ("data", "empty"),
+    [
+        (None, True),
+        ([], True),
+        ({}, True),
+        ({"items": [], "total": 0}, True),
+        ({"items": [1], "similar": []}, False),
+        ({"count": 0}, False),
+        (0, False),
+        (False, False),
+        ("text", False),
+    ],
+)
+def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> None:
+    work = bench(Counted(ok(data)))
+    session = work.session()
+
+    async def main() -> list[str]:
+        return [kind(await work.call(session, "tool", json.dumps({"q": str(n)}))) for n in range(2)]
+
+    assert run(main()) == ["ok", "LOOP_DETECTED" if empty else "ok"]
+
+
+def test_voice_clamps_top_k_defaults_included_and_says_so() -> None:
+    handler = Counted()
+    work = bench(handler)
+
+    async def main() -> list[Any]:
+        return [
+            await work.call(work.session(mode), "tool", args)
+            for mode in ("voice", "text")
+            for args in ("{}", '{"top_k": 2}')
+        ]
+
+    clamped, small, text, _ = run(main())
+    assert [each["top_k"] for each in handler.runs] == [3, 2, 5, 2]
+    assert json.loads(clamped.wire)["meta"]["clamped"] == {"top_k": {"from": 5, "to": 3}}
+    assert "clamped" not in json.loads(small.wire)["meta"]
+    assert "clamped" not in json.loads(text.wire)["meta"]
+
+
+PASSING = fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "first", "idempotent", "runs", "expected"),
+    [
+        ("text", PASSING, True, 2, "ok"),
+        ("voice", PASSING, True, 1, "TRANSIENT"),
+        ("text", PASSING, False, 1, "TRANSIENT"),
+        ("text", fail(ErrorType.TRANSIENT, "Busy."), True, 1, "TRANSIENT"),
+        ("text", fail(ErrorType.PERMANENT, "No.", retryable=True), True, 1, "PERMANENT"),
+    ],
+)
+def test_recovery(mode: Any, first: ToolResponse, idempotent: bool, runs: int, expected: str) -> None:
+    handler = Counted(first, ok({"fine": 1}))
+    work = bench(handler, idempotent=idempotent, settings={"recovery": {"pause_ms": 1}})
+    assert kind(run(work.call(work.session(mode), "tool"))) == expected
+    assert len(handler.runs) == runs
+
+
+def test_a_late_tool_is_noted() -> None:
+    async def slow(args: Any, ctx: Any) -> ToolResponse:
+        await asyncio.sleep(0.02)
+        return ok(1)
+
+    work = bench(slow, latencyBudgetMs=1)
+    assert json.loads(run(work.call(work.session(), "tool")).wire)["meta"]["late"]["budgetMs"] == 1
+
+
+# confirmation
+
+
+def confirmed_bench(handler: Any, **fields: Any) -> Workbench:
+    return bench(
+        handler,
+        sideEffects="writes",
+        idempotent=False,
+        requiresConfirmation=True,
+        preview="Say {q}?",
+        **fields,
+    )
+
+
+def token_of(work: Workbench) -> str:
+    (event, fields), *_ = work.events
+    assert event == "confirmation_required"
+    return str(fields["token"])
+
+
+def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
+    handler = Counted(ok({"done": True}))
+    work = confirmed_bench(handler)
+    session = work.session(user="ada")
+    confirmations = Confirmations(work.store)
+
+    async def main() -> None:
+        pending = await work.call(session, "tool", '{"q": "hello"}', "call_123456")
+        token = token_of(work)
+        assert kind(pending) == "CONFIRMATION_REQUIRED"
+        assert failure(pending)["confirmation_request"]["preview"] == "Say hello?"
+        assert "not done" in failure(pending)["message"]
+        assert token not in pending.wire.decode()
+        assert handler.runs == []
+
+        again = await work.call(session, "tool", '{"q": "hello"}', "call_123456")
+        assert again.wire == pending.wire
+        assert len(work.events) == 1, "asked once"
+
+        waiting = await confirmations.redeem(session, token)
+        assert waiting is not None
+        answer = await work.orchestrator.run_confirmed(session, waiting)
+        assert kind(answer) == "ok"
+        assert answer.call_id == "call_123456"
+        assert handler.runs == [{"q": "hello", "top_k": 5}]
+        assert await confirmations.redeem(session, token) is None, "good for one use"
+
+    run(main())
+
+
+def test_of_a_hundred_who_use_one_token_one_wins() -> None:
+    work = confirmed_bench(Counted())
+    session = work.session()
+
+    async def main() -> int:
+        await work.call(session, "tool")
+        redeemed = [Confirmations(work.store).redeem(session, token_of(work)) for _ in range(100)]
+        return sum(pending is not None for pending in await asyncio.gather(*redeemed))
+
+    assert run(main()) == 1
+
+
+@pytest.mark.parametrize("stranger", [{"user": "grace"}, {"user": "ada"}, {}])
+def test_a_token_of_another_session_or_user_does_nothing_and_stays_good(stranger: Any) -> None:
+    work = confirmed_bench(Counted())
+    session = work.session(user="ada")
+
+    async def main() -> None:
+        await work.call(session, "tool")
+        confirmations = Confirmations(work.store)
+        assert await confirmations.redeem(work.session(**stranger), token_of(work)) is None
+        assert (
+            await confirmations.redeem(work.session(session_id=session.id, user="grace"), token_of(work))
+            is None
+        )
+        assert await confirmations.redeem(session, "guess") is None
+        assert await confirmations.redeem(session, token_of(work)) is not None
+
+    run(main())
+
+
+def test_a_token_expires() -> None:
+    now = 1000.0
+    work = confirmed_bench(Counted(), store=MemoryStore(clock=lambda: now))
+    session = work.session()
+
+    async def main() -> Any:
+        nonlocal now
+        await work.call(session, "tool")
+        now += 301
+        return await Confirmations(work.store).redeem(session, token_of(work))
+
+    assert run(main()) is None
+
+
+@pytest.mark.parametrize(("trusted", "expected"), [([], "CONFIRMATION_REQUIRED"), (["tool"], "ok")])
+def test_a_tool_that_leaves_it_to_the_policy_is_asked_for_unless_it_is_trusted(
+    trusted: Any, expected: str
+) -> None:
+    work = bench(Counted(), requiresConfirmation="policy", settings={"confirmation": {"trusted": trusted}})
+    assert kind(run(work.call(work.session(), "tool"))) == expected
+
+
+# settings and the trail
+
+
+@pytest.mark.parametrize(
+    ("policy", "settings"),
+    [
+        ("budgets", {"voice_call": 3}),
+        ("budgets", {"voice_calls": "three"}),
+        ("budgets", {"voice_calls": -1}),
+        ("confirmation", {"trusted": "tool"}),
+        ("modes", {"anything": 1}),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_with_its_name(policy: str, settings: Any) -> None:
+    with pytest.raises(SettingsError, match=f"policies.{policy}"):
+        bench(Counted(), settings={policy: settings})
+
+
+def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
+    seen: list[dict[str, str]] = []
+
+    class Watcher:
+        def call_finished(self, call: Any, response: Any) -> None:
+            seen.append(call.trail())
+
+    work = Workbench(
+        make_tool("tool", Counted(), category="retrieval"),
+        policies=POLICIES,
+        settings={"budgets": {"text_retrievals": 1}},
+        observers=[Watcher()],  # type: ignore[list-item]
+    )
+    session = work.session()
+
+    async def main() -> None:
+        await work.call(session, "tool", "{}", "call_000001")
+        await work.call(session, "tool", "{}", "call_000002")
+
+    run(main())
+    assert set(seen[0].values()) == {"pass"}
+    assert seen[1] == {
+        "duplicates": "pass",
+        "bans": "pass",
+        "budgets": "refused",
+        "loops": "not reached",
+        "validation": "not reached",
+        "recovery": "not reached",
+        "latency": "not reached",
+    }

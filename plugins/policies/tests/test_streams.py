@@ -1,0 +1,255 @@
+"""Whatever a model sends and whatever handlers do: one answer each, one effect each, no budget passed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from typing import Any
+
+import jackfield_policies
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jackfield import ErrorType, ToolCall, ToolError, ToolResponse, end_voice_session, fail, ok
+from jackfield_testkit.workbench import Workbench, make_tool
+
+PARAMETERS = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["n"],
+    "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 3}},
+}
+OUTCOMES = ["ok", "empty", "fail", "transient", "tool error", "crash", "nonsense", "slow", "intent"]
+
+
+class World:
+    """Handlers whose outcomes are drawn, and a record of what they did."""
+
+    def __init__(self, outcomes: list[str]) -> None:
+        self.outcomes = outcomes
+        self.effects: Counter[str] = Counter()
+        self.retrievals: Counter[int] = Counter()
+
+    def handler(self, name: str) -> Any:
+        async def execute(args: dict[str, Any], ctx: Any) -> Any:
+            outcome = self.outcomes[(args["n"] + len(self.effects)) % len(self.outcomes)]
+            self.effects[f"{name}:{ctx.session.turn}:{args['n']}:{ctx._call.call_id}"] += 1
+            if name == "search":
+                self.retrievals[ctx.session.turn] += 1
+            await asyncio.sleep(0.03 if outcome == "slow" else 0)
+            return self._come_to(outcome)
+
+        return execute
+
+    def _come_to(self, outcome: str) -> Any:
+        if outcome == "tool error":
+            raise ToolError(ErrorType.CONFLICT, "Taken.")
+        if outcome == "crash":
+            raise RuntimeError("secret")
+        answers: dict[str, Any] = {
+            "ok": ok({"items": [1]}),
+            "slow": ok({"items": [2]}),
+            "empty": ok({"items": []}),
+            "fail": fail(ErrorType.PERMANENT, "No."),
+            "transient": fail(ErrorType.TRANSIENT, "Busy.", retryable=True),
+            "intent": ok({"items": [3]}, end_voice_session()),
+            "nonsense": {"not": "an answer"},
+        }
+        return answers[outcome]
+
+
+CALLS = st.builds(
+    ToolCall,
+    st.sampled_from(["search", "write", "write", "unknown"]),
+    st.sampled_from(
+        [
+            '{"n": 0}',
+            '{"n": 1}',
+            '{"n": 2}',
+            '{"n": 9}',
+            '{"n": 0, "n": 1}',
+            "{",
+            "",
+            "[]",
+            '{"n": NaN}',
+            "null",
+        ]
+    ),
+    st.sampled_from([None, "temp_12345678", "call_00000001", "call_00000002", "call_00000003"]),
+)
+STEPS = st.lists(
+    st.tuples(st.lists(CALLS, min_size=1, max_size=5), st.sampled_from(["wait", "interrupt", "turn"])),
+    max_size=6,
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(["text", "voice"]), st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=6), STEPS)
+def test_streams_of_calls(mode: Any, outcomes: list[str], steps: list[tuple[list[ToolCall], str]]) -> None:
+    world = World(outcomes)
+    work = Workbench(
+        make_tool(
+            "search",
+            world.handler("search"),
+            category="retrieval",
+            sideEffects="read_only",
+            parameters=PARAMETERS,
+        ),
+        make_tool(
+            "write",
+            world.handler("write"),
+            category="action",
+            sideEffects="writes",
+            idempotent=False,
+            parameters=PARAMETERS,
+        ),
+        policies=jackfield_policies.jackfield_policies(),
+        settings={"recovery": {"pause_ms": 0}},
+    )
+
+    async def main() -> None:
+        session = work.session(mode)
+        for calls, then in steps:
+            handling = asyncio.ensure_future(work.orchestrator.handle(session, calls))
+            if then == "interrupt":
+                await asyncio.sleep(0.001)
+                work.orchestrator.interrupt(session)
+            answers = await handling
+            assert [(answer.tool_id, answer.call_id) for answer in answers] == [
+                (c.tool_id, c.call_id) for c in calls
+            ]
+            for answer in answers:
+                envelope = json.loads(answer.wire)
+                assert envelope["ok"] is (answer.response.failure is None)
+                assert "secret" not in answer.wire.decode()
+            if then == "turn":
+                session.begin_turn()
+        assert session.running == set()
+        # No intent handler is installed here, so nothing a handler returned may have changed the session.
+        assert session.changes == {}
+
+    asyncio.run(main())
+    writes = {effect: count for effect, count in world.effects.items() if effect.startswith("write")}
+    assert all(count == 1 for count in writes.values()), writes
+    stable = Counter(effect.rsplit(":", 1)[1] for effect in writes if "call_" in effect)
+    assert all(count == 1 for count in stable.values()), writes
+    limit = 2 if mode == "voice" else 5
+    # In text a passing failure is tried once more, which is the same call.
+    assert all(count <= limit * (1 if mode == "voice" else 2) for count in world.retrievals.values())
+
+
+def test_reads_run_side_by_side_and_writes_in_order() -> None:
+    log: list[str] = []
+
+    def handler(name: str) -> Any:
+        async def execute(args: dict[str, Any], ctx: Any) -> ToolResponse:
+            log.append(f"{name}{args['n']} begins")
+            await asyncio.sleep(0.01)
+            log.append(f"{name}{args['n']} ends")
+            return ok({"items": [1]})
+
+        return execute
+
+    work = Workbench(
+        make_tool("read", handler("read"), sideEffects="read_only", parameters=PARAMETERS),
+        make_tool("write", handler("write"), sideEffects="writes", parameters=PARAMETERS),
+    )
+    calls = [ToolCall(name, json.dumps({"n": n})) for name in ("write", "read") for n in range(3)]
+    asyncio.run(work.orchestrator.handle(work.session(), calls))
+
+    reads = [entry for entry in log if entry.startswith("read")]
+    writes = [entry for entry in log if entry.startswith("write")]
+    assert {entry.partition(" ")[2] for entry in reads[:3]} == {"begins"}
+    assert writes == [f"write{n} {what}" for n in range(3) for what in ("begins", "ends")]
+
+
+def test_an_interruption_stops_reads_lets_writes_finish_and_tells_the_model() -> None:
+    finished: list[str] = []
+
+    def handler(name: str) -> Any:
+        async def execute(args: dict[str, Any], ctx: Any) -> ToolResponse:
+            await asyncio.sleep(0.05)
+            finished.append(name)
+            return ok({"items": [1]})
+
+        return execute
+
+    work = Workbench(
+        make_tool("read", handler("read"), sideEffects="read_only"),
+        make_tool("write", handler("write"), sideEffects="writes"),
+    )
+
+    async def main() -> Any:
+        session = work.session("voice")
+        handling = asyncio.ensure_future(
+            work.orchestrator.handle(session, [ToolCall("read", ""), ToolCall("write", "")])
+        )
+        await asyncio.sleep(0.01)
+        work.orchestrator.interrupt(session)
+        return await handling
+
+    read, write = asyncio.run(main())
+    assert finished == ["write"]
+    assert write.response.ok
+    assert read.response.failure.details == {"stopped": "interrupted"}
+    assert read.response.failure.partial_side_effects is False
+
+
+def test_a_write_is_recorded_although_whoever_waited_for_it_went_away() -> None:
+    finished: list[str] = []
+
+    async def execute(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        await asyncio.sleep(0.02)
+        finished.append("write")
+        return ok({"done": True})
+
+    work = Workbench(
+        make_tool("write", execute, sideEffects="writes", idempotent=False),
+        policies=jackfield_policies.jackfield_policies(),
+    )
+
+    async def main() -> Any:
+        session = work.session()
+        handling = asyncio.ensure_future(work.call(session, "write", "", "call_123456"))
+        await asyncio.sleep(0.005)
+        handling.cancel()
+        await asyncio.sleep(0.05)
+        return await work.call(session, "write", "", "call_123456")
+
+    answer = asyncio.run(main())
+    assert answer.response.data == {"done": True}
+    assert finished == ["write"]
+
+
+def test_tools_call_tools_under_the_same_policies_but_not_in_a_circle_nor_too_deep() -> None:
+    async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return ok({"items": [1]})
+
+    async def around(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return await ctx.call_tool("around", {})  # type: ignore[no-any-return]
+
+    async def bad(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return await ctx.call_tool("leaf", {"unknown": 1})  # type: ignore[no-any-return]
+
+    def deeper(name: str) -> Any:
+        async def execute(args: dict[str, Any], ctx: Any) -> ToolResponse:
+            return await ctx.call_tool(name, {})  # type: ignore[no-any-return]
+
+        return execute
+
+    work = Workbench(
+        make_tool("leaf", leaf),
+        make_tool("around", around),
+        make_tool("bad", bad),
+        *(make_tool(f"d{n}", deeper(f"d{n + 1}")) for n in range(6)),
+        policies=jackfield_policies.jackfield_policies(),
+    )
+
+    async def kind(tool_id: str) -> Any:
+        failure = (await work.call(work.session(), tool_id)).response.failure
+        return failure.type if failure else "ok"
+
+    async def main() -> list[Any]:
+        return [await kind(tool_id) for tool_id in ("leaf", "around", "bad", "d0", "d9")]
+
+    assert asyncio.run(main()) == ["ok", "PERMANENT", "VALIDATION", "PERMANENT", "NOT_FOUND"]

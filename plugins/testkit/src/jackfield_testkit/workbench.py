@@ -1,0 +1,85 @@
+"""A runtime made of tools written on the spot, for tests of policies, intents, stores and hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from jackfield import ToolCall
+from jackfield.contract.context import Mode
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.offers import CapabilityOffer, IntentHandlerOffer, PolicyOffer, Services
+from jackfield.orchestrator import Answer, Observer, Orchestrator
+from jackfield.registry.invoke import as_handler
+from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.session.session import Session
+from jackfield.store import MemoryStore, Store
+
+VERSION = "1.0.00000000"
+
+_FIELDS: dict[str, Any] = {
+    "version": "1.0.0",
+    "description": "A tool of a test.",
+    "category": "utility",
+    "sideEffects": "none",
+    "idempotent": True,
+    "requiresConfirmation": False,
+    "allowedModes": ["text", "voice"],
+    "latencyBudgetMs": 1000,
+}
+
+
+def make_tool(tool_id: str, execute: Callable[..., Any], *, guide: str = "", **fields: Any) -> RegisteredTool:
+    """A tool as the registry holds it; `fields` are those of schema.json in place of harmless ones."""
+    parameters = {"type": "object", "additionalProperties": False, "properties": {}}
+    wire = {**_FIELDS, "parameters": parameters, **fields, "toolId": tool_id}
+    frozen = FrozenTool(
+        ToolManifest.from_wire(wire), {}, "", guide, f"{tool_id}:execute", tool_id, "1.0.0", "", ""
+    )
+    return RegisteredTool(frozen, as_handler(execute), VERSION)
+
+
+class Workbench:
+    """Tools, policies and a store, put together without a build."""
+
+    def __init__(
+        self,
+        *tools: RegisteredTool,
+        policies: Iterable[PolicyOffer] = (),
+        intents: Iterable[IntentHandlerOffer] = (),
+        capabilities: Iterable[CapabilityOffer] = (),
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        store: Store | None = None,
+        observers: Iterable[Observer] = (),
+    ) -> None:
+        self.store: Store = store or MemoryStore()
+        self.events: list[tuple[str, Mapping[str, Any]]] = []
+        said = settings or {}
+        lent = list(capabilities)
+        services = Services(self.store, frozenset(offer.name for offer in lent))
+        by_id = {tool.id: tool for tool in tools}
+        snapshot = Snapshot(VERSION, "", {tool.id: tool.frozen for tool in tools}, {"capabilities": []})
+        ordered = sorted(policies, key=lambda offer: (offer.stage, offer.rank, offer.name))
+        self.orchestrator = Orchestrator(
+            Registry(snapshot, by_id),
+            [
+                (offer.name, offer.stage, offer.create(said.get(offer.name, {}), services))
+                for offer in ordered
+            ],
+            intents={offer.name: offer.create({}, services) for offer in intents},
+            capabilities={offer.name: offer.create({}, services) for offer in lent},
+            observers=list(observers),
+        )
+
+    def session(self, mode: Mode = "text", **facts: Any) -> Session:
+        """A session whose events are kept in `events`."""
+        facts.setdefault("publish", lambda event, fields: self.events.append((event, fields)))
+        return Session(mode, VERSION, **facts)
+
+    async def call(
+        self, session: Session, tool_id: str, arguments: str = "{}", call_id: str | None = None
+    ) -> Answer:
+        """One call, one answer."""
+        (answer,) = await self.orchestrator.handle(session, [ToolCall(tool_id, arguments, call_id)])
+        return answer

@@ -1,0 +1,246 @@
+"""A good tool passes; a tool that is broken in one way fails the one test that is about it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield_testkit import ToolContractTests
+from jackfield_testkit.tool_contract.guard import standard_tests
+
+pytest_plugins = ("pytester",)
+
+SCHEMA: dict[str, Any] = {
+    "version": "1.0.0",
+    "description": "Says a text again.",
+    "category": "utility",
+    "sideEffects": "none",
+    "idempotent": True,
+    "requiresConfirmation": False,
+    "allowedModes": ["text", "voice"],
+    "latencyBudgetMs": 2000,
+    "parameters": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["text"],
+        "properties": {
+            "text": {"type": "string", "description": "What to say.", "maxLength": 100},
+            "times": {"type": "integer", "description": "How often.", "minimum": 1, "default": 2},
+            "manner": {
+                "type": "object",
+                "description": "How to say it.",
+                "additionalProperties": False,
+                "properties": {"loud": {"type": "boolean", "default": False}},
+            },
+        },
+    },
+}
+GUIDE = '# echo\n\nSays a text again.\n\n```json\n{"text": "hello"}\n```\n'
+HANDLER = """
+async def execute(args, ctx):
+    if args["text"] == "refuse":
+        return fail(ErrorType.PERMANENT, "No.", suggestion="Ask for something else.")
+    await asyncio.sleep(0)
+    ctx.audit("said", times=args["times"])
+    said = args["text"] * args["times"]
+    return ok({"said": said.upper() if args.get("manner", {}).get("loud", False) else said})
+"""
+IMPORTS = """
+import asyncio, datetime, time
+from typing import NamedTuple
+from jackfield import *
+
+class Pair(NamedTuple):
+    x: int
+"""
+EXAMPLES = """(
+    Example({"text": "ha"}, data={"said": "haha"}),
+    Example({"text": "ha", "times": 2, "manner": {"loud": True}}, data=lambda data: data["said"].isupper()),
+    Example({"text": "ha", "manner": {}}, name="softly"),
+    Example({"text": "refuse"}, error="PERMANENT"),
+    Example({"text": 5}, error="VALIDATION"),
+)"""
+
+
+def answering(expression: str, *, before: str = "await asyncio.sleep(0)") -> str:
+    """A handler that ends with one answer, whatever it is asked."""
+    return f"async def execute(args, ctx):\n    {before}\n    return {expression}\n"
+
+
+def waiting(then: str, *, caught: str = "asyncio.CancelledError") -> str:
+    """A wait long enough to be cancelled in, and what is done about that."""
+    return f"try: await asyncio.sleep(0.08)\n    except {caught}: {then}"
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool, its test class, and the standard tests that are expected to fail or to be skipped."""
+
+    name: str
+    fails: str = ""
+    handler: str = HANDLER
+    schema: dict[str, Any] = field(default_factory=dict)
+    guide: str = GUIDE
+    examples: str = "(Example({'text': 'ha'}),)"
+    body: str = ""
+    says: str = ""
+    skips: str = ""
+
+
+WRITES = {"sideEffects": "writes", "idempotent": False, "category": "action"}
+TEXT_ONLY = {"allowedModes": ["text"]}
+CLOSED = SCHEMA["parameters"]
+ANY_EXTRA = {**CLOSED, "properties": {**CLOSED["properties"], "extra": {"description": "Any."}}}
+VOICE = "(Example({'text': 'ha'}, mode='voice'),)"
+HA_AND_NO = "(Example({'text': 'ha'}), Example({'text': 'refuse'}, error='CONFLICT'))"
+
+TOOLS = [
+    Tool("good", examples=EXAMPLES),
+    Tool("good_and_plain", examples=EXAMPLES,
+         handler=HANDLER.replace("async ", "").replace("await asyncio", "time")),
+    Tool("good_but_slow_in_a_thread", examples=VOICE,
+         handler="def execute(args, ctx):\n    time.sleep(0.08)\n    return ok()\n"),
+    Tool("good_in_text_only", schema=TEXT_ONLY, handler=answering("ok('<b>' * 900)"),
+         skips="speakable_in_voice"),
+    Tool("good_but_writes", schema=WRITES, skips="defaults"),
+    Tool("good_at_random", handler=answering("ok(time.time_ns())")),
+    Tool("good_with_context", schema={"requires": ["kb"]},
+         handler=answering("ok([*ctx.kb, ctx.session.mode])"),
+         examples="(Example({'text': 'ha'}, mode='voice', data=['a', 'voice']),)",
+         body="def context(self, mode): return ToolTestContext(mode, kb=('a',))"),
+    Tool("good_but_waived", handler=answering("ok()", before="time.sleep(0.08)"), examples=VOICE,
+         body="waived = {'test_no_blocking': 'it has to', 'test_contract': 'a trial'}",
+         skips="no_blocking contract", says="waives test_no_blocking: it has to"),
+
+    Tool("summary_too_long", "contract", guide="# x\n\n" + "long " * 60, says="JF602 the summary"),
+    Tool("example_of_guide_is_wrong", "contract", guide=GUIDE + '```json\n{"txt": 1}\n```\n',
+         says="guide.md line 9: Additional properties"),
+
+    Tool("other_data", "examples", examples="(Example({'text': 'ha'}, data={'said': 'ha'}),)",
+         says='+  "said": "haha"'),
+    Tool("true_for_one", "examples", handler=answering("ok(True)"),
+         examples="(Example({'text': 'ha'}, data=1),)"),
+    Tool("not_as_predicted", "examples", examples="(Example({'text': 'ha'}, data=lambda data: 'x' in data),)",
+         says='data= returned False for {"said": "haha"}'),
+    Tool("fails_unexpectedly", "examples", examples="(Example({'text': 'ha'}), Example({'text': 'refuse'}))",
+         says="expected success, got PERMANENT: No."),
+    Tool("succeeds_unexpectedly", "examples", examples=HA_AND_NO, handler=answering("ok(1)"),
+         says="expected a failure of type CONFLICT, got ok(1)"),
+    Tool("fails_otherwise", "examples", examples=HA_AND_NO,
+         says="expected a failure of type CONFLICT, got PERMANENT"),
+    Tool("crashes", "examples", handler=answering("1 / 0"), says="ZeroDivisionError: division by zero"),
+    Tool("breaks_its_promise", "examples", schema={"returns": {"type": "array"}}, says="breaks `returns`"),
+    Tool("refuses_its_example", "examples", examples="(Example({'text': 'ha'}), Example({'text': 7}))",
+         says="got VALIDATION: /text"),
+    Tool("accepts_too_much", "examples", says="the schema accepts these arguments",
+         examples="(Example({'text': 'ha'}), Example({'text': 'ha'}, error='VALIDATION'))"),
+    Tool("not_for_voice", "examples", schema=TEXT_ONLY, examples=VOICE, skips="speakable_in_voice",
+         says="the tool is not allowed in voice"),
+    Tool("without_its_capability", "examples", schema={"requires": ["kb"]}, handler=answering("ok(ctx.kb)"),
+         says="ToolTestContext(mode, kb=...)"),
+    Tool("undeclared_capability", "examples", handler=answering("ok(ctx.kb)"),
+         body="def context(self, mode): return ToolTestContext(mode, kb=1)", says="uses ctx.kb"),
+
+    Tool("returns_dict", "examples envelope", handler=answering("{'a': 1}"), says="returned dict"),
+    Tool("failure_of_another_layer", "examples envelope", says="INTERNAL is not a handler's to say",
+         handler=answering("fail(ErrorType.INTERNAL, 'Oh.')")),
+    Tool("raises_failure_of_another_layer", "examples envelope", says="expected success, got NOT_FOUND",
+         handler=answering("1", before="raise ToolError(ErrorType.NOT_FOUND, 'No such thing.')")),
+    Tool("returns_nan", "envelope", handler=answering("ok({'a': [float('nan')]})"),
+         says="data /a/0: nan is not a finite number"),
+    Tool("returns_named_tuple", "envelope", handler=answering("ok(Pair(1))"), says="is a Pair"),
+    Tool("changes_its_arguments", "envelope", handler=answering("ok(args.pop('text'))"),
+         says="changed its arguments"),
+    Tool("malformed_intent", "envelope", says="after is 'now', not one of 'current_turn', 'farewell_spoken'",
+         handler=answering("ok(1, Intent('END_VOICE_SESSION', {'after': 'now'}))")),
+    Tool("malformed_failure", "envelope", says="use ErrorType",
+         examples="(Example({'text': 'ha'}), Example({'text': 'no'}, error='PERMANENT'))",
+         handler=answering("ok() if args['text'] == 'ha' else fail('PERMANENT', 'No.')")),
+
+    Tool("other_default", "defaults", handler=answering("ok(args['text'] * args.get('times', 3))"),
+         says="/times is declared with the default 2"),
+    Tool("other_nested_default", "defaults", examples="(Example({'text': 'ha', 'manner': {}}),)",
+         handler=answering("ok(args['manner'].get('loud', True))"),
+         says="/manner/loud is declared with the default False"),
+
+    Tool("open_by_pattern", "unknown_arguments", says="/no_tool_has_this_argument is accepted",
+         schema={"parameters": {**CLOSED, "patternProperties": {"^": {}}}}),
+    Tool("open_inside", "unknown_arguments", schema={"parameters": ANY_EXTRA},
+         examples="(Example({'text': 'ha', 'extra': [{'a': 1}]}),)",
+         says="/extra/0/no_tool_has_this_argument is accepted"),
+
+    Tool("over_its_budget", "time_budget", schema={"latencyBudgetMs": 10}, says="latencyBudgetMs is 10",
+         handler=answering("ok()", before="await asyncio.sleep(0.03)"), examples=VOICE),
+
+    Tool("swallows_cancellation", "cancellation", examples=VOICE, says="the cancellation was swallowed",
+         handler=answering("ok()", before=waiting("pass", caught="BaseException"))),
+    Tool("swallows_late", "cancellation", examples=VOICE, says="the cancellation was swallowed",
+         handler=answering("ok()", before="await asyncio.sleep(0.01)\n    " + waiting("pass"))),
+    Tool("outlives_cancellation", "cancellation", examples=VOICE, body="cancel_grace_ms = 50",
+         handler=answering("ok()", before=waiting("await asyncio.sleep(60); raise")),
+         says="still ran 50 ms later"),
+
+    Tool("holds_the_loop", "no_blocking", examples=VOICE, body="max_block_ms = 20",
+         handler=answering("ok()", before="time.sleep(0.08)"),
+         says="in execute: time.sleep(0.08)"),
+
+    Tool("five_thousand_characters", "speakable_in_voice", handler=answering("ok('a' * 5000)"),
+         says="5002 characters long, at most 1500"),
+    Tool("tags", "speakable_in_voice", handler=answering("ok({'a': ['<b>now</b>']})"), examples=VOICE,
+         says="data /a/0 holds a tag"),
+    Tool("never_tried_in_voice", "speakable_in_voice", examples="(Example({'text': 'ha'}, mode='text'),)",
+         says="no example that succeeds runs there"),
+]  # fmt: skip
+
+
+def install(site: Path, tool: Tool) -> None:
+    package, info = site / f"fab_{tool.name}", site / f"fab_{tool.name}-1.0.0.dist-info"
+    package.mkdir(parents=True)
+    info.mkdir()
+    (package / "__init__.py").touch()
+    (package / "schema.json").write_text(json.dumps({"toolId": tool.name, **SCHEMA, **tool.schema}))
+    (package / "guide.md").write_text(tool.guide)
+    (package / "handler.py").write_text(f"{IMPORTS}\n{tool.handler}")
+    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: fab-{tool.name}\nVersion: 1.0.0\n")
+    (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool.name} = {package.name}\n")
+
+
+def run(pytester: pytest.Pytester, tool: Tool) -> tuple[dict[str, set[str]], str]:
+    """The standard tests of one tool by their outcome, and everything that was said about them."""
+    pytester.makeini("[pytest]\naddopts = --import-mode=importlib\nfilterwarnings = error\n")
+    source = (
+        "from jackfield_testkit import Example, ToolContractTests, ToolTestContext\n\n"
+        f"class TestTool(ToolContractTests):\n    tool_id = {tool.name!r}\n"
+        f"    examples = {tool.examples}\n    {tool.body or 'pass'}\n"
+    )
+    record = pytester.inline_run(pytester.makepyfile(source), "-p", "no:cacheprovider")
+    outcomes: dict[str, set[str]] = {"passed": set(), "failed": set(), "skipped": set()}
+    said = ""
+    for report in record.getreports("pytest_runtest_logreport"):
+        if report.when == "call" or not report.passed:
+            outcomes[report.outcome].add(report.nodeid.rpartition("::test_")[2].partition("[")[0])
+            said += f"{report.longrepr or ''}\n"
+    return outcomes, said
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_a_tool_fails_the_test_that_is_about_its_fault(
+    tool: Tool, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = pytester.mkdir("site")
+    install(site, tool)
+    monkeypatch.syspath_prepend(str(site))
+    outcomes, said = run(pytester, tool)
+    assert outcomes["failed"] == set(tool.fails.split()), said
+    assert outcomes["skipped"] == set(tool.skips.split())
+    assert tool.says in said
+    every = {name.removeprefix("test_") for name in standard_tests(ToolContractTests)}
+    assert set().union(*outcomes.values()) == every
+
+
+def test_every_standard_test_has_a_tool_that_fails_it() -> None:
+    failed = {f"test_{name}" for tool in TOOLS for name in tool.fails.split()}
+    assert failed == set(standard_tests(ToolContractTests))

@@ -1,0 +1,69 @@
+"""The page for authors is complete, and its example and the template's test run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jackfield.scaffold import scaffold
+from jackfield_testkit import ToolContractTests, ToolTestContext
+from jackfield_testkit.tool_contract.guard import OPEN, standard_tests
+
+PAGE = Path(__file__).parents[3].joinpath("docs", "testkit.md").read_text("utf-8")
+
+
+@pytest.fixture
+def reading_time(tmp_path: Path) -> Path:
+    """The tool that `jackfield new-tool reading_time` writes, as if it were installed."""
+    project = scaffold("reading_time", tmp_path, {})
+    info = project / "src" / "jackfield_tool_reading_time-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.4\nName: jackfield-tool-reading-time\nVersion: 0.1.0\n"
+    )
+    (info / "entry_points.txt").write_text("[jackfield.tools]\nreading_time = jackfield_tool_reading_time\n")
+    return project
+
+
+def run_tests(project: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-rs", "-W", "error"],
+        cwd=project,
+        env={**os.environ, "PYTHONPATH": str(project / "src"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "skipped" not in done.stdout
+    return done.stdout
+
+
+def test_the_example_of_the_page_runs(reading_time: Path) -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[:1]
+    (reading_time / "tests" / "test_reading_time.py").write_text(example)
+    run_tests(reading_time)
+
+
+def test_the_test_of_the_template_runs(reading_time: Path) -> None:
+    assert "ToolContractTests" in (reading_time / "tests" / "test_reading_time.py").read_text()
+    run_tests(reading_time)
+
+
+def test_every_standard_test_has_a_heading_and_every_heading_a_test() -> None:
+    headings = re.findall(r"^### (test_\w+)$", PAGE, re.MULTILINE)
+    assert tuple(headings) == standard_tests(ToolContractTests)
+
+
+@pytest.mark.parametrize("name", sorted(OPEN))
+def test_everything_a_subclass_decides_is_documented(name: str) -> None:
+    assert re.search(rf"^\| `{name}\b", PAGE, re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", sorted(vars(ToolTestContext()) | vars(ToolTestContext)))
+def test_everything_the_context_offers_is_documented(name: str) -> None:
+    assert name.startswith("_") or f"`{name}" in PAGE

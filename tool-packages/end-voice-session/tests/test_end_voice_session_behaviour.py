@@ -1,0 +1,124 @@
+"""What the tool does in a session of the kernel: when it ends, what is said, what is left in the chat."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from importlib import resources
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from jackfield import ErrorType, Failure, Mode, ToolResponse, end_voice_session, fail
+from jackfield.context import Context
+from jackfield.contract.manifest import ToolManifest
+from jackfield.governance import Call
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield_tool_end_voice_session.handler import execute
+
+PACKAGE = resources.files("jackfield_tool_end_voice_session")
+MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
+
+
+class Conversation:
+    """One session, what its client was sent, and what the audit record got."""
+
+    def __init__(self, mode: Mode = "voice") -> None:
+        self.sent: list[tuple[str, Mapping[str, Any]]] = []
+        self.connected = True
+        self.session = Session(mode, "1.0.0", session_id="s-1", user="ann", publish=self._publish)
+        self.notes: list[dict[str, Any]] = []
+
+    def _publish(self, event: str, fields: Mapping[str, Any]) -> None:
+        if not self.connected:
+            raise ConnectionResetError("the socket is closed")
+        self.sent.append((event, fields))
+
+    def end(self, reason: str = "user_request", closing: str = "", text: str = "") -> ToolResponse:
+        args = {"reason": reason, "closing_message": closing, "text_message": text}
+        tool = SimpleNamespace(id="end_voice_session", manifest=MANIFEST)
+        call = cast("Call", SimpleNamespace(tool=tool, session=self.session, notes=self.notes))
+        return asyncio.run(execute(args, Context(call, {}, _no_other_tool)))
+
+
+async def _no_other_tool(call: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+    return fail(ErrorType.NOT_FOUND, tool_id)
+
+
+def failure_of(response: ToolResponse) -> Failure:
+    assert response.failure is not None
+    return response.failure
+
+
+def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+    assert (MANIFEST.category, MANIFEST.side_effects) == ("utility", "none")
+    assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("voice",), 500)
+    assert MANIFEST.requires_confirmation is False
+
+
+@pytest.mark.parametrize("blank", ["", "  ", "\n"])
+def test_without_a_closing_message_it_ends_after_the_turn(blank: str) -> None:
+    response = Conversation().end(closing=blank)
+    assert response.intents == (end_voice_session(after="current_turn"),)
+    assert response.data["say"] is None
+
+
+def test_a_closing_message_is_heard_before_the_end() -> None:
+    response = Conversation().end(closing=" Goodbye! ")
+    assert response.intents == (end_voice_session(after="farewell_spoken"),)
+    assert response.data["ends_after"] == "farewell_spoken"
+    assert response.data["say"] == "Goodbye!"
+
+
+def test_a_text_goes_to_the_chat_and_is_not_spoken() -> None:
+    talk = Conversation()
+    response = talk.end(text="Booked for Friday.")
+    assert talk.sent == [("chat_message", {"text": "Booked for Friday."})]
+    assert (response.data["text_sent"], response.data["say"]) == (True, None)
+    assert response.intents == (end_voice_session(after="current_turn"),)
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_without_a_text_the_chat_is_left_alone(blank: str) -> None:
+    talk = Conversation()
+    assert talk.end(text=blank).data["text_sent"] is False
+    assert talk.sent == []
+
+
+def test_a_chat_that_is_gone_does_not_keep_the_session_open() -> None:
+    talk = Conversation()
+    talk.connected = False
+    response = talk.end(text="Booked for Friday.", closing="Goodbye!")
+    assert response.data["text_sent"] is False
+    assert response.intents == (end_voice_session(after="farewell_spoken"),)
+
+
+@pytest.mark.parametrize("reason", ["user_request", "task_complete", "inactivity", "other"])
+def test_the_reason_is_audited(reason: str) -> None:
+    talk = Conversation()
+    assert talk.end(reason).data["reason"] == reason
+    assert talk.notes == [
+        {
+            "event": "voice_session_end_requested",
+            "reason": reason,
+            "after": "current_turn",
+            "text_sent": False,
+        }
+    ]
+
+
+def test_a_session_that_is_over_is_not_ended_again() -> None:
+    talk = Conversation()
+    talk.session.go(State.TERMINATED)
+    failure = failure_of(talk.end(text="Booked for Friday."))
+    assert failure.type is ErrorType.SESSION_INACTIVE
+    assert not failure.retryable
+    assert (talk.sent, talk.notes) == ([], [])
+
+
+def test_a_text_session_has_no_voice_to_end() -> None:
+    talk = Conversation("text")
+    assert failure_of(talk.end(text="Booked for Friday.")).type is ErrorType.SESSION_INACTIVE
+    assert talk.sent == []

@@ -1,0 +1,201 @@
+"""What the tool does in a session of the kernel: who is banned, for how long, and who is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from importlib import resources
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from jackfield import ErrorType, Failure, Intent, Mode, ToolResponse, end_voice_session, fail
+from jackfield.context import Context
+from jackfield.contract.manifest import ToolManifest
+from jackfield.governance import Call
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+from jackfield_tool_ignore_user.handler import execute
+
+PACKAGE = resources.files("jackfield_tool_ignore_user")
+MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
+FAREWELL = "That is not a tone I accept. You can come back in a minute."
+
+
+class Bans:
+    """The capability, on a clock of its own that a test can set."""
+
+    def __init__(self) -> None:
+        self.now = 1_777_636_800.0
+        self.until: dict[str, float] = {}
+        self.fails_at = ""
+
+    async def impose(self, user: str, seconds: float) -> float:
+        self._fail("impose")
+        self.until[user] = max(self.now, self.until.get(user, 0.0)) + seconds
+        return self.until[user]
+
+    async def remaining(self, user: str) -> float:
+        self._fail("remaining")
+        return max(0.0, self.until.get(user, 0.0) - self.now)
+
+    def _fail(self, step: str) -> None:
+        if step == self.fails_at:
+            raise StoreUnavailableError(step)
+
+
+class Conversation:
+    """One session, what its client was sent, and what the audit record got."""
+
+    def __init__(self, mode: Mode = "voice", user: str | None = "ann") -> None:
+        self.sent: list[tuple[str, Mapping[str, Any]]] = []
+        self.connected = True
+        self.bans = Bans()
+        self.session = Session(mode, "1.0.0", session_id="s-1", user=user, publish=self._publish)
+        self.notes: list[dict[str, Any]] = []
+
+    def _publish(self, event: str, fields: Mapping[str, Any]) -> None:
+        if not self.connected:
+            raise ConnectionResetError("the socket is closed")
+        self.sent.append((event, fields))
+
+    def ignore(self, seconds: float = 60, farewell: str = FAREWELL, reason: str = "") -> ToolResponse:
+        args = {"duration_seconds": seconds, "farewell_message": farewell, "reason": reason}
+        tool = SimpleNamespace(id="ignore_user", manifest=MANIFEST)
+        call = cast("Call", SimpleNamespace(tool=tool, session=self.session, notes=self.notes))
+        return asyncio.run(execute(args, Context(call, {"bans": self.bans}, _no_other_tool)))
+
+
+async def _no_other_tool(call: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
+    return fail(ErrorType.NOT_FOUND, tool_id)
+
+
+def failure_of(response: ToolResponse) -> Failure:
+    assert response.failure is not None
+    return response.failure
+
+
+def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+    assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
+    assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text", "voice"), 1000)
+    assert (MANIFEST.requires_confirmation, MANIFEST.requires) == (False, ("bans",))
+
+
+def test_in_voice_the_session_ends_once_the_farewell_was_spoken() -> None:
+    response = Conversation("voice").ignore()
+    assert response.intents == (end_voice_session(after="farewell_spoken"),)
+    assert response.data["say"] == FAREWELL
+
+
+def test_the_farewell_is_never_suppressed() -> None:
+    kinds = {intent.type for intent in Conversation("voice").ignore().intents}
+    assert kinds.isdisjoint({"SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT"})
+
+
+def test_in_text_there_is_no_voice_to_end_and_the_client_shows_the_farewell() -> None:
+    talk = Conversation("text")
+    response = talk.ignore()
+    none: tuple[Intent, ...] = ()
+    assert response.intents == none
+    assert response.data["say"] is None
+    ((event, fields),) = talk.sent
+    assert (event, fields["message"]) == ("ban", FAREWELL)
+
+
+@pytest.mark.parametrize("mode", ["text", "voice"])
+def test_the_client_is_told_until_when_and_how_long(mode: Mode) -> None:
+    talk = Conversation(mode)
+    assert talk.ignore(90).data["client_told"] is True
+    assert talk.sent == [("ban", {"until": talk.bans.now + 90, "seconds": 90, "message": FAREWELL})]
+
+
+def test_a_known_user_is_banned_by_name() -> None:
+    talk = Conversation(user="ann")
+    assert talk.ignore().data["scope"] == "user"
+    assert list(talk.bans.until) == ["ann"]
+
+
+def test_an_unknown_user_is_banned_by_session() -> None:
+    talk = Conversation(user=None)
+    assert talk.ignore().data["scope"] == "session"
+    assert list(talk.bans.until) == ["session:s-1"]
+
+
+def test_a_second_call_extends_the_ban_and_says_the_whole_time() -> None:
+    talk = Conversation()
+    talk.ignore(60)
+    talk.bans.now += 10
+    data = talk.ignore(300).data
+    assert data["seconds_remaining"] == 350
+    assert talk.sent[-1][1]["seconds"] == 350
+    assert data["until"] == "2026-05-01T12:06:00+00:00"
+
+
+def test_an_expired_ban_is_paid_for() -> None:
+    talk = Conversation()
+    talk.ignore(3600)
+    talk.bans.now += 3601
+    assert talk.ignore(30).data["seconds_remaining"] == 30
+
+
+def test_the_time_that_remains_is_the_stores_and_not_that_of_this_machine() -> None:
+    talk = Conversation()
+    talk.bans.now = 4_000_000_000.25
+    data = talk.ignore(60).data
+    assert (data["seconds_remaining"], data["until"]) == (60, "2096-10-02T07:07:40+00:00")
+
+
+def test_who_closes_the_window_is_banned_all_the_same() -> None:
+    talk = Conversation()
+    talk.connected = False
+    response = talk.ignore()
+    assert response.ok
+    assert response.data["client_told"] is False
+    assert response.intents == (end_voice_session(after="farewell_spoken"),)
+    assert talk.bans.until == {"ann": talk.bans.now + 60}
+    assert [note["event"] for note in talk.notes] == ["user_banned", "ban_notice_lost"]
+
+
+def test_a_session_that_is_over_bans_nobody() -> None:
+    talk = Conversation()
+    talk.session.go(State.TERMINATED)
+    failure = failure_of(talk.ignore())
+    assert failure.type is ErrorType.SESSION_INACTIVE
+    assert not failure.retryable
+    assert not failure.partial_side_effects
+    assert (talk.bans.until, talk.sent, talk.notes) == ({}, [], [])
+
+
+@pytest.mark.parametrize("step", ["impose", "remaining"])
+def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> None:
+    talk = Conversation()
+    talk.bans.fails_at = step
+    response = talk.ignore()
+    failure = failure_of(response)
+    assert failure.type is ErrorType.TRANSIENT
+    assert failure.partial_side_effects
+    # Not to be retried by itself: a ban that was recorded after all would be doubled.
+    assert not failure.retryable
+    assert talk.sent == []
+
+
+def test_the_reason_is_for_the_audit_alone() -> None:
+    talk = Conversation()
+    response = talk.ignore(reason=" insult after a warning ")
+    (note,) = talk.notes
+    assert note == {
+        "event": "user_banned",
+        "scope": "user",
+        "duration_seconds": 60,
+        "until": talk.bans.now + 60,
+        "reason": "insult after a warning",
+    }
+    assert "insult" not in json.dumps([response.to_wire(), talk.sent])
+
+
+def test_no_reason_is_recorded_as_none() -> None:
+    talk = Conversation()
+    talk.ignore(reason="  ")
+    assert talk.notes[0]["reason"] is None

@@ -1,0 +1,84 @@
+"""The standard tests of the tool, with bans that are kept in a dict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from jackfield import Mode, ToolContext
+from jackfield_testkit import Example, ToolContractTests, ToolTestContext
+
+FAREWELL = "That is not a tone I accept. You can come back in a minute."
+NOW = 1_777_636_800.0
+
+
+class Bans:
+    """The capability, on a clock that stands still."""
+
+    def __init__(self) -> None:
+        self.until: dict[str, float] = {}
+
+    async def impose(self, user: str, seconds: float) -> float:
+        self.until[user] = max(NOW, self.until.get(user, 0.0)) + seconds
+        return self.until[user]
+
+    async def remaining(self, user: str) -> float:
+        return max(0.0, self.until.get(user, 0.0) - NOW)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A session that goes on."""
+
+    mode: Mode
+    id: str = "s-1"
+    user: str | None = "ann"
+    turn: int = 1
+    registry_version: str = "1.0.00000000"
+    active: bool = True
+
+
+class Messaging:
+    """A client that takes everything."""
+
+    async def send(self, event: str, **fields: Any) -> None: ...
+
+
+class TestIgnoreUser(ToolContractTests):
+    tool_id = "ignore_user"
+    examples = (
+        Example(
+            {"duration_seconds": 60, "farewell_message": FAREWELL},
+            mode="voice",
+            data={
+                "scope": "user",
+                "until": "2026-05-01T12:01:00+00:00",
+                "seconds_remaining": 60,
+                "client_told": True,
+                "say": FAREWELL,
+            },
+        ),
+        Example(
+            {"duration_seconds": 86400, "farewell_message": FAREWELL, "reason": "threat of violence"},
+            mode="text",
+            data=lambda data: data["say"] is None and data["seconds_remaining"] == 86400,
+            name="the longest, in text",
+        ),
+        Example({"duration_seconds": 30, "farewell_message": "x" * 200}, name="the shortest"),
+        Example({"duration_seconds": 45.5, "farewell_message": "Bye."}, name="a fraction"),
+        Example({"duration_seconds": 29.9, "farewell_message": FAREWELL}, error="VALIDATION"),
+        Example({"duration_seconds": 86401, "farewell_message": FAREWELL}, error="VALIDATION"),
+        Example({"duration_seconds": "60", "farewell_message": FAREWELL}, error="VALIDATION"),
+        Example({"duration_seconds": 60}, error="VALIDATION", name="no farewell"),
+        Example({"duration_seconds": 60, "farewell_message": ""}, error="VALIDATION"),
+        Example({"duration_seconds": 60, "farewell_message": " \n"}, error="VALIDATION", name="a blank one"),
+        Example({"duration_seconds": 60, "farewell_message": "x" * 201}, error="VALIDATION"),
+        Example(
+            {"duration_seconds": 60, "farewell_message": FAREWELL, "reason": "x" * 201}, error="VALIDATION"
+        ),
+    )
+
+    def context(self, mode: Mode) -> ToolContext:
+        context = ToolTestContext(mode, bans=Bans(), messaging=Messaging())
+        context.session = Conversation(mode)  # type: ignore[assignment]
+        return context

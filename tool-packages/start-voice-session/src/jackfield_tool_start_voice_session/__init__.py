@@ -1,0 +1,1 @@
+"""Jackfield tool `start_voice_session`: from text to voice, with what the user wanted at hand."""

@@ -1,0 +1,34 @@
+"""Asks the client to open a voice session, because only the user can lend a microphone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok, set_pending_message
+
+
+async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    """Send the client the request, and keep what the voice session is to take up first."""
+    session: Any = ctx.session  # Any, because SessionView does not declare `active` yet
+    if not session.active:
+        return fail(ErrorType.SESSION_INACTIVE, "The session is over; there is nobody to talk to.")
+    if session.mode == "voice":
+        return fail(
+            ErrorType.SESSION_ACTIVE,
+            "This is a voice session already.",
+            suggestion="Answer the user by voice, here and now.",
+        )
+    pending = args["pending_request"].strip() or None
+    try:
+        await ctx.messaging.send("voice_session_start", fromSession=session.id, pendingRequest=pending)
+    except ConnectionError:
+        return fail(
+            ErrorType.TRANSIENT,
+            "The user's client cannot be reached, so no voice session was started.",
+            retryable=True,
+            suggestion="Go on in text, and offer to try again.",
+        )
+    # The words themselves are in the arguments of the call; the record only says whether there were any.
+    ctx.audit("voice_session_requested", has_pending_request=pending is not None)
+    data = {"status": "requested", "pending_request": pending}
+    return ok(data, set_pending_message(pending)) if pending else ok(data)
