@@ -85,24 +85,26 @@ class Call:
 
     def seal(self, response: ToolResponse) -> bytes:
         """The envelope as it is sent, stored and replayed: made once, never changed."""
-        wire = self.wire
-        if wire is None:
-            if response.failure is None:
-                head = b'{"ok":true,"data":%b,"intents":%b,"meta":' % (
-                    orjson.dumps(response.data),
-                    orjson.dumps([intent.to_wire() for intent in response.intents])
-                    if response.intents
-                    else b"[]",
-                )
-            else:
-                head = b'{"ok":false,"error":%b,"meta":' % orjson.dumps(response.failure.to_wire())
-            meta = {
-                "duration": round((time.perf_counter() - self.began) * 1000, 3),
-                **self.meta,
-                **response.meta,
-            }
-            # The tool's part of `meta` was written out when the registry was loaded, and is still open.
-            wire = self.wire = b"%b%b,%b}" % (head, self.tool.meta_bytes, orjson.dumps(meta)[1:])
+        if self.wire is not None:
+            return self.wire
+        if response.failure is not None:
+            body = (b'{"ok":false,"error":', orjson.dumps(response.failure.to_wire()), b"")
+        elif response.intents:
+            intents = orjson.dumps([intent.to_wire() for intent in response.intents])
+            body = (b'{"ok":true,"data":', orjson.dumps(response.data), b',"intents":' + intents)
+        else:
+            body = (b'{"ok":true,"data":', orjson.dumps(response.data), b',"intents":[]')
+        duration = b',"duration":%.3f' % ((time.perf_counter() - self.began) * 1000)
+        more = {**self.meta, **response.meta} if self.meta or response.meta else None
+        # The tool's part of `meta` was written out when the registry was loaded, and is still open.
+        meta = (
+            b',"meta":',
+            self.tool.meta_bytes,
+            duration,
+            b"," + orjson.dumps(more)[1:] if more else b"}",
+            b"}",
+        )
+        wire = self.wire = b"".join(body + meta)
         return wire
 
 

@@ -115,7 +115,9 @@ class Orchestrator:
             call = Call(tool, session, {}, b"", asked.call_id)
             return self._finish(call, _malformed(tool, error))
         call = Call(tool, session, args, canonical, asked.call_id)
-        return await (self._run(call) if tool.reads else self._run_write(call))
+        if not tool.reads:
+            return await self._run_write(call)
+        return await self._run(call)
 
     async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
         """Run a call that its user has approved; it answers for the call that asked."""

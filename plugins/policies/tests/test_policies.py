@@ -13,6 +13,7 @@ from jackfield import ErrorType, ToolCall, ToolResponse, fail, ok
 from jackfield.confirmation import Confirmations
 from jackfield.settings import SettingsError
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
+from jackfield_policies.bans import Bans
 from jackfield_testkit.workbench import Workbench, make_tool
 
 POLICIES = list(jackfield_policies.jackfield_policies())
@@ -224,7 +225,7 @@ def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
     now = 1000.0
     store = MemoryStore(clock=lambda: now)
     work = bench(Counted(), store=store)
-    bans = jackfield_policies.Bans(store)
+    bans = Bans(store)
 
     async def main() -> None:
         nonlocal now

@@ -73,7 +73,7 @@ class Duplicates:
                 )
             case ClaimState.IN_DOUBT:
                 return await self._settle_doubt(call, proceed)
-            case ClaimState.RUN:
+            case ClaimState.FREE:
                 # Whoever held it gave it up before anything ran.
                 return await self.apply(call, proceed)
             case _:
