@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +88,37 @@ def members() -> list[Path]:
     """The kernel and every tool package of this repository."""
     packages = [path.parent for path in sorted((ROOT / "tool-packages").glob("*/pyproject.toml"))]
     return [ROOT / "kernel", *(path for path in packages if not path.name.startswith("_"))]
+
+
+class Site:
+    """A folder on the path, with tools made from the template as pip would install them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+
+    def tool(self, tool_id: str, **fields: Any) -> Path:
+        """A tool whose manifest has these fields; its package folder."""
+        from jackfield.scaffold import scaffold
+
+        project = scaffold(tool_id, self.folder.parent / "projects", {})
+        package = self.folder / f"jackfield_tool_{tool_id}"
+        shutil.copytree(project / "src" / package.name, package)
+        schema = json.loads((package / "schema.json").read_text())
+        (package / "schema.json").write_text(json.dumps({**schema, **fields}))
+        info = self.folder / f"fab_{tool_id}-0.1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: fab-{tool_id}\nVersion: 0.1.0\n")
+        (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool_id} = {package.name}\n")
+        return package
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    made = Site(tmp_path / "site")
+    monkeypatch.syspath_prepend(str(made.folder))
+    monkeypatch.setenv("PYTHONPATH", str(made.folder))
+    monkeypatch.chdir(tmp_path)
+    yield made
+    for name in [name for name in sys.modules if name.startswith("jackfield_tool_fab")]:
+        del sys.modules[name]

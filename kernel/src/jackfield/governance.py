@@ -39,6 +39,8 @@ class Call:
     policies: tuple[str, ...] = ()
     """What stands in its way, in order."""
     ended_by = ""
+    defaults_filled = False
+    """Whether arguments that were left out were given their defaults."""
 
     def __init__(
         self,
@@ -76,6 +78,8 @@ class Call:
         for name in self.policies:
             trail[name] = self.decisions.get(name, "pass") if reached else "not reached"
             reached = reached and name != self.ended_by
+        if self.defaults_filled:
+            trail["validation"] = "defaults filled in"
         return trail
 
     @property

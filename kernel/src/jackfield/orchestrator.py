@@ -14,12 +14,12 @@ from jackfield.confirmation import Pending
 from jackfield.context import Context
 from jackfield.contract.call import ToolCall
 from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse, fail
+from jackfield.contract.response import ToolResponse, fail
 from jackfield.governance import MAX_DEPTH, Call, Chain, Policy
 from jackfield.offers import Stage
 from jackfield.registry.invoke import Deadlines, run_handler, stop
 from jackfield.registry.reading import read_arguments
-from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler, apply_intents
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
@@ -108,7 +108,7 @@ class Orchestrator:
     async def _answer(self, session: Session, asked: ToolCall) -> Answer:
         tool = self.registry.tools.get(asked.tool_id)
         if tool is None:
-            return self._unknown(asked)
+            return self._unknown(session, asked)
         try:
             args, canonical = read_arguments(asked.arguments)
         except StrictJsonError as error:
@@ -123,7 +123,7 @@ class Orchestrator:
         """Run a call that its user has approved; it answers for the call that asked."""
         tool = self.registry.tools.get(pending.tool_id)
         if tool is None:
-            return self._unknown(ToolCall(pending.tool_id, b"", pending.call_id))
+            return self._unknown(session, ToolCall(pending.tool_id, b"", pending.call_id))
         canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
         call = Call(tool, session, pending.args, canonical, pending.key)
         call.confirmed = True
@@ -151,8 +151,12 @@ class Orchestrator:
 
     def _finish(self, call: Call, response: ToolResponse) -> Answer:
         wire = call.seal(response)
-        for tell in self._tell:
-            tell(call, response)
+        try:
+            for tell in self._tell:
+                tell(call, response)
+        except Exception:  # noqa: BLE001
+            # Whoever watches must not be able to take an answer away from whoever waits for it.
+            _log.exception("an observer failed")
         return Answer(call.tool.id, call.call_id, response, wire)
 
     def _compose(self, tool: RegisteredTool, session: Session) -> Chain:
@@ -169,7 +173,7 @@ class Orchestrator:
                 call.end("validation", "refused")
                 return _invalid(tool, violations)
             if tool.arguments.complete(call.args):
-                call.meta["defaultsApplied"] = True
+                call.defaults_filled = True
             return await shape.run(call)
 
         admit = Chain([(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT], validate)
@@ -208,7 +212,7 @@ class Orchestrator:
             return fail(ErrorType.PERMANENT, f"Tools may call tools {MAX_DEPTH} deep, and this is deeper.")
         tool = self.registry.tools.get(tool_id)
         if tool is None:
-            return self._unknown(ToolCall(tool_id, b"")).response
+            return self._unknown(parent.session, ToolCall(tool_id, b"")).response
         parent.children += 1
         call_id = f"{parent.call_id or parent.key}/{parent.children}:{tool_id}"
         # Through JSON, so that a tool cannot hand another anything a model could not.
@@ -217,7 +221,7 @@ class Orchestrator:
         call.parent = parent
         return (await self._run(call)).response
 
-    def _unknown(self, asked: ToolCall) -> Answer:
+    def _unknown(self, session: Session, asked: ToolCall) -> Answer:
         withdrawn = self.registry.withdrawn.get(asked.tool_id)
         close = get_close_matches(asked.tool_id, self.registry.tools, 1)
         response = fail(
@@ -227,15 +231,8 @@ class Orchestrator:
             else f"There is no tool {asked.tool_id!r}.",
             suggestion=f"Did you mean {close[0]!r}?" if close and not withdrawn else None,
         )
-        meta = {
-            "toolId": asked.tool_id,
-            "toolVersion": None,
-            "registryVersion": self.registry.version,
-            "duration": 0,
-            "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
-        }
-        response = response._replace(meta=meta)
-        return Answer(asked.tool_id, asked.call_id, response, orjson.dumps(response.to_wire()))
+        missing = MissingTool(asked.tool_id, self.registry.version)
+        return self._finish(Call(missing, session, {}, b"", asked.call_id), response)
 
 
 def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:

@@ -42,25 +42,30 @@ def package_hash(folder: Path, version: str, *, without: Collection[str] = ()) -
     differs by platform, so the distribution's `version` stands for it.
     """
     digest = hashlib.sha256()
-    for path in sorted(_files(folder), key=lambda path: path.relative_to(folder).as_posix()):
-        name = path.relative_to(folder).as_posix()
+    for name, path in sorted(_files(str(folder), "")):
         if name in without:
             continue
-        if path.suffix in _NATIVE:
-            name = f"{path.parent.relative_to(folder).as_posix()}/{path.name.split('.')[0]}"
-            content = version.encode()
+        if name.endswith(_NATIVE):
+            parent, _, file = name.rpartition("/")
+            name, content = f"{parent or '.'}/{file.partition('.')[0]}", version.encode()  # noqa: PLW2901
         else:
-            content = path.read_bytes()
-            if path.suffix in _TEXT:
+            with open(path, "rb", buffering=0) as file_:  # noqa: PTH123 - every start hashes every package
+                content = file_.read()
+            if name.endswith(_TEXT):
                 content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return f"sha256:{digest.hexdigest()}"
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__" and not name.startswith(".")]
-        for name in files:
-            if not name.startswith(".") and not name.endswith(_NOT_CONTENT):
-                yield Path(parent, name)
+def _files(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
+    """The files that count, by their names relative to the package."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = entry.name
+            if name.startswith(".") or name == "__pycache__" or name.endswith(_NOT_CONTENT):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _files(entry.path, f"{prefix}{name}/")
+            elif entry.is_file():
+                yield f"{prefix}{name}", entry.path

@@ -17,6 +17,7 @@ from jackfield.offers import CapabilityOffer, IntentHandlerOffer, ObserverOffer,
 from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.packages import locate, package_hash
 from jackfield.registry.registry import Deployment, Registry, RegistryError
+from jackfield.session.machine import State
 from jackfield.session.session import Publish, Session
 from jackfield.settings import Settings, SettingsError
 from jackfield.store import MemoryStore, Store
@@ -63,13 +64,32 @@ class Runtime:
         registry.lock()
         return cls(registry, store, orchestrator, Confirmations(store))
 
-    async def open_session(self, mode: Mode, *, user: str | None = None, **facts: Any) -> Session:
+    async def open_session(
+        self,
+        mode: Mode,
+        *,
+        user: str | None = None,
+        prompt_tokens: int = 0,
+        declaration_tokens: int = 0,
+        **facts: Any,
+    ) -> Session:
         """A new session on this registry, kept so that it can be taken up again."""
         session = Session(mode, self.registry.version, user=user, **facts)
         await session.save(self.store)
         for observer in self.orchestrator.observers:
-            observer.session_opened(session, prompt_tokens=0, declaration_tokens=0)
+            observer.session_opened(
+                session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
+            )
+            observer.turn_began(session)
         return session
+
+    async def end_session(self, session: Session) -> None:
+        """The conversation is over; it cannot be taken up again."""
+        session.go(State.TERMINATED)
+        self.orchestrator.interrupt(session, "ended")
+        await session.save(self.store)
+        for observer in self.orchestrator.observers:
+            observer.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
         """A session that was kept; on another registry than its own it is fatal in development."""

@@ -11,7 +11,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
@@ -110,12 +109,12 @@ class Store(Protocol):
         """Let go of everything; nothing that was acknowledged is lost."""
 
 
-@dataclass(slots=True)
-class _Claimed:
+class _Claimed(NamedTuple):
+    """A claim as plain values, which the garbage collector need not look at again."""
+
     fingerprint: bytes
     expires: float
     result: bytes | None = None
-    finished: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class MemoryStore:
@@ -128,6 +127,7 @@ class MemoryStore:
         self._values: dict[str, tuple[bytes, float]] = {}
         self._counters: dict[str, tuple[int, float]] = {}
         self._claims: dict[str, _Claimed] = {}
+        self._waiting: dict[str, asyncio.Event] = {}
         self._streams: dict[str, list[tuple[Entry, float]]] = {}
         self._lengths: dict[str, int] = {}
         self._news: dict[str, asyncio.Event] = {}
@@ -168,9 +168,10 @@ class MemoryStore:
 
     async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
         """See `Store.claim`."""
+        now = self.now()
         held = self._claims.get(key)
-        if held is None or held.expires <= self.now():
-            self._claims[key] = _Claimed(fingerprint, self.now() + ttl)
+        if held is None or held.expires <= now:
+            self._claims[key] = _Claimed(fingerprint, now + ttl)
             return _RUN
         if held.fingerprint != fingerprint:
             return _CONFLICT
@@ -185,25 +186,27 @@ class MemoryStore:
         held = self._running(key)
         if held is None:
             return False
-        held.result = result
-        held.finished.set()
+        self._claims[key] = _Claimed(held.fingerprint, held.expires, result)
+        if self._waiting:
+            self._wake(key)
         return True
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""
-        if held := self._running(key):
+        if self._running(key):
             del self._claims[key]
-            held.finished.set()
+            self._wake(key)
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""
         if held := self._running(key):
+            waiting = self._waiting.setdefault(key, asyncio.Event())
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(within, held.expires - self.now())):
-                    await held.finished.wait()
+                    await waiting.wait()
             if self._running(key) is held:
                 return _RUNNING
-        settled = self._claims.get(key) if held is None else held
+        settled = self._claims.get(key)
         if settled is None or settled.result is None or settled.expires <= self.now():
             return _FREE
         return Claim(ClaimState.DONE, settled.result)
@@ -211,6 +214,10 @@ class MemoryStore:
     def _running(self, key: str) -> _Claimed | None:
         held = self._claims.get(key)
         return held if held and held.result is None and held.expires > self.now() else None
+
+    def _wake(self, key: str) -> None:
+        if waiting := self._waiting.pop(key, None):
+            waiting.set()
 
     async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
         """See `Store.append`."""

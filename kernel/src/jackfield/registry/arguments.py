@@ -88,12 +88,12 @@ class _Defaults:
         return lambda value: sum(fill(value) for fill in fills) > 0
 
     def _of_properties(self, schema: Mapping[str, Any]) -> _Fill | None:
-        members: list[tuple[str, bool, Any, _Fill | None]] = []
+        members: list[tuple[str, bool, Any, bool, _Fill | None]] = []
         for name, member in schema.get("properties", {}).items():
             has_default, default = self._default(member)
             inner = self.of(member)
             if has_default or inner:
-                members.append((name, has_default, default, inner))
+                members.append((name, has_default, default, isinstance(default, dict | list), inner))
         if not members:
             return None
 
@@ -101,11 +101,11 @@ class _Defaults:
             if not isinstance(value, dict):
                 return False
             changed = False
-            for name, has_default, default, inner in members:
+            for name, has_default, default, shared, inner in members:
                 if name not in value:
                     if not has_default:
                         continue
-                    value[name] = copy.deepcopy(default) if isinstance(default, dict | list) else default
+                    value[name] = copy.deepcopy(default) if shared else default
                     changed = True
                 if inner and inner(value[name]):
                     changed = True

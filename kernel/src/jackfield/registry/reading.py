@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import orjson
@@ -12,8 +11,7 @@ from jackfield.strict_json import Fault, FaultKind, StrictJsonError
 
 MAX_BYTES = 1024 * 1024
 
-# Long runs of digits may be integers beyond 64 bits, which orjson turns into floats without a word.
-_LONG_NUMBER = re.compile(rb"\d{19}").search
+_NOT_DIGITS = bytes(byte for byte in range(256) if byte not in b"0123456789")
 
 
 def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
@@ -33,16 +31,18 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     except orjson.JSONDecodeError:
         value = _strictly(data)
     canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    if (
-        canonical.count(b":") != data.count(b":")
-        or b"\\u" in data
-        or data.count(b"{") + data.count(b"[") > strict_json.MAX_DEPTH
-        or _LONG_NUMBER(data)
-    ):
+    if canonical.count(b":") != data.count(b":") or b"\\u" in data or _may_hide_something(data):
         value = _strictly(data)
     if not isinstance(value, dict):
         raise StrictJsonError([Fault(FaultKind.SYNTAX, "/", "the arguments are not an object")])
     return value, canonical
+
+
+def _may_hide_something(data: bytes) -> bool:
+    """Whether there is room for an integer beyond 64 bits, or for nesting without end."""
+    if len(data) > 2 * strict_json.MAX_DEPTH and data.count(b"{") + data.count(b"[") > strict_json.MAX_DEPTH:
+        return True
+    return len(data.translate(None, _NOT_DIGITS)) >= 19
 
 
 def _strictly(data: bytes) -> Any:

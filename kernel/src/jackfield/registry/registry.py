@@ -6,15 +6,16 @@ import importlib
 import logging
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import orjson
 
-from jackfield.contract.context import Mode
+from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.response import RESPONSE_SCHEMA_VERSION
+from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.packages import locate, package_hash
 from jackfield.registry.arguments import Arguments, Violation
@@ -35,37 +36,37 @@ class RegistryError(Exception):
 
 
 class RegisteredTool:
-    """One tool, ready to run: everything a call needs, worked out before the first one."""
+    """One tool, ready to run."""
 
-    __slots__ = (
-        "arguments",
-        "frozen",
-        "handler",
-        "id",
-        "manifest",
-        "meta_bytes",
-        "name_bytes",
-        "reads",
-        "timeout",
-    )
+    known = True
 
     def __init__(self, frozen: FrozenTool, handler: Handler, registry_version: str) -> None:
         self.frozen = frozen
         self.manifest: ToolManifest = frozen.manifest
         self.id = frozen.manifest.tool_id
         self.handler = handler
-        self.arguments = Arguments(frozen.manifest.parameters)
         self.reads = not frozen.manifest.writes
         self.timeout = frozen.manifest.timeout_ms / 1000
         self.name_bytes = self.id.encode()
+        self.registry_version = registry_version
+
+    # Compiled at the first call: a host with hundreds of tools is up sooner, and most of them wait a while.
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        """What judges and completes the arguments."""
+        return Arguments(self.manifest.parameters)
+
+    @cached_property
+    def meta_bytes(self) -> bytes:
+        """The tool's part of every envelope's `meta`, left open for the rest."""
         meta = {
             "toolId": self.id,
             "toolVersion": self.manifest.version,
-            "registryVersion": registry_version,
+            "registryVersion": self.registry_version,
             "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
         }
-        self.meta_bytes = orjson.dumps(meta)[:-1]
-        """The tool's part of every envelope's `meta`, left open for the rest."""
+        return orjson.dumps(meta)[:-1]
 
     def help_for(self, violations: Iterable[Violation]) -> str | None:
         """The lines of the guide that speak of the arguments that were wrong."""
@@ -82,6 +83,22 @@ class RegisteredTool:
             if line.startswith(("- ", "* ")) and line.strip("-*`_ ").startswith(tuple(wrong))
         ]
         return "\n".join(lines)[:1000] or f"The arguments are {', '.join(parameters) or 'none'}."
+
+
+class MissingTool(RegisteredTool):
+    """Stands for a tool that is not there, so that a call of it is answered and recorded like any other."""
+
+    known = False
+
+    def __init__(self, tool_id: str, registry_version: str) -> None:
+        manifest = ToolManifest(
+            tool_id[:64], "", "", "utility", "none", True, False, ("text", "voice"), 1, {}
+        )
+        super().__init__(FrozenTool(manifest, {}, "", "", "", "", "", "", ""), _never, registry_version)
+
+
+async def _never(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    raise NotImplementedError(f"a missing tool is never run, and was with {args} in {ctx}")
 
 
 class Registry:

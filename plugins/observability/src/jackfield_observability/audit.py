@@ -1,0 +1,112 @@
+"""The audit: one line of JSON for every call, written by a thread."""
+
+from __future__ import annotations
+
+import logging
+import time
+from pathlib import Path
+
+from jackfield.contract.response import ToolResponse
+from jackfield.governance import Call
+from jackfield.settings import SettingsError
+
+from jackfield_observability import record
+from jackfield_observability.audit_file import AuditFile
+from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
+from jackfield_observability.options import AuditOptions
+
+PENDING_BYTES = 16 * 1024 * 1024
+"""How much of what cannot be written is kept until it can."""
+
+_COMPLAINT_SECONDS = 60.0
+
+_log = logging.getLogger(__name__)
+_now = time.perf_counter
+
+
+class Audit(OffPath[tuple[Call, ToolResponse, float]]):
+    """Writes a line for every call, and a line in place of those it had to drop."""
+
+    def __init__(self, options: AuditOptions | None = None) -> None:
+        options = options or AuditOptions()
+        # Absolute, because the working folder may change and the file must not move with it.
+        self._file = AuditFile(Path(options.path).absolute(), options.max_bytes, options.backups)
+        # Opened at once: a path that cannot be written is for whoever starts the host to mend.
+        try:
+            self._file.open()
+        except OSError as error:
+            raise SettingsError(f"observers.audit.path: {self._file.path}: {error.strerror}") from None
+        self._records = record.Records(arguments=options.arguments)
+        self._pending: list[bytes] = []
+        self._pending_bytes = 0
+        self._lost = 0
+        self._reported = 0
+        self._next_complaint = 0.0
+        self._failing = False
+        super().__init__("audit")
+
+    @property
+    def dropped(self) -> int:
+        """How many lines were dropped since the start."""
+        return self.overflowed + self._lost
+
+    def call_finished(self, call: Call, response: ToolResponse) -> None:
+        """Keep a call to be written; on the path of every call, so nothing else happens here."""
+        waiting = self.waiting
+        if len(waiting) < QUEUE_LIMIT:
+            waiting.append((call, response, _now()))
+        else:
+            self.overflowed += 1
+
+    def receive(self, item: tuple[Call, ToolResponse, float]) -> None:
+        """Make a line of a call."""
+        try:
+            line = self._records.call(*item)
+        except Exception:  # noqa: BLE001 - notes are somebody else's objects, which may do anything
+            self._lost += 1
+            _log.exception("audit: no line could be made of a call of %s", item[0].tool.id)
+            return
+        if self._pending_bytes + len(line) > PENDING_BYTES:
+            self._lost += 1
+            return
+        self._pending.append(line)
+        self._pending_bytes += len(line)
+
+    def settle(self) -> None:
+        """Write the lines that wait, then say how many are missing after them."""
+        dropped = self.dropped
+        missing = dropped - self._reported
+        lines = [*self._pending, record.dropped(missing)] if missing else self._pending
+        if not lines:
+            return
+        written, fault = self._file.append(lines)
+        if missing and written == len(lines):
+            self._reported = dropped
+        del self._pending[:written]
+        self._pending_bytes = sum(map(len, self._pending))
+        self._tell(fault, missing)
+
+    def forget(self) -> None:
+        """A forked child writes to the same file, but not what its parent already holds."""
+        self._file.close()
+        self._pending.clear()
+        self._pending_bytes = self._lost = self._reported = 0
+
+    def _tell(self, fault: OSError | None, missing: int) -> None:
+        """Log that lines cannot be written, are missing, or are written again; not with every line."""
+        due = time.monotonic() >= self._next_complaint
+        if fault is None and (self._failing or (missing and due)):
+            _log.warning("audit: %s is written; %d lines before are missing", self._file.path, missing)
+        elif fault is not None and (not self._failing or due):
+            _log.error(
+                "audit: %s cannot be written (%s); %d lines wait, %d were dropped",
+                self._file.path, fault.strerror or fault, len(self._pending), missing,
+            )  # fmt: skip
+        else:
+            return
+        self._failing = fault is not None
+        self._next_complaint = time.monotonic() + _COMPLAINT_SECONDS
+
+    def _end(self) -> None:
+        super()._end()
+        self._file.close()

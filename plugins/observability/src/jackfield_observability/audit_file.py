@@ -1,0 +1,151 @@
+"""A file of lines that several processes append to, and that makes room for itself.
+
+Whoever writes holds a lock on the file. Under it the file is looked at afresh, so that one which was rotated
+by another process, moved by an operator or lost with its folder is noticed before a line goes nowhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import logging
+import os
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import accumulate
+from pathlib import Path
+from typing import NamedTuple
+
+_LOCK_TRIES = 50
+_LOCK_PAUSE_SECONDS = 0.01
+_REOPENINGS = 50
+
+_log = logging.getLogger(__name__)
+
+
+class Written(NamedTuple):
+    """How many lines are in the file, and what kept out the others."""
+
+    lines: int
+    fault: OSError | None
+
+
+class AuditFile:
+    """Appends whole lines; never leaves part of one behind."""
+
+    def __init__(self, path: Path, max_bytes: int, backups: int) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._backups = backups
+        self._fd: int | None = None
+        self._may_rotate = True
+
+    def append(self, lines: Sequence[bytes]) -> Written:
+        """Write lines, each of which ends in a newline; a fault ends it and is returned."""
+        done = 0
+        try:
+            while done < len(lines):
+                with self._held() as fd:
+                    file = os.fstat(fd)
+                    count = self._fitting(lines, done, file)
+                    if count:
+                        done += _write(fd, file, lines[done : done + count])
+                    else:
+                        self._rotate()
+        except OSError as fault:
+            return Written(done, fault)
+        return Written(done, None)
+
+    def open(self) -> int:
+        """The open file; made when there is none, for its owner's eyes only."""
+        if self._fd is None:
+            self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+        return self._fd
+
+    def close(self) -> None:
+        """Let go of the file, and with it of the lock."""
+        if self._fd is not None:
+            fd, self._fd = self._fd, None
+            os.close(fd)
+
+    @contextmanager
+    def _held(self) -> Iterator[int]:
+        for _ in range(_REOPENINGS):
+            fd = self.open()
+            _lock(fd)
+            if self._is_in_place(fd):
+                try:
+                    yield fd
+                finally:
+                    if self._fd == fd:
+                        fcntl.flock(fd, fcntl.LOCK_UN)
+                return
+            self.close()
+        raise OSError(errno.EBUSY, "the file is replaced again and again", str(self.path))
+
+    def _is_in_place(self, fd: int) -> bool:
+        try:
+            return os.path.samestat(os.stat(self.path), os.fstat(fd))  # noqa: PTH116 - beside fstat
+        except FileNotFoundError:
+            return False
+
+    def _fitting(self, lines: Sequence[bytes], start: int, file: os.stat_result) -> int:
+        """How many lines go into the file as it is; none when it has to be rotated first."""
+        waiting = len(lines) - start
+        if not self._max_bytes or not stat.S_ISREG(file.st_mode):
+            return waiting
+        sizes = accumulate(len(line) for line in lines[start:])
+        room = self._max_bytes - file.st_size
+        fitting = next((index for index, size in enumerate(sizes) if size > room), waiting)
+        if fitting:
+            return fitting
+        if file.st_size == 0:
+            return 1
+        return 0 if self._may_rotate else waiting
+
+    def _rotate(self) -> None:
+        """Rename file to file.1, file.1 to file.2 and so on; the last one is replaced."""
+        try:
+            for number in range(self._backups - 1, 0, -1):
+                with suppress(FileNotFoundError):
+                    os.replace(f"{self.path}.{number}", f"{self.path}.{number + 1}")  # noqa: PTH105 - one idiom
+            os.replace(self.path, f"{self.path}.1")  # noqa: PTH105 - one idiom
+        except OSError as fault:
+            # A file that grows is better than lines that are lost.
+            self._may_rotate = False
+            _log.error("audit: %s cannot be rotated (%s) and will grow", self.path, fault)
+        else:
+            self.close()
+
+
+def _lock(fd: int) -> None:
+    # Not for ever: whoever holds it may have been stopped, and lines can wait elsewhere.
+    for _ in range(_LOCK_TRIES):
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOCK_PAUSE_SECONDS)
+    raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
+
+
+def _write(fd: int, file: os.stat_result, lines: Sequence[bytes]) -> int:
+    """Write lines and say how many are whole in the file; the fault is raised when none is."""
+    regular = stat.S_ISREG(file.st_mode)
+    # A process that was killed while it wrote leaves half a line, which must not spoil the next one.
+    start = b"\n" if regular and file.st_size and os.pread(fd, 1, file.st_size - 1) != b"\n" else b""
+    data = memoryview(start + b"".join(lines))
+    written = 0
+    try:
+        while written < len(data):
+            written += os.write(fd, data[written:])
+    except OSError:
+        ends = list(accumulate((len(line) for line in lines), initial=len(start)))
+        whole = sum(end <= written for end in ends[1:])
+        if regular:
+            os.ftruncate(fd, file.st_size + (ends[whole] if whole else 0))
+        if not whole:
+            raise
+        return whole
+    return len(lines)

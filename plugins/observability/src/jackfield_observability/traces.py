@@ -1,0 +1,162 @@
+"""Traces: a span and a measurement for every call, by OpenTelemetry's conventions for generative AI."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+from jackfield.contract.response import ToolResponse
+from jackfield.governance import Call
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context, get_current
+from opentelemetry.trace import Span, SpanKind, Status, StatusCode
+
+from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
+
+# The conventions are still in development; these are the names as of version 1.37, kept here on purpose.
+OPERATION = "gen_ai.operation.name"
+EXECUTE_TOOL = "execute_tool"
+TOOL_NAME = "gen_ai.tool.name"
+TOOL_TYPE = "gen_ai.tool.type"
+TOOL_CALL_ID = "gen_ai.tool.call.id"
+CONVERSATION = "gen_ai.conversation.id"
+ERROR_TYPE = "error.type"
+DURATION = "gen_ai.execute_tool.duration"
+# The conventions have no name for these.
+TOOL_VERSION = "jackfield.tool.version"
+REGISTRY_VERSION = "jackfield.registry.version"
+MODE = "jackfield.session.mode"
+TURN = "jackfield.turn"
+
+_BUCKETS = (
+    0.001,
+    0.005,
+    0.01,
+    0.02,
+    0.04,
+    0.08,
+    0.16,
+    0.32,
+    0.64,
+    1.28,
+    2.56,
+    5.12,
+    10.24,
+    20.48,
+    40.96,
+    81.92,
+)
+
+MAX_BEGUN = 1000
+"""How many calls may have a span because of a call they made, without having ended themselves."""
+
+_now = time.perf_counter
+_SCOPE = "jackfield"
+
+
+class Ended(NamedTuple):
+    """A call and its answer, when it ended, and the context of whoever waited for it."""
+
+    call: Call
+    response: ToolResponse
+    at: float
+    context: Context
+
+
+class Traces(OffPath[Ended]):
+    """Makes spans after the fact, in a thread: a sampled span costs more than the call it describes."""
+
+    def __init__(
+        self,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+    ) -> None:
+        self._tracers = tracer_provider
+        self._meters = meter_provider
+        self._tracer = trace.get_tracer(_SCOPE, tracer_provider=tracer_provider)
+        self._durations = metrics.get_meter(_SCOPE, meter_provider=meter_provider).create_histogram(
+            DURATION,
+            unit="s",
+            description="Time from a tool call's arrival to its answer.",
+            explicit_bucket_boundaries_advisory=_BUCKETS,
+        )
+        self._begun: dict[Call, Span] = {}
+        super().__init__("traces")
+
+    def call_finished(self, call: Call, response: ToolResponse) -> None:
+        """Keep a call and the caller's context; on the path of every call, so nothing else happens here."""
+        waiting = self.waiting
+        if len(waiting) < QUEUE_LIMIT:
+            waiting.append(Ended(call, response, _now(), get_current()))
+        else:
+            self.overflowed += 1
+
+    def receive(self, item: Ended) -> None:
+        """Make the span of a call and measure it."""
+        call, response, at, context = item
+        span = self._begin(call, context)
+        del self._begun[call]
+        measured: dict[str, Any] = {OPERATION: EXECUTE_TOOL, TOOL_NAME: call.tool.id}
+        if response.failure is not None:
+            # Not its message, which may quote the arguments.
+            kind = str(response.failure.type)
+            span.set_status(Status(StatusCode.ERROR, kind))
+            span.set_attribute(ERROR_TYPE, kind)
+            measured[ERROR_TYPE] = kind
+        span.end(end_time=_wall_clock(at))
+        self._durations.record(at - call.began, measured, trace.set_span_in_context(span, context))
+
+    def settle(self) -> None:
+        """Forget spans of calls that never ended: their caller was cancelled."""
+        while len(self._begun) > MAX_BEGUN:
+            del self._begun[next(iter(self._begun))]
+
+    def forget(self) -> None:
+        """The spans that were begun are the parent's."""
+        self._begun.clear()
+
+    def _begin(self, call: Call, context: Context) -> Span:
+        """The span of a call; one that other calls come from begins with the first of those to end."""
+        span = self._begun.get(call)
+        if span is None:
+            if call.parent is not None:
+                context = trace.set_span_in_context(self._begin(call.parent, context), context)
+            span = self._begun[call] = self._tracer.start_span(
+                f"{EXECUTE_TOOL} {call.tool.id}",
+                context,
+                SpanKind.INTERNAL,
+                _attributes(call),
+                start_time=_wall_clock(call.began),
+            )
+        return span
+
+    def _end(self) -> None:
+        super()._end()
+        for provider in (
+            self._tracers or trace.get_tracer_provider(),
+            self._meters or metrics.get_meter_provider(),
+        ):
+            # Only the SDK's providers hold something back.
+            if flush := getattr(provider, "force_flush", None):
+                flush()
+
+
+def _attributes(call: Call) -> dict[str, Any]:
+    attributes = {
+        OPERATION: EXECUTE_TOOL,
+        TOOL_NAME: call.tool.id,
+        TOOL_TYPE: "function",
+        CONVERSATION: call.session.id,
+        TOOL_VERSION: call.tool.manifest.version,
+        REGISTRY_VERSION: call.tool.registry_version,
+        MODE: call.session.mode,
+        TURN: call.turn.number,
+    }
+    if call.call_id is not None:
+        attributes[TOOL_CALL_ID] = call.call_id
+    return attributes
+
+
+def _wall_clock(counter: float) -> int:
+    """A reading of the performance counter as nanoseconds since the epoch."""
+    return time.time_ns() - round((_now() - counter) * 1e9)

@@ -1,0 +1,91 @@
+"""An exchange for every test, and the audit of one."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+import pytest
+from jackfield_observability.audit import Audit
+from jackfield_observability.options import AuditOptions
+
+_EXCHANGE = Path(__file__).with_name("exchange.py")
+
+
+@pytest.fixture(scope="session")
+def exchange() -> ModuleType:
+    """The module beside this one; test folders are not packages."""
+    spec = importlib.util.spec_from_file_location("observability_exchange", _EXCHANGE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def opened(exchange: ModuleType) -> Iterator[Callable[..., Any]]:
+    """Opens exchanges, and closes them with their observers when the test is over."""
+    all_opened: list[Any] = []
+
+    def open_one(*tools: Any, **options: Any) -> Any:
+        all_opened.append(exchange.Exchange(*tools, **options))
+        return all_opened[-1]
+
+    yield open_one
+    for each in all_opened:
+        for observer in each.orchestrator.observers:
+            each.run(observer.close())
+        each.close()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "audit.jsonl"
+
+
+@pytest.fixture
+def audited(opened: Callable[..., Any], path: Path) -> Callable[..., Any]:
+    """Opens an exchange whose calls are audited, and lends it `audit` and `lines()`."""
+
+    def open_one(*tools: Any, policies: Any = (), **options: Any) -> Any:
+        audit = Audit(AuditOptions(str(path), **options))
+        each = opened(*tools, observers=[audit], policies=policies)
+        each.audit = audit
+
+        def lines() -> list[dict[str, Any]]:
+            assert audit.drain()
+            return [orjson.loads(line) for line in path.read_bytes().splitlines()]
+
+        each.lines = lines
+        return each
+
+    return open_one
+
+
+@pytest.fixture
+def host(path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+    """Starts a process that audits its calls into `path`; `how` it goes about it is told in exchange.py."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(how: str) -> subprocess.Popen[str]:
+        started.append(
+            subprocess.Popen(
+                [sys.executable, str(_EXCHANGE), str(path), how],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        )
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()

@@ -1,0 +1,119 @@
+"""When a line is on disk: soon, at the end, and after a crash."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from jackfield import ToolResponse, ok
+from jackfield.governance import Call
+from jackfield_observability.off_path import _drain_all
+
+Host = Callable[[str], subprocess.Popen[str]]
+
+
+def recorded(path: Path) -> list[int]:
+    return [orjson.loads(line)["arguments"]["number"] for line in path.read_bytes().splitlines()]
+
+
+def finished(talk: Any, **arguments: Any) -> tuple[Call, ToolResponse]:
+    """A call made without an event loop, which a forked child must not touch."""
+    call = Call(talk.orchestrator.registry.get("echo"), talk.session, arguments, b"", None)
+    response = ok()
+    call.seal(response)
+    return call, response
+
+
+def test_a_line_is_written_within_a_second(audited: Callable[..., Any], path: Path) -> None:
+    talk = audited()
+    for number in range(3):
+        talk.call(number=number)
+        time.sleep(1)
+        assert recorded(path) == list(range(number + 1))
+
+
+def test_nothing_is_written_on_the_path(audited: Callable[..., Any], path: Path) -> None:
+    talk = audited()
+    with talk.audit._at_work:
+        talk.call(number=1)
+        assert path.stat().st_size == 0
+        assert len(talk.audit.waiting) == 1
+
+
+def test_closing_writes_what_is_left_and_ends_the_thread(audited: Callable[..., Any], path: Path) -> None:
+    before = threading.active_count()
+    talk = audited()
+    assert threading.active_count() == before + 1
+    for number in range(200):
+        talk.call(number=number)
+    talk.run(talk.audit.close())
+
+    assert recorded(path) == list(range(200))
+    assert not any(thread.name == "jackfield-audit" for thread in threading.enumerate())
+    talk.run(talk.audit.close())
+
+
+def test_a_call_that_ends_after_the_close_is_written_at_exit(audited: Callable[..., Any], path: Path) -> None:
+    talk = audited()
+    talk.run(talk.audit.close())
+    talk.call(number=1)
+    _drain_all()
+
+    assert recorded(path) == [1]
+
+
+def test_the_end_of_the_interpreter_writes_what_is_left(host: Host, path: Path) -> None:
+    process = host("brief")
+    _, complaints = process.communicate(timeout=60)
+
+    assert (process.returncode, complaints) == (0, "")
+    assert recorded(path) == list(range(1000))
+
+
+@pytest.mark.parametrize("lived", [0.3, 0.9, 1.7])
+def test_a_killed_process_loses_at_most_the_last_second(host: Host, path: Path, lived: float) -> None:
+    process = host("endless")
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(lived)
+    killed = time.time()
+    process.send_signal(signal.SIGKILL)
+    said, _ = process.communicate(timeout=60)
+
+    finished = {int(number): float(when) for number, when in map(str.split, said.splitlines()[:-1])}
+    written = recorded(path)
+    assert written == list(range(len(written)))
+    lost = [number for number, when in finished.items() if number >= len(written) and when < killed - 1]
+    assert lost == []
+
+
+# Python warns because a lock may be held by what the child has no copy of, which is what is tried here.
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_writes_its_own_lines_and_not_its_parents(
+    audited: Callable[..., Any], path: Path
+) -> None:
+    talk = audited()
+    with talk.audit._at_work:
+        talk.call(number=1)
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                talk.audit.call_finished(*finished(talk, number=2))
+                time.sleep(0.6)
+                code = len(talk.audit.waiting)
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+    lines = talk.lines()
+    assert sorted(line["arguments"]["number"] for line in lines) == [1, 2]

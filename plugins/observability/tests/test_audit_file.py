@@ -1,0 +1,231 @@
+"""The file under the audit: rotation, sharing, and disks that fail."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import stat
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from jackfield.settings import SettingsError
+from jackfield_observability import audit as audit_module
+from jackfield_observability.audit import Audit
+from jackfield_observability.audit_file import AuditFile
+from jackfield_observability.options import AuditOptions
+
+Host = Callable[[str], subprocess.Popen[str]]
+
+
+def numbers(*paths: Path) -> list[int]:
+    """The numbers in lines that `write` made."""
+    return [orjson.loads(line)["n"] for path in paths for line in path.read_bytes().splitlines()]
+
+
+def line(number: int, width: int = 90) -> bytes:
+    return orjson.dumps({"n": number, "padding": "x" * width}) + b"\n"
+
+
+def backups(path: Path) -> list[Path]:
+    """Oldest first, the file itself last."""
+    numbered = [each for each in path.parent.iterdir() if each.name.startswith(f"{path.name}.")]
+    return [*sorted(numbered, key=lambda each: -int(each.suffix[1:])), path]
+
+
+def test_the_file_is_for_its_owners_eyes_only(path: Path) -> None:
+    file = AuditFile(path, 250, 3)
+    old_mask = os.umask(0)
+    try:
+        assert file.append([line(0), line(1), line(2)]) == (3, None)
+    finally:
+        os.umask(old_mask)
+        file.close()
+
+    assert {stat.S_IMODE(each.stat().st_mode) for each in backups(path)} == {0o600}
+    assert len(backups(path)) == 2
+
+
+def test_rotation_keeps_files_below_the_limit_and_the_latest_lines(path: Path) -> None:
+    file = AuditFile(path, 1000, 3)
+    for start in range(0, 100, 5):
+        assert file.append([line(number) for number in range(start, start + 5)]) == (5, None)
+    file.close()
+
+    kept = backups(path)
+    assert [each.name for each in kept] == [f"{path.name}.{n}" for n in (3, 2, 1)] + [path.name]
+    assert all(each.stat().st_size <= 1000 for each in kept)
+    latest = numbers(*kept)
+    assert latest == list(range(100 - len(latest), 100))
+    assert len(latest) > 20
+
+
+def test_a_batch_larger_than_a_file_is_spread_over_several(path: Path) -> None:
+    file = AuditFile(path, 1000, 50)
+    assert file.append([line(number) for number in range(100)]) == (100, None)
+    assert file.append([line(100, width=5000), line(101)]) == (2, None)
+    file.close()
+
+    assert numbers(*backups(path)) == list(range(102))
+    assert sum(each.stat().st_size > 1000 for each in backups(path)) == 1
+
+
+def test_without_a_limit_nothing_is_rotated(path: Path) -> None:
+    file = AuditFile(path, 0, 0)
+    assert file.append([line(number) for number in range(1000)]) == (1000, None)
+    file.close()
+
+    assert backups(path) == [path]
+
+
+def test_a_file_that_cannot_be_rotated_grows(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (path.parent / f"{path.name}.1").mkdir()
+    (path.parent / f"{path.name}.1" / "in the way").touch()
+    file = AuditFile(path, 300, 1)
+    for number in range(10):
+        assert file.append([line(number)]) == (1, None)
+    file.close()
+
+    assert numbers(path) == list(range(10))
+    assert caplog.text.count("cannot be rotated") == 1
+
+
+def test_half_a_line_left_by_a_killed_process_spoils_no_other(path: Path) -> None:
+    path.write_bytes(line(0) + line(1)[:20])
+    file = AuditFile(path, 0, 0)
+    assert file.append([line(2)]) == (1, None)
+    file.close()
+
+    assert path.read_bytes() == line(0) + line(1)[:20] + b"\n" + line(2)
+
+
+def test_a_file_that_was_moved_away_is_made_anew(path: Path) -> None:
+    file = AuditFile(path, 0, 0)
+    file.append([line(0)])
+    moved = path.rename(path.with_suffix(".old"))
+    file.append([line(1)])
+    file.close()
+
+    assert (numbers(moved), numbers(path)) == ([0], [1])
+
+
+def test_a_pipe_is_written_to_and_never_rotated(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    file = AuditFile(fifo, 100, 1)
+    assert file.append([line(0), line(1)]) == (2, None)
+    assert os.read(reader, 10_000) == line(0) + line(1)
+    file.close()
+    os.close(reader)
+
+
+def test_lines_wait_while_somebody_else_holds_the_lock(path: Path) -> None:
+    file = AuditFile(path, 0, 0)
+    other = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    written, fault = file.append([line(0)])
+    assert (written, isinstance(fault, BlockingIOError)) == (0, True)
+    os.close(other)
+
+    assert file.append([line(0)]) == (1, None)
+    file.close()
+
+
+def test_processes_that_share_a_file_lose_nothing_when_it_rotates(path: Path, host: Host) -> None:
+    hosts = [host("rotating") for _ in range(3)]
+    for process in hosts:
+        # A busy process may have to wait for the next beat, and says so; what counts is that nothing is lost.
+        process.communicate(timeout=60)
+        assert process.returncode == 0
+
+    lines = [orjson.loads(each) for file in backups(path) for each in file.read_bytes().splitlines()]
+    assert sorted(each["arguments"]["number"] for each in lines) == sorted([*range(1000)] * 3)
+    assert all(file.stat().st_size <= 20_000 for file in backups(path))
+
+
+def test_a_path_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
+    before = threading.active_count()
+    with pytest.raises(SettingsError, match=r"observers.audit.path: .*/no/audit.jsonl: No such file"):
+        Audit(AuditOptions(str(tmp_path / "no" / "audit.jsonl")))
+    assert threading.active_count() == before
+
+
+def test_a_full_disk_leaves_whole_lines_and_what_did_not_fit_comes_when_there_is_room(
+    path: Path, host: Host
+) -> None:
+    process = host("narrow")
+    said, complaints = process.communicate(timeout=60)
+
+    drained, size = said.split()
+    assert drained == "True"
+    assert 5000 < int(size) <= 6000
+    assert "File too large" in complaints
+    assert "is written; 0 lines before are missing" in complaints
+    assert process.returncode == 0
+    lines = [orjson.loads(each) for each in path.read_bytes().splitlines()]
+    assert [each["arguments"]["number"] for each in lines] == list(range(40))
+
+
+def test_when_the_disk_stays_full_lines_are_dropped_counted_and_reported(
+    audited: Callable[..., Any], path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    monkeypatch.setattr(audit_module, "PENDING_BYTES", 3000)
+    talk = audited()
+    folder = path.parent / "elsewhere"
+    talk.audit._file.path = folder / "audit.jsonl"
+    for number in range(100):
+        assert talk.call(number=number).response.ok
+    assert talk.audit.drain()
+    dropped = talk.audit.dropped
+    assert 80 < dropped < 100
+    assert "audit.jsonl cannot be written (No such file or directory)" in caplog.text
+
+    folder.mkdir()
+    talk.call(number=100)
+    assert talk.audit.drain()
+    talk.call(number=101)
+    assert talk.audit.drain()
+    lines = [orjson.loads(each) for each in (folder / "audit.jsonl").read_bytes().splitlines()]
+    kept = 100 - dropped
+    assert [each["arguments"]["number"] for each in lines[:kept]] == list(range(kept))
+    missing = sum(each["lines"] for each in lines if each["event"] == "dropped")
+    assert missing == talk.audit.dropped
+    assert [each["arguments"]["number"] for each in lines if each["event"] == "call"][-1] == 101
+    assert "lines before are missing" in caplog.text
+    assert caplog.text.count("cannot be written") == 1
+
+
+def test_a_folder_that_vanishes_loses_nothing_once_it_is_back(
+    audited: Callable[..., Any], path: Path
+) -> None:
+    talk = audited()
+    talk.call(number=0)
+    talk.audit.drain()
+    shutil.rmtree(path.parent)
+    talk.call(number=1)
+    talk.audit.drain()
+    path.parent.mkdir()
+
+    assert [each["arguments"]["number"] for each in talk.lines()] == [1]
+
+
+def test_a_queue_that_nobody_empties_has_an_end(
+    audited: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_module, "QUEUE_LIMIT", 50)
+    talk = audited()
+    with talk.audit._at_work:
+        for number in range(80):
+            assert talk.call(number=number).response.ok
+    lines = talk.lines()
+
+    assert [each["event"] for each in lines] == ["call"] * 50 + ["dropped"]
+    assert lines[-1]["lines"] == 30

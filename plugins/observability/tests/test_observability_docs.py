@@ -1,0 +1,155 @@
+"""What the plugin offers, and that its page tells all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import jackfield_observability
+import orjson
+import pytest
+from jackfield.build.discovery import PLUGINS, Entry
+from jackfield.build.findings import Distribution
+from jackfield.build.plugins import load
+from jackfield.offers import ObserverOffer, Services
+from jackfield.settings import SettingsError
+from jackfield.store import MemoryStore
+from jackfield_observability import traces
+from jackfield_observability.exposition import METRICS
+from jackfield_observability.metrics import Metrics
+from jackfield_observability.options import AuditOptions, MetricsOptions, TracesOptions
+from jackfield_observability.record import dropped
+from jackfield_observability.sensitive import MARKS
+
+PAGE = (Path(__file__).parents[3] / "docs" / "observability.md").read_text("utf-8")
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The table under a heading: what stands in backquotes in the first column, and the other columns."""
+    _, _, rest = PAGE.partition(f"# {heading}\n")
+    section = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line
+    ]
+    return {row[0].strip("`"): row[1:] for row in cells if row[0].startswith("`")}
+
+
+def offers() -> dict[str, ObserverOffer]:
+    entry = Entry(PLUGINS, "observability", "jackfield_observability", Distribution("x", "1"))
+    plugins = load([entry])
+    assert plugins.findings == ()
+    return {each.name: each.offer for each in plugins.offered if isinstance(each.offer, ObserverOffer)}
+
+
+def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[..., Any]) -> None:
+    talk = audited()
+    talk.call()
+    (line,) = talk.lines()
+    assert set(rows("The lines")) == set(line)
+    assert set(rows("Lines that are missing")) == set(orjson.loads(dropped(1)))
+
+
+def test_every_metric_is_documented_with_its_type_and_labels() -> None:
+    labels = {
+        "_errors": "tool, type",
+        "_decisions": "policy, decision",
+        "_by_tool": "tool",
+        "_by_mode": "mode",
+        "_alone": "",
+    }
+    documented = rows("The metrics")
+    assert set(documented) == {metric.name for metric in METRICS}
+    for metric in METRICS:
+        made_by = metric.read.__qualname__.split(".")[0]
+        kind, named, *_ = documented[metric.name]
+        assert (kind, named.replace("`", "")) == (metric.kind, labels[made_by])
+
+
+@pytest.mark.parametrize(
+    ("observer", "options"),
+    [("audit", AuditOptions), ("metrics", MetricsOptions)],
+)
+def test_every_setting_is_documented_with_its_default(observer: str, options: Any) -> None:
+    documented = rows(f"Settings of {observer}")
+    assert set(documented) == {field.name for field in fields(options)}
+    for field in fields(options):
+        default = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
+        assert documented[field.name][0].strip("`") == default
+
+
+def test_traces_has_no_settings() -> None:
+    assert fields(TracesOptions) == ()
+
+
+def test_every_name_of_a_span_is_documented() -> None:
+    names = [
+        value
+        for name, value in inspect.getmembers(traces)
+        if name.isupper() and isinstance(value, str) and re.match(r"gen_ai\.|jackfield\.|error\.", value)
+    ]
+    assert len(names) == 11
+    assert [name for name in names if f"`{name}`" not in PAGE] == []
+
+
+def test_the_example_runs() -> None:
+    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    exec(compile(example, "docs/observability.md", "exec"), {})
+
+
+def test_the_marks_are_documented() -> None:
+    assert [mark for mark in MARKS if f'`"{mark}": true`' not in PAGE] == []
+
+
+def test_three_observers_are_offered_and_made_from_settings(tmp_path: Path) -> None:
+    made = offers()
+    assert list(made) == ["audit", "metrics", "traces"]
+    services = Services(MemoryStore())
+    settings: dict[str, dict[str, Any]] = {
+        "audit": {"path": str(tmp_path / "a.jsonl")},
+        "metrics": {"context_limit_tokens": 9},
+        "traces": {},
+    }
+    observers = [offer.create(settings[name], services) for name, offer in made.items()]
+    for observer in observers:
+        asyncio.run(observer.close())
+
+    assert [type(observer).__name__ for observer in observers] == ["Audit", "Metrics", "Traces"]
+    assert isinstance(observers[1], Metrics)
+    assert observers[1].options.context_limit_tokens == 9
+
+
+@pytest.mark.parametrize("missing", ["no sdk", "no opentelemetry"])
+def test_without_the_sdk_traces_are_not_offered(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+    def find_spec(name: str) -> None:
+        if missing == "no opentelemetry":
+            raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(jackfield_observability, "find_spec", find_spec)
+    assert list(offers()) == ["audit", "metrics"]
+
+
+@pytest.mark.parametrize(
+    ("observer", "settings", "complaint"),
+    [
+        ("audit", {"pth": "x"}, "observers.audit: unknown setting 'pth'; did you mean 'path'?"),
+        ("metrics", {"zzz": 1}, "observers.metrics: unknown setting 'zzz'; known are context_limit_tokens, "
+         "response_limit_characters"),
+        ("audit", {"path": 5}, "observers.audit.path: 5 is not a text"),
+        ("audit", {"path": ""}, "observers.audit.path: empty; it names the file the lines go to"),
+        ("audit", {"max_bytes": True}, "observers.audit.max_bytes: True is not a whole number, zero or more"),
+        ("audit", {"max_bytes": -1}, "observers.audit.max_bytes: -1 is not a whole number, zero or more"),
+        ("audit", {"backups": 0}, "observers.audit.backups: at least 1 when max_bytes limits the file"),
+        ("audit", {"arguments": 1}, "observers.audit.arguments: 1 is not true or false"),
+        ("traces", {"path": "x"}, "observers.traces: unknown setting 'path'; known are none"),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_refused_with_a_sentence(
+    observer: str, settings: dict[str, Any], complaint: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^{re.escape(complaint)}$"):
+        offers()[observer].create(settings, Services(MemoryStore()))

@@ -1,0 +1,50 @@
+"""What SQLite reports, as sentences for the person who reads them at night."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+from jackfield.store import StoreUnavailableError
+
+OUTAGES = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.IOError,
+    apsw.LockedError,
+    apsw.NotADBError,
+    StoreUnavailableError,
+)
+"""What one operation ran into and the next one would, too."""
+
+
+def unavailable(path: Path, error: Exception) -> StoreUnavailableError:
+    """The error to raise for one of SQLite or of the operating system."""
+    match error:
+        case StoreUnavailableError():
+            return error
+        case apsw.BusyError() | apsw.LockedError():
+            why = "is locked by another process, and did not become free in time"
+        case apsw.FullError():
+            why = "cannot be written: its disk is full"
+        case apsw.CorruptError():
+            why = f"is damaged ({error}); stop what uses it, keep the file, and restore a backup"
+        case apsw.NotADBError():
+            why = "is not a SQLite database; move the file away, or give the store another path"
+        case apsw.ReadOnlyError():
+            why = f"cannot be written ({error}); check the permissions of the file and of its folder"
+        case _:
+            why = f"cannot be reached ({error})"
+    return StoreUnavailableError(f"the store {path} {why}")
+
+
+@contextmanager
+def reported(path: Path) -> Iterator[None]:
+    """Turn what goes wrong with the file into `StoreUnavailableError`."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise unavailable(path, error) from error

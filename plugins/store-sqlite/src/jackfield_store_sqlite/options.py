@@ -1,0 +1,28 @@
+"""What a deployment may say about the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "path": (str, "a path"),
+    "lease": ((int, float), "a number of seconds"),
+    "patience": ((int, float), "a number of seconds"),
+    "durable_appends": (bool, "true or false"),
+}
+
+
+def options(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings as arguments of `SqliteStore`, refused when one is misspelt or of the wrong kind."""
+    for name, value in settings.items():
+        if name not in _KINDS:
+            close = get_close_matches(name, _KINDS, 1)
+            meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_KINDS)}"
+            raise ValueError(f"the sqlite store has no setting {name!r}; {meant}")
+        kind, wanted = _KINDS[name]
+        # To Python true is the number 1, to whoever wrote the setting it is not.
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise ValueError(f"the setting {name} of the sqlite store is {wanted}, not {value!r}")
+    return {"path": "jackfield.db", **settings}

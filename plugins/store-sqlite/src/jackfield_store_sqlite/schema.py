@@ -1,0 +1,93 @@
+"""The tables, and how a file from an older version gets them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import apsw
+from jackfield.store import StoreUnavailableError
+
+from jackfield_store_sqlite.transaction import writing
+
+APPLICATION = 0x4A4B4644
+"""What `file` and `PRAGMA application_id` show for a store, so that no other database is taken for one."""
+
+# In the order in which they were released: the number of those a file has is its `user_version`. What stands
+# here was released and never changes; a change is one more at the end.
+MIGRATIONS: Sequence[str] = (
+    """
+    CREATE TABLE clock (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        boot TEXT NOT NULL, wall REAL NOT NULL, uptime REAL NOT NULL, latest REAL NOT NULL
+    );
+    CREATE TABLE owners (
+        id TEXT PRIMARY KEY, boot TEXT NOT NULL, pid INTEGER NOT NULL, started TEXT NOT NULL,
+        namespace TEXT NOT NULL, lease REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE TABLE kept (key TEXT PRIMARY KEY, value BLOB NOT NULL, expires REAL);
+    CREATE TABLE counters (key TEXT PRIMARY KEY, count INTEGER NOT NULL, expires REAL NOT NULL);
+    CREATE TABLE claims (
+        key TEXT PRIMARY KEY, fingerprint BLOB NOT NULL, owner TEXT NOT NULL, result BLOB, expires REAL
+    );
+    CREATE TABLE streams (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, last INTEGER NOT NULL);
+    CREATE TABLE entries (
+        stream INTEGER NOT NULL, id INTEGER NOT NULL, value BLOB NOT NULL, expires REAL,
+        UNIQUE (stream, id)
+    );
+    CREATE INDEX kept_expiry ON kept (expires) WHERE expires IS NOT NULL;
+    CREATE INDEX counters_expiry ON counters (expires);
+    CREATE INDEX claims_expiry ON claims (expires) WHERE expires IS NOT NULL;
+    CREATE INDEX entries_expiry ON entries (expires) WHERE expires IS NOT NULL;
+    """,
+)
+
+
+def bring_up_to_date(db: apsw.Connection, path: Path, patience: float) -> None:
+    """Give a new or older file the tables of this version; refuse what is newer, or no store at all."""
+    _refuse_foreign(db, path)
+    _version(db, path)
+    _switch_to_wal(db, patience)
+    while _version(db, path) < len(MIGRATIONS):
+        with writing(db):
+            # Asks for the version again: another process may have been faster.
+            _next_migration(db, path)
+
+
+def _next_migration(db: apsw.Connection, path: Path) -> None:
+    version = _version(db, path)
+    if version < len(MIGRATIONS):
+        db.execute(MIGRATIONS[version])
+        db.pragma("application_id", APPLICATION)
+        db.pragma("user_version", version + 1)
+
+
+def _version(db: apsw.Connection, path: Path) -> int:
+    version: int = db.pragma("user_version")
+    if version > len(MIGRATIONS):
+        raise StoreUnavailableError(
+            f"the store {path} was written by a newer version (its schema is {version}, this one knows up to "
+            f"{len(MIGRATIONS)}); upgrade jackfield-store-sqlite"
+        )
+    return version
+
+
+def _refuse_foreign(db: apsw.Connection, path: Path) -> None:
+    empty = db.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    if not empty and db.pragma("application_id") != APPLICATION:
+        raise StoreUnavailableError(
+            f"{path} is a SQLite database of something else; give the store another path"
+        )
+
+
+def _switch_to_wal(db: apsw.Connection, patience: float) -> None:
+    """Done once in the life of a file: SQLite waits for nobody here, and two processes may start together."""
+    until = time.monotonic() + patience
+    while db.pragma("journal_mode") != "wal":
+        try:
+            db.pragma("journal_mode", "wal")
+        except apsw.BusyError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.002)

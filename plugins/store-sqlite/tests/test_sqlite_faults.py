@@ -1,0 +1,291 @@
+"""Faults and crowds: a locked file, a full disk, an operation that fails, many who deliver or follow."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from jackfield.store import Claim, ClaimState, Entry, StoreUnavailableError
+from jackfield_store_sqlite import SqliteStore
+from jackfield_store_sqlite.machine import Machine
+from jackfield_testkit.store_contract import child
+from jackfield_testkit.store_contract.processes import check_deliveries
+from jackfield_testkit.store_contract.world import World
+
+LOCK = """
+import apsw, sys
+db = apsw.Connection(sys.argv[1])
+db.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+"""
+
+REFUSED_BY_THE_SYSTEM = """
+import asyncio, resource, sys
+from jackfield.store import StoreUnavailableError
+from jackfield_store_sqlite import SqliteStore
+
+async def main():
+    store = await SqliteStore.open(sys.argv[1])
+    await store.put("k", b"v")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    for _ in range(3):
+        try:
+            await store.put("big", bytes(200_000))
+        except StoreUnavailableError as error:
+            print("refused:", error)
+        print(await store.get("k"))
+    await store.put("small", b"x")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    await store.put("big", bytes(200_000))
+    print(len(await store.get("big")), await store.get("small"))
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "jackfield.db"
+
+
+@asynccontextmanager
+async def locked(path: Path) -> AsyncIterator[None]:
+    """Let another process hold the file."""
+    process = await asyncio.to_thread(
+        subprocess.Popen,
+        [sys.executable, "-c", LOCK, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    assert process.stdout
+    await asyncio.to_thread(process.stdout.readline)
+    try:
+        yield
+    finally:
+        process.communicate(b"\n")
+
+
+def test_ten_thousand_deliveries_over_four_processes_run_a_thousand_times(path: Path) -> None:
+    world = World(str(path), "jackfield_store_sqlite:SqliteStore", lambda _place, _clock: None)
+    try:
+        deliveries = [(child.deliver, "call/", 1000, times, f"p{times}") for times in (1, 2, 3, 4)]
+        check_deliveries(world.together(deliveries), 1000, 10_000)
+    finally:
+        world.close()
+
+
+def test_a_locked_file_fails_closed_without_holding_the_loop_and_recovers(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path, patience=0.4)
+        await store.put("k", b"v")
+        gaps = []
+
+        async def tick() -> None:
+            while True:
+                before = time.monotonic()
+                await asyncio.sleep(0.005)
+                gaps.append(time.monotonic() - before)
+
+        ticking = asyncio.create_task(tick())
+        async with locked(path):
+            before = time.monotonic()
+            refused = await asyncio.gather(
+                *(store.put(str(number), b"") for number in range(50)),
+                store.claim("c", b"", ttl=60),
+                return_exceptions=True,
+            )
+            assert time.monotonic() - before < 2
+            assert {type(each) for each in refused} == {StoreUnavailableError}
+            assert "is locked by another process" in str(refused[0])
+            assert await store.get("k") == b"v"
+        ticking.cancel()
+        assert max(gaps) < 0.25
+        before = time.monotonic()
+        await store.put("k", b"w")
+        assert time.monotonic() - before < 5
+        assert await store.claim("c", b"", ttl=60) == Claim(ClaimState.RUN)
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_lock_that_ends_in_time_is_waited_for(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path, patience=10)
+        async with locked(path):
+            waiting = asyncio.create_task(store.put("k", b"v"))
+            await asyncio.sleep(0.2)
+            assert not waiting.done()
+        await waiting
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_token_that_expires_while_the_file_is_locked_is_not_taken(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path, patience=10)
+        await store.put("token", b"x", ttl=0.8)
+        async with locked(path):
+            taking = asyncio.create_task(store.take("token"))
+            await asyncio.sleep(1)
+        assert await taking is None
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_full_disk_fails_closed_and_recovers(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        await store.put("k", b"v")
+        roomy = await store._write(lambda db, _: db.pragma("max_page_count"))
+        pages = await store._write(lambda db, _: db.pragma("page_count"))
+        await store._write(lambda db, _: db.pragma("max_page_count", pages))
+        acts = [store.put("big", bytes(100_000)), store.append("s", bytes(100_000)), store.get("k")]
+        *refused, read = await asyncio.gather(*acts, return_exceptions=True)
+        assert [type(each) for each in refused] == [StoreUnavailableError] * 2
+        assert "disk is full" in str(refused[0])
+        assert read == b"v"
+        assert await store.get("big") is None
+        await store._write(lambda db, _: db.pragma("max_page_count", roomy))
+        await store.put("big", bytes(100_000))
+        assert await store.append("s", b"") == 1
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_writing_that_the_system_refuses_fails_closed_and_recovers(path: Path) -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", REFUSED_BY_THE_SYSTEM, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+    ).stdout.splitlines()
+    assert [line.partition(":")[0] for line in told] == ["refused", "b'v'"] * 3 + ["200000 b'x'"]
+    assert "cannot be reached" in told[0]
+
+
+def test_an_operation_that_fails_does_not_fail_its_neighbours(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        await store.add("c", 2**63 - 1, window=60)
+        done = await asyncio.gather(
+            *(store.append("s", b"%d" % number) for number in range(20)),
+            store.add("c", 1, window=60),
+            *(store.append("s", b"%d" % number) for number in range(20)),
+            return_exceptions=True,
+        )
+        assert isinstance(done.pop(20), OverflowError)
+        assert done == list(range(1, 41))
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_pruning_removes_everything_that_has_expired_in_parts(path: Path) -> None:
+    moment = 1_000_000.0
+    machine = Machine("boot", lambda: moment, lambda: moment)
+
+    async def use() -> None:
+        nonlocal moment
+        store = await SqliteStore.open(path, machine=machine)
+        for number in range(1100):
+            acts = [store.put(str(number), b"", ttl=5), store.append("s", b"", ttl=5)]
+            await asyncio.gather(*acts, store.add("c", 1, window=5), store.claim("k", b"", ttl=5))
+        await store.put("lasting", b"x")
+        before = store._writer.transactions
+        moment += 6
+        assert await store.prune() == 2202
+        assert store._writer.transactions - before >= 4
+        assert await store.keys("") == ["lasting"]
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_what_waits_together_is_committed_together(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        before = store._writer.transactions
+        await asyncio.gather(*(store.claim(str(number), b"", ttl=60) for number in range(1000)))
+        assert store._writer.transactions - before < 100
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_loops_of_several_threads_share_a_store(path: Path) -> None:
+    store = SqliteStore(path)
+    sums: list[int] = []
+
+    async def use() -> None:
+        for _ in range(50):
+            sums.append(await store.add("c", 1, window=60))
+            await store.get("k")
+
+    threads = [threading.Thread(target=lambda: asyncio.run(use())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(sums) == list(range(1, 201))
+    asyncio.run(store.close())
+
+
+def test_many_follow_without_asking_the_loop_all_the_time(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        other = await SqliteStore.open(path)
+        heard = []
+
+        async def follow() -> None:
+            heard.append(await anext(aiter(store.follow("s"))))
+
+        following = [asyncio.create_task(follow()) for _ in range(50)]
+        await asyncio.sleep(0.3)
+        used = time.process_time()
+        await asyncio.sleep(1)
+        assert time.process_time() - used < 0.3
+        await other.append("s", b"x")
+        for _ in range(100):
+            await asyncio.sleep(0.01)
+            if len(heard) == 50:
+                break
+        assert heard == [Entry(1, b"x")] * 50
+        await asyncio.gather(*following)
+        await other.close()
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_what_this_process_writes_rings_at_once(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        waits = []
+        for number in range(9):
+            key = str(number)
+            await store.claim(key, b"", ttl=60)
+            waiting = asyncio.create_task(store.outcome(key, within=10))
+            await asyncio.sleep(0.2)
+            await store.complete(key, b"")
+            before = time.monotonic()
+            await waiting
+            waits.append(time.monotonic() - before)
+        assert sorted(waits)[4] < 0.01
+        await store.close()
+
+    asyncio.run(use())

@@ -1,0 +1,149 @@
+"""Using a store: its limits, its settings, its end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jackfield.store import Entry, StoreUnavailableError
+from jackfield_store_sqlite import SqliteStore, jackfield_stores
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "jackfield.db"
+
+
+async def first(store: SqliteStore, stream: str) -> Entry:
+    return await anext(aiter(store.follow(stream)))
+
+
+def exit_code(process: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def run_python(program: str, *arguments: object) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_limits_are_told(path: Path) -> None:
+    async def use() -> None:
+        store = SqliteStore(path)
+        with pytest.raises(ValueError, match="1025 bytes; a store takes up to 1024"):
+            await store.put("k" * 1025, b"")
+        await store.put("k" * 1024, b"")
+        with pytest.raises(ValueError, match="half of a surrogate pair"):
+            await store.get("\ud800")
+        with pytest.raises(ValueError, match="16777217 bytes is too big"):
+            await store.put("k", bytes(2**24 + 1))
+        await store.put("k", bytes(2**24))
+        assert await store.get("k") == bytes(2**24)
+        with pytest.raises(TypeError, match="a value is bytes, not str"):
+            await store.put("k", "text")  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match="a key is a str, not int"):
+            await store.put(1, b"")  # type: ignore[arg-type]
+        for ttl in (-1.0, float("nan")):
+            with pytest.raises(ValueError, match="a number of seconds from 0 on"):
+                await store.claim("k", b"", ttl=ttl)
+        with pytest.raises(ValueError, match="does not fit into 64 bits"):
+            await store.add("c", 2**63, window=1)
+        await store.put("forever", b"x", ttl=float("inf"))
+        assert await store.get("forever") == b"x"
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_settings_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (offer,) = jackfield_stores()
+    assert offer.name == "sqlite"
+    with pytest.raises(ValueError, match="no setting 'pth'; did you mean 'path'"):
+        offer.create({"pth": "x"})
+    with pytest.raises(ValueError, match="lease of the sqlite store is a number of seconds, not True"):
+        offer.create({"lease": True})
+    with pytest.raises(ValueError, match="lease of the sqlite store is a number of seconds above 0, not 0"):
+        offer.create({"lease": 0})
+
+    async def use() -> None:
+        store = offer.create({})
+        await store.put("k", b"v")
+        await store.close()
+
+    asyncio.run(use())
+    assert [each.name for each in tmp_path.iterdir()] == ["jackfield.db"]
+
+
+def test_asking_for_the_offer_does_not_load_sqlite() -> None:
+    told = run_python(
+        "import sys, jackfield_store_sqlite as plugin\n"
+        "offers = plugin.jackfield_stores()\n"
+        "print('apsw' in sys.modules, offers[0].name)"
+    )
+    assert told.split() == ["False", "sqlite"]
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        following = asyncio.create_task(first(store, "s"))
+        await asyncio.sleep(0.05)
+        await store.close()
+        await store.close()
+        with pytest.raises(StoreUnavailableError, match="is closed"):
+            await following
+        for attempt in (store.get("k"), store.put("k", b""), store.keys(""), store.outcome("k", within=1)):
+            with pytest.raises(StoreUnavailableError, match="is closed"):
+                await attempt
+
+    asyncio.run(use())
+
+
+def test_a_store_that_nobody_closed_lets_the_process_end_and_loses_nothing(path: Path) -> None:
+    run_python(
+        "import asyncio, sys\n"
+        "from jackfield_store_sqlite import SqliteStore\n"
+        "store = SqliteStore(sys.argv[1])\n"
+        "async def main():\n"
+        "    asyncio.create_task(anext(aiter(store.follow('s'))))\n"
+        "    await asyncio.gather(*(store.put(str(n), b'x') for n in range(100)), store.keys(''))\n"
+        "asyncio.run(main())\n",
+        path,
+    )
+
+    async def use() -> None:
+        store = SqliteStore(path)
+        assert len(await store.keys("")) == 100
+        await store.close()
+
+    asyncio.run(use())
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_it_cannot_be_used_behind_a_fork(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path)
+        child = os.fork()
+        if not child:
+            try:
+                await store.put("k", b"")
+            except RuntimeError as error:
+                os._exit(7 if "made before a fork" in str(error) else 1)
+            os._exit(2)
+        assert exit_code(child) == 7
+        await store.put("k", b"v")
+        await store.close()
+
+    asyncio.run(use())

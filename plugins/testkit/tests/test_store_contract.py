@@ -1,0 +1,203 @@
+"""The store suite: the store in memory passes it, broken ones do not, and the page describes it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.store import Claim, ClaimState, MemoryStore, Store
+from jackfield_testkit.store_contract import StoreContractTests, guard
+from jackfield_testkit.store_contract.world import World
+
+PAGE = Path(__file__).parents[3].joinpath("docs", "store.md").read_text("utf-8")
+TESTS = guard.all_tests(StoreContractTests)
+OPENER = f"{__name__}:open_in_memory"
+GOOD: dict[str, Any] = {"opener": OPENER}
+
+
+def open_in_memory(place: str) -> MemoryStore:
+    return MemoryStore()
+
+
+class TestMemoryStore(StoreContractTests):
+    opener = OPENER
+    shared = False
+
+    def with_clock(self, place: str, clock: Callable[[], float]) -> MemoryStore:
+        return MemoryStore(clock)
+
+
+# Every one of these breaks one promise, and the standard test beside it has to say so.
+
+
+class TakesInTwoSteps(MemoryStore):
+    async def take(self, key: str) -> bytes | None:
+        value = await self.get(key)
+        await asyncio.sleep(0)
+        self._values.pop(key, None)
+        return value
+
+
+class ClaimsInTwoSteps(MemoryStore):
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+        known = key in self._claims
+        await asyncio.sleep(0)
+        if not known:
+            self._claims.pop(key, None)
+        return await super().claim(key, fingerprint, ttl=ttl)
+
+
+class IgnoresFingerprints(MemoryStore):
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+        return await super().claim(key, b"", ttl=ttl)
+
+
+class ReplacesResults(MemoryStore):
+    async def complete(self, key: str, result: bytes) -> bool:
+        held = self._claims.get(key)
+        if held:
+            self._claims[key] = held._replace(result=result)
+        return held is not None
+
+
+class ForgetsResults(MemoryStore):
+    async def release(self, key: str) -> None:
+        self._claims.pop(key, None)
+
+
+class InvitesWhoWaited(MemoryStore):
+    async def outcome(self, key: str, *, within: float) -> Claim:
+        found = await super().outcome(key, within=within)
+        return Claim(ClaimState.RUN) if found.state is ClaimState.FREE else found
+
+
+class Dispossesses(MemoryStore):
+    async def reclaim(self, key: str) -> bool:
+        return key in self._claims
+
+
+class NeverForgets(MemoryStore):
+    async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
+        await super().put(key, value)
+
+
+class SlidesTheWindow(MemoryStore):
+    async def add(self, key: str, amount: int, *, window: float) -> int:
+        total = await super().add(key, amount, window=window)
+        self._counters[key] = (total, self.now() + window)
+        return total
+
+
+class TakesPrefixesForPatterns(MemoryStore):
+    async def keys(self, prefix: str) -> list[str]:
+        pattern = re.escape(prefix).replace("_", ".")
+        return sorted(key for key in await super().keys("") if re.match(pattern, key))
+
+
+class NumbersAnew(MemoryStore):
+    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+        self._lengths[stream] = len(await self.read(stream))
+        return await super().append(stream, value, ttl=ttl)
+
+
+BROKEN: list[tuple[type[MemoryStore], str]] = [
+    (TakesInTwoSteps, "test_one_takes"),
+    (ClaimsInTwoSteps, "test_one_of_many_runs"),
+    (IgnoresFingerprints, "test_another_fingerprint_conflicts"),
+    (ReplacesResults, "test_a_result_is_final"),
+    (ForgetsResults, "test_a_result_is_final"),
+    (InvitesWhoWaited, "test_outcome_waits"),
+    (Dispossesses, "test_who_lives_cannot_be_dispossessed"),
+    (NeverForgets, "test_values_expire"),
+    (SlidesTheWindow, "test_counters_count_within_their_window"),
+    (TakesPrefixesForPatterns, "test_any_key"),
+    (NumbersAnew, "test_entries_expire_and_ids_do_not_come_again"),
+]
+
+
+@pytest.mark.parametrize(("broken", "test"), BROKEN, ids=lambda each: getattr(each, "__name__", each))
+def test_a_broken_store_is_found_out(
+    broken: type[MemoryStore], test: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "open_in_memory", lambda _place: broken())
+    world = World("", OPENER, lambda _place, clock: broken(clock))
+    suite = type("TestBroken", (StoreContractTests,), GOOD)()
+    with pytest.raises(pytest.fail.Exception):
+        getattr(suite, test)(world)
+
+
+def test_a_standard_test_cannot_be_replaced() -> None:
+    for name in TESTS:
+        with pytest.raises(TypeError, match=f"replaces the standard test {name}"):
+            type("TestMine", (StoreContractTests,), {**GOOD, name: None})
+    with pytest.raises(TypeError, match="replaces world, which drives"):
+        type("TestMine", (StoreContractTests,), {**GOOD, "world": None})
+    with pytest.raises(TypeError, match="sets __test__"):
+        type("TestMine", (StoreContractTests,), {**GOOD, "__test__": False})
+    with pytest.raises(TypeError, match="has __init__"):
+        type("TestMine", (StoreContractTests,), {**GOOD, "__init__": lambda self: None})
+
+
+def test_a_subclass_has_to_say_what_it_is_about() -> None:
+    with pytest.raises(TypeError, match='set opener = "module:function"'):
+        type("TestMine", (StoreContractTests,), {})
+    with pytest.raises(TypeError, match="did you mean test_one_takes"):
+        type("TestMine", (StoreContractTests,), {**GOOD, "waived": {"test_one_take": "why"}})
+    with pytest.raises(TypeError, match="without a reason"):
+        type("TestMine", (StoreContractTests,), {**GOOD, "waived": {"test_one_takes": " "}})
+
+
+def test_every_standard_test_says_what_it_is_for() -> None:
+    assert len(TESTS) == len(set(TESTS))
+    assert all(getattr(StoreContractTests, name).__doc__ for name in TESTS)
+
+
+def methods() -> list[str]:
+    return [name for name in vars(Store) if not name.startswith("_")]
+
+
+def signature(name: str) -> str:
+    method = getattr(Store, name)
+    described = (
+        str(inspect.signature(method)).replace("'", "").replace("(self, ", "(").replace("(self)", "()")
+    )
+    return f"{'async ' if inspect.iscoroutinefunction(method) else ''}{name}{described}"
+
+
+def test_every_method_is_documented_by_its_literal_signature_and_no_other() -> None:
+    section = PAGE.partition("## The protocol")[2].partition("\n## ")[0]
+    assert re.findall(r"^### (.+)$", section, re.MULTILINE) == [signature(name) for name in methods()]
+
+
+def test_every_state_of_a_claim_is_documented() -> None:
+    assert [state.name for state in ClaimState if f"| `{state.name}` |" not in PAGE] == []
+
+
+def test_every_standard_test_and_everything_a_subclass_decides_is_documented() -> None:
+    assert [name for name in TESTS if f"`{name}`" not in PAGE] == []
+    assert [name for name in guard.OPEN if not re.search(rf"^\| `{name}\b", PAGE, re.MULTILINE)] == []
+
+
+def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert [name for name, _ in blocks] == ["noted_store.py", "test_noted_store.py"]
+    for name, text in blocks:
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-W", "error"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "passed" in done.stdout

@@ -1,0 +1,310 @@
+"""A registry served: loaded, verified, locked, and sessions that go on after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ToolCall
+from jackfield.build import freeze
+from jackfield.build.pipeline import build
+from jackfield.registry.registry import Deployment, Registry, RegistryError
+from jackfield.runtime import Runtime
+from jackfield.session.machine import TRANSITIONS, State
+from jackfield.settings import Settings, SettingsError
+
+PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite")
+TEXT = '{"text": "one two three"}'
+
+
+def frozen(**said: Any) -> Settings:
+    """Settings of a registry that has just been built from what is installed."""
+    settings = Settings(allow=PLUGINS, **said)
+    built = build(settings)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, settings.registry)
+    return settings
+
+
+def publish(event: str, fields: Any) -> None:
+    """A client that takes everything."""
+
+
+async def call(
+    runtime: Runtime, session: Any, tool_id: str, arguments: str = TEXT, call_id: str | None = None
+) -> Any:
+    (answer,) = await runtime.orchestrator.handle(session, [ToolCall(tool_id, arguments, call_id)])
+    return json.loads(answer.wire)
+
+
+def test_a_frozen_tool_runs_under_every_policy(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="memory")
+
+    async def main() -> Any:
+        runtime = await Runtime.start(settings)
+        session = await runtime.open_session("text", user="ada")
+        answer = await call(runtime, session, "fab_words")
+        await runtime.close()
+        return answer, runtime.registry.version
+
+    answer, version = asyncio.run(main())
+    assert answer["data"] == {"words": 3, "seconds": 2}
+    assert answer["meta"]["registryVersion"] == version
+
+
+def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withdrawn_in_production(
+    site: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    drifted = site.tool("fab_drifted")
+    site.tool("fab_sound")
+    settings = frozen()
+    with (drifted / "handler.py").open("a") as file:
+        file.write("# edited after the build\n")
+
+    with pytest.raises(RegistryError, match="fab_drifted is not the code that was frozen"):
+        Registry.load(settings.registry)
+    registry = Registry.load(settings.registry, Deployment.PRODUCTION)
+    assert set(registry.tools) == {"fab_sound"}
+    assert "not the code that was frozen" in registry.withdrawn["fab_drifted"]
+    assert "fab_drifted is withdrawn" in caplog.text
+
+
+def test_a_withdrawn_tool_is_answered_for(site: Any) -> None:
+    site.tool("fab_needy", requires=["telepathy"])
+    settings = frozen(store="memory")
+
+    async def main() -> Any:
+        runtime = await Runtime.start(settings)
+        return await call(runtime, await runtime.open_session("text"), "fab_needy")
+
+    error = asyncio.run(main())["error"]
+    assert error["type"] == "NOT_FOUND"
+    assert "needs telepathy, which nobody provides" in error["message"]
+
+
+def test_a_locked_registry_cannot_be_reloaded_and_an_unlocked_one_can(site: Any) -> None:
+    site.tool("fab_one")
+    settings = frozen()
+    registry = Registry.load(settings.registry)
+    site.tool("fab_two")
+    frozen()
+    registry.reload()
+    assert set(registry.tools) == {"fab_one", "fab_two"}
+    registry.lock()
+    with pytest.raises(RegistryError, match="locked"):
+        registry.reload()
+    with pytest.raises(RegistryError, match="development"):
+        Registry.load(settings.registry, Deployment.PRODUCTION).reload()
+
+
+def test_what_a_prompt_is_made_of(site: Any) -> None:
+    site.tool("fab_both")
+    site.tool("fab_text", allowedModes=["text"])
+    registry = Registry.load(frozen().registry)
+    assert set(registry.summaries("voice")) == {"fab_both"}
+    assert registry.summaries("text")["fab_text"].startswith("Counts the words")
+    assert (registry.documentation("fab_both") or "").startswith("# fab_both")
+    assert (registry.metadata("fab_both") or {})["latencyBudgetMs"] == 100
+    assert registry.provider_schemas("openai", "text") == {}
+    assert registry.documentation("nobody") is None
+
+
+def test_a_session_goes_on_after_a_restart_with_its_turn_its_budget_and_its_answers(site: Any) -> None:
+    site.tool("fab_words", category="retrieval")
+    settings = frozen(store="sqlite")
+
+    async def before() -> Any:
+        runtime = await Runtime.start(settings)
+        session = await runtime.open_session("voice", user="ada", session_id="s")
+        await runtime.begin_turn(session)
+        answers = [
+            await call(runtime, session, "fab_words", '{"text": "a"}', f"call_{n:06}") for n in range(1)
+        ]
+        await session.save(runtime.store)
+        await runtime.close()
+        return answers[0]
+
+    async def after() -> Any:
+        runtime = await Runtime.start(settings)
+        session = await runtime.resume_session("s", publish)
+        assert session is not None
+        assert (session.mode, session.user, session.turn.number) == ("voice", "ada", 2)
+        replayed = await call(runtime, session, "fab_words", '{"text": "a"}', "call_000000")
+        second = await call(runtime, session, "fab_words", '{"text": "b"}', "call_000001")
+        third = await call(runtime, session, "fab_words", '{"text": "c"}', "call_000002")
+        assert await runtime.resume_session("nobody", publish) is None
+        await runtime.close()
+        return replayed, second, third
+
+    first = asyncio.run(before())
+    replayed, second, third = asyncio.run(after())
+    assert replayed == first
+    assert second["ok"] is True
+    assert third["error"]["type"] == "BUDGET_EXCEEDED"
+
+
+@pytest.mark.parametrize("deployment", ["development", "production"])
+def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_production(
+    site: Any, deployment: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="sqlite", deployment=deployment)
+
+    async def begin() -> None:
+        runtime = await Runtime.start(settings)
+        await runtime.open_session("text", session_id="s")
+        await runtime.close()
+
+    async def resume() -> Any:
+        runtime = await Runtime.start(settings)
+        try:
+            session = await runtime.resume_session("s", publish)
+            return await call(runtime, session, "fab_words")
+        finally:
+            await runtime.close()
+
+    asyncio.run(begin())
+    site.tool("fab_more")
+    frozen(store="sqlite")
+    if deployment == "development":
+        with pytest.raises(RegistryError, match="pinned to registry"):
+            asyncio.run(resume())
+    else:
+        assert asyncio.run(resume())["ok"] is True
+        assert "pinned to registry" in caplog.text
+
+
+def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="cloud")
+    with pytest.raises(
+        SettingsError, match="no installed plugin offers the store 'cloud'; there are memory, sqlite"
+    ):
+        asyncio.run(Runtime.start(settings))
+    wrong = Settings(allow=PLUGINS, store="memory", tables={"policies": {"budgets": {"voice_cals": 3}}})
+    with pytest.raises(SettingsError, match="voice_cals"):
+        asyncio.run(Runtime.start(wrong))
+
+
+def test_a_policy_is_switched_off_by_its_table(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="memory", tables={"policies": {"loops": {"enabled": False}}})
+
+    async def main() -> list[bool]:
+        runtime = await Runtime.start(settings)
+        session = await runtime.open_session("text")
+        return [(await call(runtime, session, "fab_words", TEXT, f"call_{n:06}"))["ok"] for n in range(5)]
+
+    assert asyncio.run(main()) == [True] * 5
+
+
+def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="memory")
+
+    async def main() -> None:
+        runtime = await Runtime.start(settings)
+        for before in State:
+            for after in State:
+                session = await runtime.open_session("voice")
+                session._state = before
+                assert session.go(after) is (before is after or after in TRANSITIONS[before])
+                assert session.state is (after if before is after or after in TRANSITIONS[before] else before)
+
+    asyncio.run(main())
+
+
+# jackfield call
+
+
+def jackfield(*arguments: str, stdin: str | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run(
+        [sys.executable, "-m", "jackfield", *arguments],
+        input=stdin,
+        env={**os.environ, "JACKFIELD_STORE": "sqlite", **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_call_shows_the_answer_the_trail_and_the_time(site: Any) -> None:
+    site.tool("fab_words")
+    frozen()
+    done = jackfield("call", "fab_words", TEXT)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"words": 3, "seconds": 2}
+    assert "policies: duplicates pass, bans pass" in done.stderr
+    assert "fab_words 0.1.0 in " in done.stderr
+    assert jackfield("call", "fab_words", "-", stdin=TEXT).stdout == done.stdout
+
+
+def test_call_goes_on_with_a_session_and_runs_one_id_once(site: Any) -> None:
+    site.tool("fab_words")
+    frozen()
+    first, second = (
+        json.loads(
+            jackfield(
+                "call", "fab_words", TEXT, "--session", "s", "--call-id", "call_123456", "--json"
+            ).stdout
+        )
+        for _ in range(2)
+    )
+    assert first["answer"] == second["answer"]
+    assert second["decisions"]["duplicates"] == "replayed"
+    assert (first["turn"], second["turn"]) == (1, 2)
+
+
+def test_call_leaves_a_confirmed_tool_pending_unless_it_is_approved(site: Any) -> None:
+    site.tool("fab_risky", requiresConfirmation=True, preview="Count {text}?")
+    frozen()
+    pending = jackfield("call", "fab_risky", TEXT, "--json")
+    assert pending.returncode == 1
+    shown = json.loads(pending.stdout)
+    assert shown["answer"]["error"]["type"] == "CONFIRMATION_REQUIRED"
+    assert shown["events"][0]["token"] == "(hidden)"
+    approved = jackfield("call", "fab_risky", TEXT, "--yes", "--json")
+    assert json.loads(approved.stdout)["answer"]["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "reason"),
+    [
+        (["call", "fab_word"], 1, "Did you mean 'fab_words'?"),
+        (["call", "fab_words", "{"], 1, "VALIDATION"),
+        (["call", "fab_words", '{"txt": 1}'], 1, "VALIDATION"),
+        (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
+        (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
+    ],
+)
+def test_call_used_wrongly_is_a_sentence(site: Any, arguments: list[str], code: int, reason: str) -> None:
+    site.tool("fab_words")
+    frozen()
+    done = jackfield(*arguments)
+    assert done.returncode == code
+    assert reason in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_ban_imposed_by_a_tool_holds_in_another_process(site: Any, tmp_path: Path) -> None:
+    site.tool("fab_words")
+    settings = Settings(allow=(*PLUGINS, "jackfield-tool-ignore-user"))
+    built = build(settings)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, settings.registry)
+    ban = '{"duration_seconds": 60, "farewell_message": "Enough for today."}'
+    imposed = json.loads(jackfield("call", "ignore_user", ban, "--user", "bob", "--json").stdout)
+    assert imposed["answer"]["ok"] is True, imposed
+    refused = jackfield("call", "fab_words", TEXT, "--user", "bob")
+    assert "AUTH: This user is banned for another" in refused.stderr
+    assert jackfield("call", "fab_words", TEXT, "--user", "eve").returncode == 0
+    extended = json.loads(jackfield("call", "ignore_user", ban, "--user", "bob", "--json").stdout)
+    assert extended["answer"]["data"]["seconds_remaining"] > 100
