@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from bench import building, start
+from bench import building, governed, start
 
-PARTS = {"start": start.run, "building": building.run}
+PARTS = {"start": start.run, "building": building.run, "governed": governed.run}
 
 
 def main() -> None:
