@@ -97,9 +97,14 @@ class Orchestrator:
 
     def interrupt(self, session: Session, reason: str = "interrupted") -> None:
         """Stop what only reads; what writes goes on to its end and is recorded."""
-        for call in list(session.running):
+        for call in self.running(session):
             if call.tool.reads:
                 stop(call, reason)
+
+    def running(self, session: Session) -> list[Call]:
+        """The calls of a session whose handlers are under way."""
+        calls = self._deadlines.running() if self._deadlines else []
+        return [call for call in calls if isinstance(call, Call) and call.session is session]
 
     def _writes(self, call: ToolCall) -> bool:
         tool = self.registry.get(call.tool_id)
@@ -181,24 +186,21 @@ class Orchestrator:
         return admit
 
     async def _invoke(self, call: Call) -> ToolResponse:
-        session = call.session
         if self._deadlines is None:
             self._deadlines = Deadlines(asyncio.get_running_loop())
-        session.running.add(call)
-        try:
-            response = await run_handler(
-                call.tool.handler,
-                call.args,
-                Context(call, self._capabilities, self._call_tool),
-                call,
-                self._deadlines,
-                timeout=call.tool.timeout,
-                writes=not call.tool.reads,
-            )
-        finally:
-            session.running.discard(call)
+        tool = call.tool
+        context = Context(call, self._capabilities, self._call_tool)
+        response = await run_handler(
+            tool.handler,
+            call.args,
+            context,
+            call,
+            self._deadlines,
+            timeout=tool.timeout,
+            writes=not tool.reads,
+        )
         if response.intents:
-            applied, refused = apply_intents(response.intents, session, self._intents)
+            applied, refused = apply_intents(response.intents, call.session, self._intents)
             response = response._replace(intents=applied)
             if refused:
                 call.meta["refusedIntents"] = [each._asdict() for each in refused]

@@ -109,12 +109,9 @@ class Store(Protocol):
         """Let go of everything; nothing that was acknowledged is lost."""
 
 
-class _Claimed(NamedTuple):
-    """A claim as plain values, which the garbage collector need not look at again."""
-
-    fingerprint: bytes
-    expires: float
-    result: bytes | None = None
+# A claim in memory: its fingerprint, when it is forgotten, its result. Plain tuples, because one is made for
+# every call and the garbage collector need not look at it again.
+_Claimed = tuple[bytes, float, bytes | None]
 
 
 class MemoryStore:
@@ -170,12 +167,13 @@ class MemoryStore:
         """See `Store.claim`."""
         now = self.now()
         held = self._claims.get(key)
-        if held is None or held.expires <= now:
-            self._claims[key] = _Claimed(fingerprint, now + ttl)
+        if held is None or held[1] <= now:
+            self._claims[key] = (fingerprint, now + ttl, None)
             return _RUN
-        if held.fingerprint != fingerprint:
+        claimed, _, result = held
+        if claimed != fingerprint:
             return _CONFLICT
-        return _RUNNING if held.result is None else Claim(ClaimState.DONE, held.result)
+        return _RUNNING if result is None else Claim(ClaimState.DONE, result)
 
     async def reclaim(self, key: str) -> bool:  # noqa: ARG002 - the protocol's
         """Never: whoever holds a claim here lives as long as the store does."""
@@ -186,7 +184,7 @@ class MemoryStore:
         held = self._running(key)
         if held is None:
             return False
-        self._claims[key] = _Claimed(held.fingerprint, held.expires, result)
+        self._claims[key] = (held[0], held[1], result)
         if self._waiting:
             self._wake(key)
         return True
@@ -202,18 +200,18 @@ class MemoryStore:
         if held := self._running(key):
             waiting = self._waiting.setdefault(key, asyncio.Event())
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(within, held.expires - self.now())):
+                async with asyncio.timeout(min(within, held[1] - self.now())):
                     await waiting.wait()
             if self._running(key) is held:
                 return _RUNNING
         settled = self._claims.get(key)
-        if settled is None or settled.result is None or settled.expires <= self.now():
+        if settled is None or settled[2] is None or settled[1] <= self.now():
             return _FREE
-        return Claim(ClaimState.DONE, settled.result)
+        return Claim(ClaimState.DONE, settled[2])
 
     def _running(self, key: str) -> _Claimed | None:
         held = self._claims.get(key)
-        return held if held and held.result is None and held.expires > self.now() else None
+        return held if held and held[2] is None and held[1] > self.now() else None
 
     def _wake(self, key: str) -> None:
         if waiting := self._waiting.pop(key, None):
@@ -252,7 +250,7 @@ class MemoryStore:
         expired: list[tuple[dict[str, Any], list[str]]] = [
             (self._values, [key for key, (_, expires) in self._values.items() if expires <= now]),
             (self._counters, [key for key, (_, expires) in self._counters.items() if expires <= now]),
-            (self._claims, [key for key, claim in self._claims.items() if claim.expires <= now]),
+            (self._claims, [key for key, claim in self._claims.items() if claim[1] <= now]),
         ]
         for held, keys in expired:
             for key in keys:

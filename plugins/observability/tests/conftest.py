@@ -55,7 +55,7 @@ def audited(opened: Callable[..., Any], path: Path) -> Callable[..., Any]:
     """Opens an exchange whose calls are audited, and lends it `audit` and `lines()`."""
 
     def open_one(*tools: Any, policies: Any = (), **options: Any) -> Any:
-        audit = Audit(AuditOptions(str(path), **options))
+        audit = Audit(AuditOptions(str(path), **{"arguments": True, **options}))
         each = opened(*tools, observers=[audit], policies=policies)
         each.audit = audit
 

@@ -87,7 +87,8 @@ def _host(path: str, how: str) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     if how == "narrow":
         resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))
-    options = AuditOptions(path, max_bytes=20_000, backups=200) if how == "rotating" else AuditOptions(path)
+    limits = {"max_bytes": 20_000, "backups": 200} if how == "rotating" else {}
+    options = AuditOptions(path, arguments=True, **limits)
     audit = Audit(options)
     exchange = Exchange(observers=[audit])
     if how in ("brief", "rotating"):

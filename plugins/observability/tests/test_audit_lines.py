@@ -77,7 +77,6 @@ def test_a_call_is_one_line_with_everything_about_it(
         "decisions": {"modes": "pass", "validation": "pass", "clamping": "top_k 9 -> 3"},
         "responseCharacters": len(answer.wire),
         "arguments": {"text": "hello"},
-        "meta": {},
         "notes": [{"event": "looked up", "source": "cache"}],
     }
     assert list(line["decisions"]) == ["modes", "validation", "clamping"]

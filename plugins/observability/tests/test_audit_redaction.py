@@ -77,7 +77,9 @@ SHAPES = st.recursive(LEAVES, _around, max_leaves=8)
 
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    made = Audit(AuditOptions(str(tmp_path_factory.mktemp("redaction") / "audit.jsonl"), max_bytes=0))
+    made = Audit(
+        AuditOptions(str(tmp_path_factory.mktemp("redaction") / "audit.jsonl"), max_bytes=0, arguments=True)
+    )
     yield made
     made._end()
 

@@ -124,7 +124,7 @@ def test_streams_of_calls(mode: Any, outcomes: list[str], steps: list[tuple[list
                 assert "secret" not in answer.wire.decode()
             if then == "turn":
                 session.begin_turn()
-        assert session.running == set()
+        assert work.orchestrator.running(session) == []
         # No intent handler is installed here, so nothing a handler returned may have changed the session.
         assert session.changes == {}
 

@@ -64,7 +64,7 @@ class ReplacesResults(MemoryStore):
     async def complete(self, key: str, result: bytes) -> bool:
         held = self._claims.get(key)
         if held:
-            self._claims[key] = held._replace(result=result)
+            self._claims[key] = (held[0], held[1], result)
         return held is not None
 
 

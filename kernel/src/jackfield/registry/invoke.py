@@ -57,6 +57,10 @@ class Deadlines:
         """A call came to its end."""
         self._running.pop(call, None)
 
+    def running(self) -> list[Stoppable]:
+        """Every call that is under way."""
+        return list(self._running)
+
     def _look(self) -> None:
         now = self._loop.time()
         for call in [call for call, deadline in self._running.items() if deadline <= now]:

@@ -43,7 +43,6 @@ class Session:
         "publish",
         "registry_version",
         "roles",
-        "running",
         "turn",
         "user",
     )
@@ -67,7 +66,6 @@ class Session:
         self.turn = Turn(1)
         self.history: deque[Turn] = deque(maxlen=HISTORY)
         self.chains: dict[str, Any] = {}
-        self.running: set[Any] = set()
         self._state = State.INITIALIZING
         self._changes: dict[str, Any] = {}
 

@@ -21,10 +21,9 @@ PENDING_BYTES = 16 * 1024 * 1024
 _COMPLAINT_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
-_now = time.perf_counter
 
 
-class Audit(OffPath[tuple[Call, ToolResponse, float]]):
+class Audit(OffPath[record.Facts]):
     """Writes a line for every call, and a line in place of those it had to drop."""
 
     def __init__(self, options: AuditOptions | None = None) -> None:
@@ -36,6 +35,7 @@ class Audit(OffPath[tuple[Call, ToolResponse, float]]):
             self._file.open()
         except OSError as error:
             raise SettingsError(f"observers.audit.path: {self._file.path}: {error.strerror}") from None
+        self._arguments = options.arguments
         self._records = record.Records(arguments=options.arguments)
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -51,20 +51,20 @@ class Audit(OffPath[tuple[Call, ToolResponse, float]]):
         return self.overflowed + self._lost
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Keep a call to be written; on the path of every call, so nothing else happens here."""
+        """Take down a call to be written; on the path of every call, so nothing else happens here."""
         waiting = self.waiting
         if len(waiting) < QUEUE_LIMIT:
-            waiting.append((call, response, _now()))
+            waiting.append(record.facts_of(call, response, arguments=self._arguments))
         else:
             self.overflowed += 1
 
-    def receive(self, item: tuple[Call, ToolResponse, float]) -> None:
+    def receive(self, item: record.Facts) -> None:
         """Make a line of a call."""
         try:
-            line = self._records.call(*item)
+            line = self._records.call(item)
         except Exception:  # noqa: BLE001 - notes are somebody else's objects, which may do anything
             self._lost += 1
-            _log.exception("audit: no line could be made of a call of %s", item[0].tool.id)
+            _log.exception("audit: no line could be made of a call of %s", item.tool.id)
             return
         if self._pending_bytes + len(line) > PENDING_BYTES:
             self._lost += 1

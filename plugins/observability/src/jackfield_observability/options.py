@@ -23,7 +23,8 @@ class AuditOptions:
     path: str = "jackfield-audit.jsonl"
     max_bytes: int = 100 * 1024 * 1024
     backups: int = 5
-    arguments: bool = True
+    arguments: bool = False
+    """Off unless asked for: what users say is not the operator's to keep without a reason."""
 
     def __post_init__(self) -> None:
         if not self.path:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from jackfield.contract.response import ToolResponse
 from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
 
 from jackfield_observability.redaction import Redactor, identifier, name, text
 
@@ -19,8 +20,57 @@ MAX_LINE = 64 * 1024
 
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
-_NOTHING: dict[str, Any] = {}
-_NONE: list[Any] = []
+
+class Facts(NamedTuple):
+    """What a line says of a call, taken when it is over.
+
+    A call that waited to be written would keep its arguments and its answer alive meanwhile, and for as long
+    the garbage collector would look through them; that costs more than the line itself.
+    """
+
+    tool: RegisteredTool
+    session: Session
+    began: float
+    ended: float
+    error: str | None
+    stopped: str
+    turn: int
+    call_id: str | None
+    key: str
+    parent: str | None
+    confirmed: bool
+    defaults_filled: bool
+    policies: tuple[str, ...]
+    trail: dict[str, str] | None
+    characters: int
+    more: tuple[Call, ToolResponse] | None
+
+
+def facts_of(call: Call, response: ToolResponse, *, arguments: bool) -> Facts:
+    """Take down a call that is over; on the path of every call."""
+    failure = response.failure
+    wire = call.wire or b""
+    parent = call.parent
+    return Facts._make(
+        (
+            call.tool,
+            call.session,
+            call.began,
+            time.perf_counter(),
+            None if failure is None else failure.type.value,
+            call.stopped,
+            call.turn.number,
+            call.call_id,
+            call.key,
+            parent.tool.id if parent is not None else None,
+            call.confirmed,
+            call.defaults_filled,
+            call.policies,
+            call.trail() if call.decisions else None,
+            len(wire) if wire.isascii() else len(wire.decode()),
+            (call, response) if arguments or call.notes or call.meta or response.meta else None,
+        )
+    )
 
 
 class Records:
@@ -30,26 +80,33 @@ class Records:
         self._arguments = arguments
         self._met: dict[str, _Met] = {}
 
-    def call(self, call: Call, response: ToolResponse, ended: float) -> bytes:
-        """The line of one call, which ended at this reading of the performance counter."""
-        met = self._met.get(call.tool.id)
-        if met is None or met.tool is not call.tool:
+    def call(self, facts: Facts) -> bytes:
+        """The line of one call."""
+        tool = facts.tool
+        met = self._met.get(tool.id)
+        if met is None or met.tool is not tool:
             # A registry that was reloaded brings another tool under the same id, with marks of its own.
-            met = self._met[call.tool.id] = _Met(call.tool)
-        record = _facts(call, response, ended)
-        # Whoever ended a call early may have done so before its arguments were judged.
-        secrets = met.redactor.secrets(call.args, validated=not call.ended_by)
-        if self._arguments:
-            record["arguments"] = met.redactor.arguments(call.args, secrets)
-        meta = {**call.meta, **response.meta} if call.meta or response.meta else _NOTHING
-        record["meta"] = met.redactor.shown(meta, secrets) if meta else meta
-        record["notes"] = met.redactor.shown(call.notes, secrets) if call.notes else _NONE
-        line = met.always + orjson.dumps(record, option=_OPTIONS)[1:]
+            met = self._met[tool.id] = _Met(tool)
+        record = _record(facts)
+        more = self._more(*facts.more, met.redactor) if facts.more else {}
+        line = met.always + orjson.dumps({**record, **more} if more else record, option=_OPTIONS)[1:]
         if len(line) <= MAX_LINE:
             return line
         left_out = f"[left out: the line had {len(line)} bytes]"
-        long = dict.fromkeys({"arguments", "meta", "notes"} & record.keys(), left_out)
-        return met.always + orjson.dumps({**record, **long}, option=_OPTIONS)[1:]
+        return met.always + orjson.dumps({**record, **dict.fromkeys(more, left_out)}, option=_OPTIONS)[1:]
+
+    def _more(self, call: Call, response: ToolResponse, redactor: Redactor) -> dict[str, Any]:
+        """What others wrote, redacted; most calls have none of it."""
+        # Whoever ended a call early may have done so before its arguments were judged.
+        secrets = redactor.secrets(call.args, validated=not call.ended_by)
+        more: dict[str, Any] = {}
+        if self._arguments:
+            more["arguments"] = redactor.arguments(call.args, secrets)
+        if call.meta or response.meta:
+            more["meta"] = redactor.shown({**call.meta, **response.meta}, secrets)
+        if call.notes:
+            more["notes"] = redactor.shown(call.notes, secrets)
+        return more
 
 
 class _Met:
@@ -75,34 +132,34 @@ def dropped(lines: int) -> bytes:
     return orjson.dumps(record, option=_OPTIONS)
 
 
-def _facts(call: Call, response: ToolResponse, ended: float) -> dict[str, Any]:
-    session, failure = call.session, response.failure
+def _record(facts: Facts) -> dict[str, Any]:
+    session = facts.session
     return {
-        "time": datetime.fromtimestamp(time.time() - (time.perf_counter() - call.began), UTC),
+        "time": datetime.fromtimestamp(time.time() - (time.perf_counter() - facts.began), UTC),
         "pinnedVersion": session.registry_version,
-        "durationMs": round((ended - call.began) * 1000, 3),
-        "ok": failure is None,
-        "error": None if failure is None else failure.type.value,
-        "stopped": call.stopped or None,
+        "durationMs": round((facts.ended - facts.began) * 1000, 3),
+        "ok": facts.error is None,
+        "error": facts.error,
+        "stopped": facts.stopped or None,
         "session": name(session.id),
         "user": None if session.user is None else name(session.user),
         "mode": session.mode,
-        "turn": call.turn.number,
-        "callId": None if call.call_id is None else identifier(call.call_id),
-        "key": identifier(call.key) or None,
-        "parent": call.parent.tool.id if call.parent else None,
-        "confirmed": call.confirmed,
-        "defaultsFilled": call.defaults_filled,
-        "decisions": _decisions(call),
-        "responseCharacters": _characters(call.wire),
+        "turn": facts.turn,
+        "callId": None if facts.call_id is None else identifier(facts.call_id),
+        "key": identifier(facts.key) or None,
+        "parent": facts.parent,
+        "confirmed": facts.confirmed,
+        "defaultsFilled": facts.defaults_filled,
+        "decisions": _decisions(facts),
+        "responseCharacters": facts.characters,
     }
 
 
-def _decisions(call: Call) -> Any:
+def _decisions(facts: Facts) -> Any:
     """What each policy decided; where all let the call pass, the same words every time."""
-    if call.decisions:
-        return {policy: name(decision) for policy, decision in call.trail().items()}
-    return _all_passed(call.policies, call.defaults_filled)
+    if facts.trail is not None:
+        return {policy: name(decision) for policy, decision in facts.trail.items()}
+    return _all_passed(facts.policies, facts.defaults_filled)
 
 
 @lru_cache(1024)
@@ -111,7 +168,3 @@ def _all_passed(policies: tuple[str, ...], defaults_filled: bool) -> orjson.Frag
     if defaults_filled:
         trail["validation"] = "defaults filled in"
     return orjson.Fragment(orjson.dumps(trail))
-
-
-def _characters(wire: bytes | None) -> int:
-    return len(wire.decode()) if wire and not wire.isascii() else len(wire or b"")

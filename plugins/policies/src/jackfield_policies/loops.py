@@ -50,8 +50,13 @@ def is_empty(data: Any) -> bool:
     """Whether a result says nothing: no data, or only empty lists beside counts."""
     if not isinstance(data, dict):
         return data is None or data in ("", [])
-    lists = [value for value in data.values() if isinstance(value, list)]
-    return not any(lists) if lists else not data
+    empty = not data
+    for value in data.values():
+        if isinstance(value, list):
+            if value:
+                return False
+            empty = True
+    return empty
 
 
 def _refuse(message: str, suggestion: str) -> ToolResponse:
