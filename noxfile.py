@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from pathlib import Path
@@ -28,9 +29,24 @@ MEMBERS = [
 def workspace(session: nox.Session) -> None:
     """Install what the lock pins, then every member as it stands in the working tree."""
     session.install("--require-hashes", "-r", str(LOCK))
+    _uninstall_leftovers(session)
     editable = [argument for member in MEMBERS for argument in ("-e", str(member))]
     # The lock brings the build backend, so that nothing unpinned is fetched to build the members.
     session.install("--no-deps", "--no-build-isolation", *editable)
+
+
+def _uninstall_leftovers(session: nox.Session) -> None:
+    """A member that is gone, after a branch switch say, is still installed in an environment used before."""
+    listed = session.run(
+        "uv", "pip", "list", "--editable", "--format", "json", "--quiet", silent=True, external=True
+    )
+    gone = [
+        each["name"]
+        for each in json.loads(listed or "[]")
+        if not (Path(each["editable_project_location"]) / "pyproject.toml").exists()
+    ]
+    if gone:
+        session.run("uv", "pip", "uninstall", "--quiet", *gone, external=True)
 
 
 @nox.session

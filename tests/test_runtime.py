@@ -192,6 +192,46 @@ def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(
         asyncio.run(Runtime.start(wrong))
 
 
+@pytest.mark.parametrize(
+    ("tables", "reason"),
+    [
+        ({"policies": {"budget": {}}}, r"\[policies.budget\].*did you mean \[policies.budgets\]"),
+        ({"observers": {"nobody": {}}}, r"\[observers.nobody\].*offered are"),
+    ],
+)
+def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: Any, reason: str) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="memory", tables=tables)
+    with pytest.raises(SettingsError, match=reason):
+        asyncio.run(Runtime.start(settings))
+
+
+@pytest.mark.parametrize(
+    ("create", "reason"),
+    [
+        ("lambda settings: 1", "fab-plugin 1.0.0: thing cannot be made: TypeError"),
+        ("lambda settings, services: 1 / 0", "thing cannot be made: ZeroDivisionError"),
+        ("lambda settings, services: object()", "thing has no concerns and no apply"),
+    ],
+)
+def test_a_plugin_whose_offer_cannot_be_made_is_named(site: Any, create: str, reason: str) -> None:
+    site.tool("fab_words")
+    (site.folder / "fab_plugin").mkdir()
+    (site.folder / "fab_plugin" / "__init__.py").write_text(
+        "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer, Stage\n"
+        f"@hookimpl\ndef jackfield_policies():\n    return [PolicyOffer('thing', Stage.ADMIT, 1, {create})]\n"
+    )
+    info = site.folder / "fab_plugin-1.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.4\nName: fab-plugin\nVersion: 1.0.0\n")
+    (info / "entry_points.txt").write_text("[jackfield.plugins]\nmain = fab_plugin\n")
+    settings = frozen(store="memory")
+    sys.modules.pop("fab_plugin", None)
+    with pytest.raises(RegistryError, match=reason):
+        asyncio.run(Runtime.start(settings))
+    sys.modules.pop("fab_plugin", None)
+
+
 def test_a_policy_is_switched_off_by_its_table(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory", tables={"policies": {"loops": {"enabled": False}}})

@@ -78,6 +78,16 @@ class Site:
         file.write_text(source)
         return file
 
+    def enforcer(self) -> None:
+        """A plugin whose policy stands for every one that a manifest can ask for."""
+        self.plugin(
+            "fab-enforcer",
+            "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer, Stage\n\n"
+            "FIELDS = ('allowedModes', 'availability', 'rateLimit', 'requiresConfirmation')\n\n"
+            "@hookimpl\ndef jackfield_policies():\n"
+            "    return [PolicyOffer('all', Stage.ADMIT, 1, dict, enforces=FIELDS)]\n",
+        )
+
     def run(
         self, *arguments: str, stderr: int = subprocess.PIPE, **environ: str
     ) -> subprocess.CompletedProcess[str]:

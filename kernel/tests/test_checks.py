@@ -166,6 +166,7 @@ BROKEN: dict[str, Broken] = {
     "shapeless": Broken(
         Code.UNTYPED, ("schema.json", A), schema(**parameters({"a": {"description": "Whatever."}}))
     ),
+    "typing_mistake": Broken(Code.UNKNOWN_KEYWORD, ("schema.json", f"{A}/maxLenght"), argument(maxLenght=5)),
     # guide
     "wordless": Broken(Code.NO_SUMMARY, ("guide.md", ""), guide("# echo\n\n- a list\n\n```json\n{}\n```\n")),
     "wordy": Broken(
@@ -228,6 +229,7 @@ def expected(broken: Broken) -> tuple[str, str, str]:
 
 
 def test_each_broken_package_gives_its_code_in_one_run(project: Callable[..., Path], site: Any) -> None:
+    site.enforcer()
     for tool_id, broken in BROKEN.items():
         folder = project(tool_id, guide=broken.files.get("guide", EXAMPLE), **_without_guide(broken.files))
     report = site.run_json("validate", str(folder.parent))
@@ -251,6 +253,7 @@ def _without_guide(files: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_installed_ones_give_the_same_and_nothing_is_written(site: Any, tmp_path: Path) -> None:
+    site.enforcer()
     for tool_id, broken in BROKEN.items():
         site.tool(tool_id, guide=broken.files.get("guide", EXAMPLE), **_without_guide(broken.files))
     site.tool("sound")
@@ -270,6 +273,40 @@ def test_installed_ones_give_the_same_and_nothing_is_written(site: Any, tmp_path
 def test_unreadable_files_are_told_apart_from_missing_ones(site: Any) -> None:
     folder = site.tool("echo", guide=None)
     (folder / "guide.md").mkdir()
+    findings = placed(site.run_json("build")["findings"])
+    assert findings["echo"] == [(Code.UNREADABLE.id, "guide.md", "")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"requiresConfirmation": True, "preview": "Say {text}?"},
+        {"allowedModes": ["text"]},
+        {"rateLimit": {"calls": 1, "windowMs": 1000}},
+        {"availability": {"user": {"authenticated": True}}},
+    ],
+)
+def test_a_tool_whose_restriction_nobody_enforces_is_withheld(site: Any, fields: dict[str, Any]) -> None:
+    site.tool("echo", schema=fields)
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["code"] == Code.UNENFORCED.id
+    assert finding["path"] == f"/{next(iter(fields))}"
+    assert site.run_json("tools")["tools"][0]["withheldFor"] == [
+        f"a policy that enforces {next(iter(fields))}"
+    ]
+    refused = site.run("call", "echo", '{"text": "x"}')
+    assert "withdrawn: it needs a policy that enforces" in refused.stderr
+
+    site.enforcer()
+    assert site.run_json("build")["findings"] == []
+    assert site.run_json("tools")["tools"][0]["withheldFor"] == []
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(site: Any) -> None:
+    import os
+
+    folder = site.tool("echo", guide=None)
+    os.mkfifo(folder / "guide.md")
     findings = placed(site.run_json("build")["findings"])
     assert findings["echo"] == [(Code.UNREADABLE.id, "guide.md", "")]
 

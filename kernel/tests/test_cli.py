@@ -142,6 +142,18 @@ def test_schema_prints_the_published_schema(site: Any) -> None:
     assert json.loads(site.run("schema").stdout) == tool_schema()
 
 
+def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(site: Any, tmp_path: Path) -> None:
+    site.tool("echo")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my notes")
+    done = site.run("build", "--registry", str(notes))
+    assert done.returncode == 1
+    assert "is not a registry and is left alone" in done.stderr
+    assert notes.read_text() == "my notes"
+    notes.write_text('{"a damaged')
+    assert site.run("build", "--registry", str(notes)).returncode == 0
+
+
 def test_every_command_explains_itself(site: Any) -> None:
     from jackfield.cli import main
 
@@ -199,6 +211,8 @@ def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
         ("registry = 5", "`registry` is a text"),
         ('deployment = "test"', "one of development, production"),
         ("policies = 3", "[policies.NAME]"),
+        ('registry = ""', "`registry` is empty"),
+        ('[policies.loops]\nenabled = "no"', "enabled is true or false"),
     ],
 )
 def test_a_wrong_setting_says_how_to_mend_it(tmp_path: Path, text: str, reason: str) -> None:

@@ -122,6 +122,7 @@ def rebuild(site: Any, folder: Path, **fields: Any) -> list[dict[str, Any]]:
 def test_the_build_warns_when_the_version_does_not_say_what_changed(
     site: Any, fields: dict[str, Any], warned: bool
 ) -> None:
+    site.enforcer()
     folder = site.tool("echo")
     assert site.run("build").returncode == 0
     findings = rebuild(site, folder, **fields)
@@ -129,6 +130,7 @@ def test_the_build_warns_when_the_version_does_not_say_what_changed(
 
 
 def test_before_1_0_0_a_minor_bump_may_break(site: Any) -> None:
+    site.enforcer()
     folder = site.tool("echo", schema={"version": "0.1.0"})
     site.run("build")
     assert rebuild(site, folder, allowedModes=["text"], version="0.2.0") == []

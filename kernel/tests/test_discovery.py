@@ -114,10 +114,12 @@ def test_the_egg_info_of_an_editable_install_is_not_a_second_copy(
 
 def test_broken_metadata_is_reported_and_hides_nobody(site: Any) -> None:
     site.tool("echo")
-    info = site.distribution("fab-broken", "1.0.0", {"jackfield.tools": {"broken": "fab_broken"}})
-    (info / "METADATA").write_text("")
+    nameless = site.distribution("fab-nameless", "1.0.0", {"jackfield.tools": {"nameless": "fab_nameless"}})
+    (nameless / "METADATA").write_text("")
+    garbled = site.distribution("fab-garbled", "1.0.0", {})
+    (garbled / "entry_points.txt").write_text("[[[jackfield.tools\ngarbage")
     found = discover(FAB)
-    assert codes(found.findings) == [Code.BROKEN_METADATA]
+    assert codes(found.findings) == [Code.BROKEN_METADATA, Code.BROKEN_METADATA]
     assert [tool.name for tool in found.tools] == ["echo"]
 
 
@@ -150,7 +152,7 @@ def test_nothing_installed_says_how_to_get_a_tool(site: Any) -> None:
     done = site.run("build")
     assert done.returncode == 1
     assert "JF001" in done.stderr
-    assert "pip install" in done.stderr
+    assert "jackfield new-tool" in done.stderr
 
     site.tool("echo")
     assert "switched off by allow or deny: echo" in site.run("build", "--deny", "echo").stderr

@@ -86,7 +86,7 @@ def _schema() -> dict[str, Any]:
         "sideEffects": "none",
         "idempotent": True,
         "requiresConfirmation": False,
-        "allowedModes": ["text"],
+        "allowedModes": ["text", "voice"],
         "latencyBudgetMs": 100,
         "parameters": {"type": "object", "additionalProperties": False},
     }
@@ -214,6 +214,13 @@ BROKEN = {
         "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores(settings):\n    return []\n",
         Code.BROKEN_PLUGIN,
         "settings",
+    ),
+    "ends the process": ("import sys\nsys.exit(3)\n", Code.BROKEN_PLUGIN, "SystemExit: 3"),
+    "offers a policy that has no place": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer\n"
+        "@hookimpl\ndef jackfield_policies():\n    return [PolicyOffer('x', 'admit', '50', dict)]\n",
+        Code.BAD_OFFER,
+        "needs a Stage",
     ),
     "misspells a hook": (
         "from jackfield import hookimpl\n@hookimpl\ndef jackfield_store():\n    return []\n",

@@ -77,7 +77,7 @@ def _key(token: str) -> str:
 def render_preview(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
     """The text of a confirmation card; without a template, the tool and its arguments."""
     if template is None:
-        return f"{tool_id} {orjson.dumps(args).decode()}"
+        return visible(f"{tool_id} {orjson.dumps(args).decode()}")
     from string import Formatter
 
     parts = []
@@ -93,5 +93,10 @@ def _shown(args: Mapping[str, Any], path: str) -> str:
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
-    return "" if value is None else str(value)
+        return visible(", ".join(str(item) for item in value))
+    return "" if value is None else visible(str(value))
+
+
+def visible(text: str) -> str:
+    """A model's text with what a terminal or a page would obey instead of show written out."""
+    return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)

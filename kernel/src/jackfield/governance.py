@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
 
 import orjson
 
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.errors import ErrorType
+from jackfield.contract.response import ToolResponse, fail
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.session.turn import Turn
+
+_log = logging.getLogger(__name__)
 
 MAX_DEPTH = 4
 """How deep tools may call tools."""
@@ -39,6 +44,7 @@ class Call:
     policies: tuple[str, ...] = ()
     """What stands in its way, in order."""
     ended_by = ""
+    _encoded: tuple[Any, bytes] = (None, b"null")
     defaults_filled = False
     """Whether arguments that were left out were given their defaults."""
 
@@ -87,17 +93,37 @@ class Call:
         """The tools that led here, outermost first."""
         return [*(self.parent.lineage if self.parent else ()), self.tool.id]
 
+    def encode(self, response: ToolResponse) -> ToolResponse:
+        """Write out a handler's data, once; what is not JSON becomes a failure of the handler's own."""
+        try:
+            data = orjson.dumps(response.data)
+            if b"null" in data:
+                # orjson writes a number that is not finite as null, which would be a lie.
+                json.dumps(response.data, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            _log.error("%s returned data that is not JSON: %s", self.tool.id, error)
+            return fail(
+                ErrorType.INTERNAL,
+                "The tool's answer cannot be passed on.",
+                partial_side_effects=not self.tool.reads,
+            )
+        self._encoded = (response.data, data)
+        return response
+
     def seal(self, response: ToolResponse) -> bytes:
         """The envelope as it is sent, stored and replayed: made once, never changed."""
         if self.wire is not None:
             return self.wire
         if response.failure is not None:
             body = (b'{"ok":false,"error":', orjson.dumps(response.failure.to_wire()), b"")
-        elif response.intents:
-            intents = orjson.dumps([intent.to_wire() for intent in response.intents])
-            body = (b'{"ok":true,"data":', orjson.dumps(response.data), b',"intents":' + intents)
         else:
-            body = (b'{"ok":true,"data":', orjson.dumps(response.data), b',"intents":[]')
+            written, data = self._encoded
+            if written is not response.data:
+                data = orjson.dumps(response.data)
+            intents = (
+                orjson.dumps([intent.to_wire() for intent in response.intents]) if response.intents else b"[]"
+            )
+            body = (b'{"ok":true,"data":', data, b',"intents":' + intents)
         duration = b',"duration":%.3f' % ((time.perf_counter() - self.began) * 1000)
         more = {**self.meta, **response.meta} if self.meta or response.meta else None
         # The tool's part of `meta` was written out when the registry was loaded, and is still open.

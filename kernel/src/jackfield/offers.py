@@ -91,12 +91,17 @@ class Stage(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PolicyOffer:
-    """A policy; the chain is ordered by stage, then rank, then name, and stands in the snapshot."""
+    """A policy; the chain is ordered by stage, then rank, then name, and stands in the snapshot.
+
+    `enforces` names the fields of a manifest that mean nothing without it: a tool that uses one which no
+    installed policy enforces is withheld.
+    """
 
     name: str
     stage: Stage
     rank: int
     create: Callable[[PluginSettings, Services], Policy]
+    enforces: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

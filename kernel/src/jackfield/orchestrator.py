@@ -136,16 +136,20 @@ class Orchestrator:
         return answer._replace(call_id=pending.call_id)
 
     async def _run(self, call: Call) -> Answer:
-        chain: Chain | None = call.session.chains.get(call.tool.id)
-        if chain is None:
-            chain = call.session.chains[call.tool.id] = self._compose(call.tool, call.session)
-        call.policies = chain.names
         try:
+            chain: Chain | None = call.session.chains.get(call.tool.id)
+            if chain is None:
+                chain = call.session.chains[call.tool.id] = self._compose(call.tool, call.session)
+            call.policies = chain.names
             response = await chain.run(call)
+            return self._finish(call, response)
         except StoreUnavailableError as error:
             _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
-            response = _unavailable()
-        return self._finish(call, response)
+            return self._finish(call, _unavailable())
+        except Exception:  # noqa: BLE001 - a policy is somebody else's code, and the model gets one answer
+            _log.exception("a policy failed in a call of %s", call.tool.id)
+            call.wire = None
+            return self._finish(call, policy_failed(writes=not call.tool.reads))
 
     async def _run_write(self, call: Call) -> Answer:
         # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
@@ -199,6 +203,7 @@ class Orchestrator:
             timeout=tool.timeout,
             writes=not tool.reads,
         )
+        response = call.encode(response)
         if response.intents:
             applied, refused = apply_intents(response.intents, call.session, self._intents)
             response = response._replace(intents=applied)
@@ -255,6 +260,13 @@ def _invalid(tool: RegisteredTool, violations: Sequence[Any]) -> ToolResponse:
         + "; ".join(f"{each['path']} {each['message']}" for each in errors[:3]),
         suggestion=tool.help_for(violations),
         details={"errors": errors},
+    )
+
+
+def policy_failed(*, writes: bool) -> ToolResponse:
+    """The answer to a call in which a policy broke: nobody knows how far it got."""
+    return fail(
+        ErrorType.INTERNAL, "The host failed while it decided about this call.", partial_side_effects=writes
     )
 
 

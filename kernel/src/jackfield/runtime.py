@@ -5,15 +5,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from jackfield.build.discovery import PLUGINS, Entry
 from jackfield.build.findings import Distribution
-from jackfield.build.plugins import Plugins, load
+from jackfield.build.plugins import Offered, Plugins, load
 from jackfield.confirmation import Confirmations, Pending
 from jackfield.contract.context import Mode
 from jackfield.contract.snapshot import Snapshot
-from jackfield.offers import CapabilityOffer, IntentHandlerOffer, ObserverOffer, Services, StoreOffer
+from jackfield.offers import PluginSettings, Services, StoreOffer
 from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.packages import locate, package_hash
 from jackfield.registry.registry import Deployment, Registry, RegistryError
@@ -42,24 +43,26 @@ class Runtime:
         store = _store(plugins, settings)
         capabilities = plugins.of("jackfield_capabilities")
         services = Services(store, frozenset(each.name for each in capabilities))
+        _refuse_unknown_tables(plugins, settings)
+
+        def made(hook: str, kind: str) -> dict[str, Any]:
+            return {
+                each.name: _make(each, settings.table(kind, each.name), services)
+                for each in plugins.of(hook)
+                if settings.enabled(kind, each.name)
+            }
+
+        policies = made("jackfield_policies", "policies")
         orchestrator = Orchestrator(
             registry,
             [
-                (offer.name, offer.stage, offer.create(settings.table("policies", offer.name), services))
+                (offer.name, offer.stage, policies[offer.name])
                 for offer, _ in plugins.policy_chain()
-                if settings.enabled("policies", offer.name)
+                if offer.name in policies
             ],
-            intents={
-                each.name: each.offer.create(settings.table("intents", each.name), services)
-                for each in plugins.of("jackfield_intent_handlers")
-                if isinstance(each.offer, IntentHandlerOffer)
-            },
-            capabilities={
-                each.name: each.offer.create(settings.table("capabilities", each.name), services)
-                for each in capabilities
-                if isinstance(each.offer, CapabilityOffer)
-            },
-            observers=[*_observers(plugins, settings, services), *observers],
+            intents=made("jackfield_intent_handlers", "intents"),
+            capabilities=made("jackfield_capabilities", "capabilities"),
+            observers=[*made("jackfield_observers", "observers").values(), *observers],
         )
         registry.lock()
         return cls(registry, store, orchestrator, Confirmations(store))
@@ -154,9 +157,49 @@ def _store(plugins: Plugins, settings: Settings) -> Store:
     return offer.create(settings.table("stores", name))
 
 
-def _observers(plugins: Plugins, settings: Settings, services: Services) -> list[Observer]:
-    return [
-        each.offer.create(settings.table("observers", each.name), services)
-        for each in plugins.of("jackfield_observers")
-        if isinstance(each.offer, ObserverOffer) and settings.enabled("observers", each.name)
-    ]
+# What is made from an offer has to have these, or it would fail in the middle of a call.
+_SHAPES = {
+    "jackfield_policies": ("concerns", "apply"),
+    "jackfield_intent_handlers": ("refusal", "apply"),
+    "jackfield_observers": ("call_finished", "session_opened", "turn_began", "session_ended", "close"),
+}
+
+
+def _make(offered: Offered, said: PluginSettings, services: Services) -> Any:
+    """What an offer makes; a plugin that cannot is named, with the cause."""
+    owner = f"plugin {offered.plugin.distribution}: {offered.name}"
+    offer: Any = offered.offer
+    try:
+        made = offer.create(said, services)
+    except SettingsError:
+        raise
+    except Exception as error:
+        raise RegistryError(f"{owner} cannot be made: {type(error).__name__}: {error}") from error
+    missing = [name for name in _SHAPES.get(offered.hook, ()) if not callable(getattr(made, name, None))]
+    if missing:
+        raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
+    return made
+
+
+_HOOKS = {
+    "policies": "jackfield_policies",
+    "intents": "jackfield_intent_handlers",
+    "capabilities": "jackfield_capabilities",
+    "stores": "jackfield_stores",
+    "observers": "jackfield_observers",
+    "transports": "jackfield_transports",
+}
+
+
+def _refuse_unknown_tables(plugins: Plugins, settings: Settings) -> None:
+    for kind, tables in settings.tables.items():
+        known = [each.name for each in plugins.of(_HOOKS[kind])]
+        for name in tables:
+            if name not in known:
+                close = get_close_matches(name, known, 1)
+                meant = (
+                    f"did you mean [{kind}.{close[0]}]?"
+                    if close
+                    else f"offered are {', '.join(known) or 'none'}"
+                )
+                raise SettingsError(f"[{kind}.{name}]: no installed plugin offers that; {meant}")

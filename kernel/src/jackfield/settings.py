@@ -114,10 +114,17 @@ def _checked(name: str, value: Any) -> Any:
         raise SettingsError(f'`{name}` is a text, e.g. {name} = "..."')
     if name == "deployment" and value not in DEPLOYMENTS:
         raise SettingsError(f"`deployment` is {value!r}; it is one of {', '.join(DEPLOYMENTS)}")
-    return Path(value) if name == "registry" else value
+    if name == "registry":
+        if not value:
+            raise SettingsError("`registry` is empty; it names the file the registry is frozen into")
+        return Path(value).expanduser()
+    return value
 
 
 def _table(kind: str, value: Any) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(said, Mapping) for said in value.values()):
         raise SettingsError(f"`{kind}` holds tables, e.g. [{kind}.NAME]")
+    for name, said in value.items():
+        if not isinstance(said.get("enabled", True), bool):
+            raise SettingsError(f"[{kind}.{name}] enabled is true or false, not {said['enabled']!r}")
     return value

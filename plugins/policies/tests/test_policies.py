@@ -11,6 +11,7 @@ import jackfield_policies
 import pytest
 from jackfield import ErrorType, ToolCall, ToolResponse, fail, ok
 from jackfield.confirmation import Confirmations
+from jackfield.offers import PolicyOffer, Stage
 from jackfield.settings import SettingsError
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
 from jackfield_policies.bans import Bans
@@ -549,3 +550,123 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
         "recovery": "not reached",
         "latency": "not reached",
     }
+
+
+# what others get wrong
+
+
+@pytest.mark.parametrize(
+    "data",
+    [{1, 2}, {"a": object()}, {1: "int key"}, 2**70, "\ud800", {"x": float("nan")}, [float("inf")]],
+    ids=["set", "object", "int key", "long", "surrogate", "nan", "inf"],
+)
+def test_data_that_is_not_json_is_the_tools_failure_and_never_a_lie(data: Any) -> None:
+    async def handler(args: Any, ctx: Any) -> ToolResponse:
+        return ok(data)
+
+    work = bench(handler, sideEffects="writes", idempotent=False)
+    session = work.session()
+
+    async def main() -> list[bytes]:
+        return [(await work.call(session, "tool", "{}", "call_123456")).wire for _ in range(2)]
+
+    first, second = run(main())
+    assert first == second
+    assert json.loads(first)["error"]["type"] == "INTERNAL"
+    assert json.loads(first)["error"]["partialSideEffects"] is True
+
+
+def test_null_is_fine() -> None:
+    work = bench(Counted(ok({"nothing": None})))
+    assert json.loads(run(work.call(work.session(), "tool")).wire)["data"] == {"nothing": None}
+
+
+def test_a_handler_that_exits_ends_its_call_and_not_the_host() -> None:
+    async def handler(args: Any, ctx: Any) -> ToolResponse:
+        raise SystemExit(3)
+
+    work = bench(handler)
+    assert kind(run(work.call(work.session(), "tool"))) == "INTERNAL"
+
+
+def test_a_failure_type_may_be_given_by_its_name() -> None:
+    work = bench(Counted(fail("CONFLICT", "Taken.")))  # type: ignore[arg-type]
+    assert kind(run(work.call(work.session(), "tool"))) == "CONFLICT"
+
+
+class Breaks:
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def concerns(self, tool: Any, session: Any) -> bool:
+        if self.how == "concerns raises":
+            raise RuntimeError("secret")
+        return True
+
+    async def apply(self, call: Any, proceed: Any) -> Any:
+        if self.how == "raises":
+            raise RuntimeError("secret")
+        answer = await proceed(call)
+        return {"returns nothing": None, "returns a dict": {"ok": True}}.get(self.how, answer)
+
+
+@pytest.mark.parametrize("how", ["raises", "concerns raises", "returns nothing", "returns a dict"])
+@pytest.mark.parametrize("stage", list(Stage))
+def test_a_policy_that_breaks_is_answered_for_and_runs_nothing_twice(how: str, stage: Stage) -> None:
+    handler = Counted()
+    offer = PolicyOffer("broken", stage, 99, lambda settings, services: Breaks(how))
+    tool = make_tool("tool", handler, sideEffects="writes", idempotent=False)
+    work = Workbench(tool, policies=[*POLICIES, offer])
+    session = work.session()
+
+    async def main() -> list[Any]:
+        return [await work.call(session, "tool", "{}", "call_123456") for _ in range(2)]
+
+    for answer in run(main()):
+        assert kind(answer) == "INTERNAL"
+        assert "secret" not in answer.wire.decode()
+    assert len(handler.runs) <= 1
+
+
+def test_what_an_approved_call_needed_when_it_asked_it_does_not_need_again() -> None:
+    handler = Counted()
+    work = confirmed_bench(handler, rateLimit={"calls": 1, "windowMs": 60_000})
+    session = work.session("voice")
+
+    async def main() -> str:
+        await work.call(session, "tool")
+        pending = await Confirmations(work.store).redeem(session, token_of(work))
+        assert pending is not None
+        return kind(await work.orchestrator.run_confirmed(session, pending))
+
+    assert run(main()) == "ok"
+
+
+def test_a_card_shows_what_a_terminal_would_obey() -> None:
+    work = confirmed_bench(Counted())
+    answer = run(work.call(work.session(), "tool", json.dumps({"q": "\x1b[31mred\u202eabc"})))
+    preview = failure(answer)["confirmation_request"]["preview"]
+    assert preview == "Say \\u001b[31mred\\u202eabc?"
+
+
+def test_an_observer_that_fails_takes_no_answer_away() -> None:
+    class Broken:
+        def call_finished(self, call: Any, response: Any) -> None:
+            raise RuntimeError
+
+    work = Workbench(make_tool("tool", Counted()), observers=[Broken()])  # type: ignore[list-item]
+    assert kind(run(work.call(work.session(), "tool"))) == "ok"
+
+
+def test_an_unknown_tool_is_recorded_like_any_other() -> None:
+    seen: list[str] = []
+
+    class Watcher:
+        def call_finished(self, call: Any, response: Any) -> None:
+            seen.append(call.tool.id)
+
+    work = Workbench(make_tool("tool", Counted()), observers=[Watcher()])  # type: ignore[list-item]
+    answer = run(work.call(work.session(), "tol", "{}", "call_1"))
+    assert failure(answer)["suggestion"] == "Did you mean 'tool'?"
+    assert json.loads(answer.wire)["meta"]["toolId"] == "tol"
+    assert seen == ["tol"]

@@ -101,6 +101,8 @@ def _entries(distribution: importlib_metadata.Distribution) -> list[Entry]:
         return []
     ours = [point for point in distribution.entry_points if point.group in {TOOLS, PLUGINS}]
     if not ours:
+        if TOOLS in text or PLUGINS in text:
+            raise ValueError("entry_points.txt names our groups, but nothing in them can be read")
         return []
     name = distribution.metadata["Name"]
     if not name:

@@ -81,6 +81,10 @@ def read(source: ToolSource) -> Draft:
 
 def _text(draft: Draft, name: str) -> str | None:
     path: Path = draft.source.folder / name
+    if path.exists() and not path.is_file():
+        # A folder, or a pipe that would be waited for.
+        draft.report(Code.UNREADABLE, "not a regular file", file=name)
+        return None
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES[name] + 1)

@@ -37,7 +37,7 @@ class Code(Enum):
     NO_TOOLS = _Rule(
         "JF001",
         "no tool is installed",
-        "`pip install jackfield-tool-format-datetime` installs one, `jackfield new-tool NAME` writes one",
+        "install a tool package into this environment, or write one with `jackfield new-tool NAME`",
     )
     TOOL_ID_TAKEN = _Rule(
         "JF002",
@@ -166,6 +166,12 @@ class Code(Enum):
         "install a plugin that provides it; until then the tool is withheld",
     )
 
+    UNENFORCED = _warning(
+        "JF408",
+        "what the tool asks for is enforced by nobody",
+        "install policies that do, such as jackfield-policies; until then the tool is withheld",
+    )
+
     # JF5xx, parameters: the schema of the arguments
     BAD_SCHEMA = _Rule("JF501", "not a valid draft 2020-12 schema", "correct the keyword at that place")
     NOT_OBJECT_SCHEMA = _Rule(
@@ -201,6 +207,12 @@ class Code(Enum):
         "say in a sentence what it means: the model sees nothing else",
     )
     UNTYPED = _warning("JF512", "an argument accepts any value", "state its `type`, or its `enum`")
+
+    UNKNOWN_KEYWORD = _warning(
+        "JF513",
+        "a keyword is not known",
+        "correct its name, or begin it with x- if it is your own; as it stands it does nothing",
+    )
 
     # JF6xx, guide: what the model reads
     NO_SUMMARY = _Rule(

@@ -44,6 +44,7 @@ def freeze(adopted: Iterable[Adopted], plugins: Plugins) -> Snapshot:
                 }
                 for offer, plugin in plugins.policy_chain()
             ],
+            "enforced": sorted({field for offer, _ in plugins.policy_chain() for field in offer.enforces}),
             "capabilities": [each.name for each in plugins.of("jackfield_capabilities")],
             "intents": [each.name for each in plugins.of("jackfield_intent_handlers")],
             "plugins": _plugins(plugins),

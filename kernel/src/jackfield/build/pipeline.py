@@ -16,6 +16,7 @@ from jackfield.build.findings import Code, Finding, in_order
 from jackfield.build.freeze import Adopted
 from jackfield.build.plugins import Plugins
 from jackfield.build.sources import ToolSource, sources
+from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import Snapshot, SnapshotError
 from jackfield.settings import Settings
 
@@ -54,6 +55,7 @@ def examine(found: Sequence[ToolSource], plugins: Plugins, *, import_handlers: b
         for check in CHECKS:
             check(draft)
         _check_capabilities(draft, plugins)
+        _check_enforced(draft, plugins)
     if import_handlers:
         imports.check(examined)
     adapters = plugins.of("jackfield_schema_adapters")
@@ -73,6 +75,17 @@ def _check_capabilities(draft: Draft, plugins: Plugins) -> None:
     for index, name in enumerate(required if isinstance(required, list) else ()):
         if name not in provided:
             draft.report(Code.CAPABILITY_MISSING, f"{name!r}", file=SCHEMA, path=f"/requires/{index}")
+
+
+def _check_enforced(draft: Draft, plugins: Plugins) -> None:
+    if not draft.sound or draft.schema is None:
+        return
+    enforced = {field for offer, _ in plugins.policy_chain() for field in offer.enforces}
+    for field in ToolManifest.from_wire(draft.schema).restrictions:
+        if field not in enforced:
+            draft.report(
+                Code.UNENFORCED, f"no installed policy enforces {field}", file=SCHEMA, path=f"/{field}"
+            )
 
 
 def _unbumped(snapshot: Snapshot, settings: Settings) -> list[Finding]:

@@ -69,7 +69,7 @@ def load(entries: Iterable[Entry]) -> Plugins:
         try:
             plugin = _resolve(entry.value)
             manager.register(plugin, name=f"{entry.distribution.name}:{entry.name}")
-        except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
             findings.append(_finding(Code.BROKEN_PLUGIN, entry, f"{type(error).__name__}: {error}"))
             continue
         findings += _unknown_hooks(manager, plugin, entry)
@@ -81,7 +81,7 @@ def load(entries: Iterable[Entry]) -> Plugins:
             try:
                 answers = manager.subset_hook_caller(hook, others)()
                 offered += [Offered(hook, offer, entry) for answer in answers for offer in answer]
-            except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
                 findings.append(
                     _finding(Code.BROKEN_PLUGIN, entry, f"{hook} raised {type(error).__name__}: {error}")
                 )
@@ -110,6 +110,10 @@ def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: Entry) -> 
             yield _finding(Code.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
 
 
+def _is_placed(offer: Any) -> bool:
+    return isinstance(offer.stage, offers.Stage) and isinstance(offer.rank, int)
+
+
 def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Finding]]:
     """The offers that are of the right kind and alone in having their name."""
     findings: list[Finding] = []
@@ -118,6 +122,9 @@ def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Finding]]:
         kind = KINDS[each.hook]
         if not isinstance(each.offer, kind):
             message = f"{each.hook} returned {type(each.offer).__name__} instead of {kind.__name__}"
+            findings.append(_finding(Code.BAD_OFFER, each.plugin, message))
+        elif isinstance(each.offer, PolicyOffer) and not _is_placed(each.offer):
+            message = f"{each.name!r} needs a Stage and a whole number as its rank"
             findings.append(_finding(Code.BAD_OFFER, each.plugin, message))
         elif not each.name:
             findings.append(

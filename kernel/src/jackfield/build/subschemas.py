@@ -14,6 +14,20 @@ _ONE = {
 _MANY = {"prefixItems", "allOf", "anyOf", "oneOf"}
 _NAMED = {"properties", "patternProperties", "dependentSchemas", "$defs"}
 
+KEYWORDS = frozenset(
+    {
+        *_ONE, *_MANY, *_NAMED,
+        "$schema", "$id", "$ref", "$anchor", "$dynamicRef", "$dynamicAnchor", "$vocabulary", "$comment",
+        "type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum",
+        "maxLength", "minLength", "pattern", "maxItems", "minItems", "uniqueItems", "maxContains",
+        "minContains",
+        "maxProperties", "minProperties", "required", "dependentRequired", "format", "contentEncoding",
+        "contentMediaType", "contentSchema", "title", "description", "default", "deprecated", "readOnly",
+        "writeOnly", "examples",
+    }
+)  # fmt: skip
+"""Every keyword that draft 2020-12 gives a meaning."""
+
 # These speak about the value that the schema around them speaks about.
 _SAME_VALUE = {"allOf", "anyOf", "oneOf", "then", "else", "dependentSchemas"}
 # These only ask a question about it.

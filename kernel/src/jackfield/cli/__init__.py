@@ -16,8 +16,8 @@ def main() -> None:
     """Build, inspect and extend a registry of tools for voice and text agents.
 
     Install tool packages with pip, freeze them with `jackfield build`, see them with `jackfield tools`.
-    Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY and JACKFIELD_REGISTRY, then from
-    jackfield.toml.
+    Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY, JACKFIELD_REGISTRY,
+    JACKFIELD_DEPLOYMENT and JACKFIELD_STORE, then from jackfield.toml or the file JACKFIELD_CONFIG names.
     """
 
 

@@ -37,10 +37,15 @@ def new_tool(name: str, parent: Path) -> None:
     findings, _ = _examine([folder], no_import=True)
     print_findings(findings)
     echo(f"{folder} is ready. Next:")
-    echo(f"  pip install -e '{folder}[test]'   install it with its test kit")
-    echo(f"  pytest {folder}                 run the standard tests")
-    echo(f"  jackfield validate {folder}     check it without installing")
-    echo("  jackfield build                 freeze it into the registry")
+    steps = {
+        f"pip install -e '{folder}[test]'": "install it with its test kit",
+        f"pytest {folder}": "run the standard tests",
+        f"jackfield validate {folder}": "check it without installing",
+        "jackfield build": "freeze it into the registry",
+    }
+    width = max(map(len, steps))
+    for command, what in steps.items():
+        echo(f"  {command:<{width}}  {what}")
 
 
 @click.command()

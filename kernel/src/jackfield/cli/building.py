@@ -31,6 +31,7 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
 
     built = run(settings, import_handlers=not no_import)
     if built.snapshot:
+        _refuse_other_files(settings.registry)
         try:
             freeze.write(built.snapshot, settings.registry)
         except OSError as error:
@@ -108,6 +109,19 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
         echo(f"  {_sentence(change)}")
     if not changes:
         echo("  no difference that a session could notice")
+
+
+def _refuse_other_files(path: Path) -> None:
+    """A registry may be replaced, also a damaged one; what is plainly something else may not."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(64).lstrip()
+    except OSError:
+        return
+    if begins and not begins.startswith(b"{"):
+        raise click.ClickException(
+            f"{path} is not a registry and is left alone; name another file with --registry"
+        )
 
 
 def _summary(built: Built) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jackfield.cli.options import as_json, print_json, with_settings
+from jackfield.cli.options import as_json, print_json, with_registry
 from jackfield.cli.report import echo
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @click.option("--user", metavar="NAME", help="Who is calling, in a new session.")
 @click.option("--call-id", metavar="ID", help="The id a provider would give; the same id is run once.")
 @click.option("--yes", is_flag=True, help="Approve without asking, where a tool needs confirmation.")
-@with_settings
+@with_registry
 @as_json
 def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     """Run TOOL with ARGUMENTS (a JSON object; - reads standard input) under every policy.
@@ -111,6 +111,17 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
         await runtime.close()
 
 
+def _asked() -> bool:
+    """Ask; Ctrl-C has to end the waiting, and the loop's own handler would only make a note of it."""
+    import signal
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return click.confirm("Run it?", default=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 async def _session(runtime: Runtime, asked: Mapping[str, Any], publish: Any) -> Session:
     session_id = asked["session_id"]
     kept = await runtime.resume_session(session_id, publish) if session_id else None
@@ -138,11 +149,15 @@ async def _confirmed(
         return answer
     if not approve:
         if quiet or not sys.stdin.isatty():
+            echo("This needs a person's word: answer on a terminal, or approve with --yes.", err=True)
             return answer
         echo(click.style(waiting[-1]["preview"], bold=True))
-        approve = click.confirm("Run it?", default=False)
+        approve = _asked()
     settled = await runtime.confirm(session, waiting[-1]["token"], approve=approve)
-    return settled if isinstance(settled, Answer) else answer
+    if not isinstance(settled, Answer):
+        echo("Declined; nothing was run.", err=True)
+        return answer
+    return settled
 
 
 def _print(shown: Mapping[str, Any]) -> None:
@@ -161,7 +176,7 @@ def _print(shown: Mapping[str, Any]) -> None:
     echo(click.style(f"policies: {trail}", dim=True), err=True)
     echo(
         click.style(
-            f"{meta['toolId']} {meta['toolVersion'] or ''} in {meta['duration']} ms, registry "
+            f"{meta['toolId']} {meta['toolVersion'] or '(not there)'} in {meta['duration']} ms, registry "
             f"{meta['registryVersion']}, session {shown['session']}, turn {shown['turn']}",
             dim=True,
         ),

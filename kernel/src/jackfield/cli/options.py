@@ -19,29 +19,42 @@ no_import = click.option(
 )
 
 
-def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command `settings`, and the options that change them."""
-
-    @click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json).")
-    @click.option(
+_REGISTRY = (
+    click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json)."),
+    click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml)."),
+)
+_SELECTION = (
+    click.option(
         "--allow", metavar="NAME", multiple=True, help="Use only this distribution or entry; repeatable."
-    )
-    @click.option(
+    ),
+    click.option(
         "--deny", metavar="NAME", multiple=True, help="Leave out this distribution or entry; repeatable."
-    )
-    @click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml).")
+    ),
+)
+
+
+def with_registry(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `settings`, and the options that say which registry."""
+    return _with(command, _REGISTRY)
+
+
+def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `settings`, and the options that also say what takes part."""
+    return _with(command, _REGISTRY + _SELECTION)
+
+
+def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
     @functools.wraps(command)
-    def wrapped(
-        registry: str | None, allow: tuple[str, ...], deny: tuple[str, ...], config: str | None, **rest: Any
-    ) -> Any:
+    def wrapped(config: str | None, **given: Any) -> Any:
+        chosen = {name: given.pop(name) for name in ("registry", "allow", "deny") if name in given}
         try:
-            settings = Settings.load(
-                Path(config) if config else None, registry=registry, allow=allow, deny=deny
-            )
+            settings = Settings.load(Path(config) if config else None, **chosen)
         except SettingsError as error:
             raise click.UsageError(str(error)) from None
-        return command(settings=settings, **rest)
+        return command(settings=settings, **given)
 
+    for option in reversed(options):
+        wrapped = option(wrapped)
     return wrapped
 
 

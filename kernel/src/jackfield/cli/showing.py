@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jackfield.cli.options import as_json, load_snapshot, print_json, with_settings
+from jackfield.cli.options import as_json, load_snapshot, print_json, with_registry, with_settings
 from jackfield.cli.report import echo, print_findings, print_table
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@with_settings
+@with_registry
 @as_json
 def tools(settings: Settings, as_json: bool) -> None:
     """List the tools of the registry, and why any of them is withheld."""
@@ -63,7 +63,7 @@ def _row(snapshot: Snapshot, tool: FrozenTool) -> tuple[str, ...]:
 
 @click.command()
 @click.argument("tool")
-@with_settings
+@with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
     """Show everything the registry knows about one TOOL."""
@@ -87,7 +87,7 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
         if name not in {"toolId", "version", "description", "returns"} and value not in (None, []):
             echo(f"  {name:<20} {', '.join(value) if isinstance(value, list) else value}")
     for name in snapshot.withheld(frozen):
-        echo(click.style(f"  withheld: nobody provides the capability {name!r}", fg="yellow"))
+        echo(click.style(f"  withheld: nobody provides {name}", fg="yellow"))
     echo()
     print_table(("argument", "type", "required", "default", "meaning"), _arguments(manifest.parameters))
     echo()

@@ -89,6 +89,17 @@ class ToolManifest:
         }
 
     @property
+    def restrictions(self) -> tuple[str, ...]:
+        """The fields that ask for something to be enforced."""
+        asked = {
+            "allowedModes": len(self.allowed_modes) < 2,
+            "availability": self.availability is not None,
+            "rateLimit": self.rate_limit is not None,
+            "requiresConfirmation": self.requires_confirmation is not False,
+        }
+        return tuple(field for field, restricts in asked.items() if restricts)
+
+    @property
     def writes(self) -> bool:
         """Whether running the tool changes the world."""
         return self.side_effects == "writes"

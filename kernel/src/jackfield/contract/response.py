@@ -91,7 +91,7 @@ def fail(
 ) -> ToolResponse:
     """An expected failure: the handler worked, the world said no."""
     return ToolResponse(
-        failure=Failure(type, message, retryable, partial_side_effects, suggestion, details),
+        failure=Failure(ErrorType(type), message, retryable, partial_side_effects, suggestion, details),
     )
 
 

@@ -93,8 +93,12 @@ class Snapshot:
         return tuple(self.wire["capabilities"])
 
     def withheld(self, tool: FrozenTool) -> tuple[str, ...]:
-        """The capabilities a tool requires and nobody provides; such a tool is not offered."""
-        return tuple(name for name in tool.manifest.requires if name not in self.capabilities)
+        """What a tool needs and nobody provides: capabilities, policies. Such a tool is not offered."""
+        unenforced = [field for field in tool.manifest.restrictions if field not in self.wire["enforced"]]
+        return (
+            *(name for name in tool.manifest.requires if name not in self.capabilities),
+            *(f"a policy that enforces {field}" for field in unenforced),
+        )
 
 
 def content_hash(wire: Mapping[str, Any]) -> str:

@@ -30,9 +30,17 @@ def compile_schema(schema: Mapping[str, Any] | bool, **options: Any) -> jsonsche
 def violations(validator: jsonschema_rs.Draft202012Validator, instance: Any) -> list[Violation]:
     """Every way in which an instance breaks a schema, in a stable order."""
     return sorted(
-        Violation(pointer(*error.instance_path), error.message, _keyword(error))
+        Violation(pointer(*error.instance_path), _message(error), _keyword(error))
         for error in validator.iter_errors(instance)
     )
+
+
+def _message(error: jsonschema_rs.ValidationError) -> str:
+    options = getattr(error.kind, "options", None)
+    if isinstance(options, list) and len(options) <= 50:
+        # All of them: whoever has to choose cannot choose from what is left out.
+        return f"{error.instance!r} is not one of {', '.join(repr(option) for option in options)}"
+    return error.message
 
 
 def _keyword(error: jsonschema_rs.ValidationError) -> str:

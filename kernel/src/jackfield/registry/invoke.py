@@ -121,7 +121,7 @@ async def run_handler(
         if not call.stopped or task is None or task.uncancel() > 0:
             raise
         return _stopped(call.stopped, timeout, writes=writes)
-    except Exception as error:  # noqa: BLE001 - the handler is somebody else's code; the model gets one answer
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code; the model gets one answer
         answer = _crashed(type(error).__name__, error)
     finally:
         deadlines.forget(call)

@@ -25,14 +25,14 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     """Every policy, with its place in the chain."""
     return [
         PolicyOffer("duplicates", Stage.ADMIT, 10, Duplicates),
-        PolicyOffer("modes", Stage.ADMIT, 20, Modes),
+        PolicyOffer("modes", Stage.ADMIT, 20, Modes, enforces=("allowedModes",)),
         PolicyOffer("bans", Stage.ADMIT, 30, BanPolicy),
-        PolicyOffer("availability", Stage.ADMIT, 40, Availability),
-        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimits),
+        PolicyOffer("availability", Stage.ADMIT, 40, Availability, enforces=("availability",)),
+        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimits, enforces=("rateLimit",)),
         PolicyOffer("budgets", Stage.ADMIT, 60, Budgets),
         PolicyOffer("loops", Stage.ADMIT, 70, Loops),
         PolicyOffer("clamping", Stage.SHAPE, 10, Clamping),
-        PolicyOffer("confirmation", Stage.SHAPE, 20, Confirmation),
+        PolicyOffer("confirmation", Stage.SHAPE, 20, Confirmation, enforces=("requiresConfirmation",)),
         PolicyOffer("recovery", Stage.SHAPE, 30, Recovery),
         PolicyOffer("latency", Stage.SHAPE, 40, Latency),
     ]

@@ -39,6 +39,9 @@ class Budgets:
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Count the call, or refuse it."""
+        if call.confirmed:
+            # The user said yes to it, and it was counted when it asked.
+            return await proceed(call)
         calls, retrievals, tool_ms = self._limits[call.session.mode]
         turn = call.turn
         retrieval = call.tool.manifest.category == "retrieval"

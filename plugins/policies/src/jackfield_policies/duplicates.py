@@ -11,6 +11,7 @@ import orjson
 from jackfield import ErrorType, Failure, Intent, ToolResponse, fail
 from jackfield.governance import Call, Proceed
 from jackfield.offers import PluginSettings, Services
+from jackfield.orchestrator import policy_failed
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.store import Claim, ClaimState, StoreUnavailableError
@@ -44,6 +45,12 @@ class Duplicates:
             # A read changed nothing, and a policy that could not ask the store let nothing run.
             await self._give_up(call)
             raise
+        except Exception:  # noqa: BLE001 - a policy behind this one is somebody else's code
+            _log.exception("call %s: a policy failed", key)
+            response = policy_failed(writes=not call.tool.reads)
+        if not isinstance(response, ToolResponse):
+            _log.error("call %s: a policy returned %s instead of an answer", key, type(response).__name__)
+            response = policy_failed(writes=not call.tool.reads)
         try:
             await store.complete(key, call.seal(response))
         except StoreUnavailableError as error:

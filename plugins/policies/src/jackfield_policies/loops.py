@@ -26,6 +26,8 @@ class Loops:
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Let the call pass unless it goes in a circle."""
+        if call.confirmed:
+            return await proceed(call)
         turn, tool_id = call.turn, call.tool.id
         times = turn.repeated[call.fingerprint] = turn.repeated.get(call.fingerprint, 0) + 1
         if times >= self._identical:

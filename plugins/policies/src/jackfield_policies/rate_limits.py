@@ -28,7 +28,8 @@ class RateLimits:
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Let the call pass while the window has room."""
         limit = call.tool.manifest.rate_limit
-        if limit is None:
+        if limit is None or call.confirmed:
+            # An approved call was counted when it asked.
             return await proceed(call)
         window = limit.window_ms / 1000
         count = await self._store.add(f"rate/{subject(call.session)}/{call.tool.id}", 1, window=window)

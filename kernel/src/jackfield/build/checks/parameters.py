@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -11,7 +12,7 @@ import jsonschema_rs
 
 from jackfield.build.drafts import SCHEMA, Draft
 from jackfield.build.findings import Code
-from jackfield.build.subschemas import Applies, Subschema, children, walk
+from jackfield.build.subschemas import KEYWORDS, Applies, Subschema, children, walk
 from jackfield.registry.arguments import Arguments, compile_schema, resolve, violations
 from jackfield.strict_json import pointer
 
@@ -143,6 +144,12 @@ def _check_reference(draft: Draft, root: dict[str, Any], each: Subschema) -> Non
 
 
 def _check_vocabulary(draft: Draft, each: Subschema) -> None:
+    for keyword in each.schema.keys() - KEYWORDS:
+        if not keyword.startswith("x-"):
+            close = get_close_matches(keyword, KEYWORDS, 1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            path = pointer(*each.path, keyword)
+            draft.report(Code.UNKNOWN_KEYWORD, f"{keyword!r} means nothing{meant}", file=SCHEMA, path=path)
     for keyword, code in (("format", Code.UNKNOWN_FORMAT), ("pattern", Code.BAD_PATTERN)):
         value = each.schema.get(keyword)
         if value is not None and not _compiles(keyword, value):
