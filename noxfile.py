@@ -15,6 +15,7 @@ nox.options.sessions = ["tests", "lint"]
 
 ROOT = Path(__file__).parent
 LOCK = ROOT / "requirements.lock"
+PEERS = ROOT / "tests" / "bench" / "peers.lock"
 MEMBERS = [
     ROOT / "kernel",
     *(
@@ -108,6 +109,7 @@ def new_tool(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Measure; the figures and how they are obtained stand in docs/benchmarks.md."""
     workspace(session)
+    session.install("--require-hashes", "-r", str(PEERS))
     session.run("python", "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 
@@ -117,10 +119,16 @@ def lock(session: nox.Session) -> None:
     session.install("uv")
     requirements = Path(session.create_tmp()) / "requirements.in"
     requirements.write_text("\n".join(_third_party()) + "\n", "utf-8")
+    _compile(session, requirements, LOCK)
+    # What the bench is measured against, beside the rest and in agreement with it.
+    _compile(session, PEERS.with_suffix(".in"), PEERS, "--constraints", str(LOCK))
+
+
+def _compile(session: nox.Session, asked: Path, lock: Path, *more: str) -> None:
     session.run(
-        "uv", "pip", "compile", str(requirements), "--universal", "--generate-hashes", "--no-emit-index-url",
+        "uv", "pip", "compile", str(asked), "--universal", "--generate-hashes", "--no-emit-index-url",
         "--python-version", "3.11", "--no-annotate", "--custom-compile-command", "nox -s lock",
-        "--output-file", str(LOCK), *session.posargs,
+        "--quiet", "--output-file", str(lock), *more, *session.posargs,
         env={"UV_NO_CONFIG": "1", **os.environ},
     )  # fmt: skip
 

@@ -1,0 +1,72 @@
+"""Jackfield as a host starts it, for the contestants that differ in what is switched on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from jackfield import ToolCall
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.settings import Settings
+
+from bench.contestants.job import TOOL
+from bench.contestants.stopwatch import Answer, measure
+
+OBSERVERS = ("audit", "metrics", "traces")
+
+
+@asynccontextmanager
+async def started(
+    store: str = "memory", *, observed: bool = True, arguments: bool = False
+) -> AsyncIterator[Runtime]:
+    """A runtime on the registry this process was told of; its files vanish with it."""
+    with tempfile.TemporaryDirectory() as folder:
+        observers: dict[str, Any] = {name: {"enabled": False} for name in OBSERVERS}
+        if observed:
+            audit = {"path": str(Path(folder) / "audit.jsonl"), "arguments": arguments}
+            observers |= {"audit": audit, "metrics": {}}
+        settings = Settings(
+            registry=Path(os.environ["JACKFIELD_REGISTRY"]),
+            store=store,
+            tables={"observers": observers, "stores": {"sqlite": {"path": str(Path(folder) / "store.db")}}},
+        )
+        runtime = await Runtime.start(settings)
+        try:
+            yield runtime
+        finally:
+            await runtime.close()
+
+
+def settle(runtime: Runtime) -> None:
+    """Let observers do now what their threads would do within a fraction of a second."""
+    for observer in runtime.orchestrator.observers:
+        if drain := getattr(observer, "drain", None):
+            drain()
+
+
+def answering(runtime: Runtime, session: Session, tools: tuple[str, ...] = (TOOL,)) -> Answer:
+    """Answers calls of a session, two to a turn, each of the next tool."""
+    handle = runtime.orchestrator.handle
+    several = len(tools)
+
+    async def answer(arguments: str, number: int) -> str:
+        if number % 2 == 0:
+            session.begin_turn()
+        call = ToolCall(tools[number % several], arguments, f"call_{number:010}")
+        return (await handle(session, (call,)))[0].wire.decode()
+
+    return answer
+
+
+async def governed(store: str = "memory", *, observed: bool = True, arguments: bool = False) -> None:
+    """Measure calls of one session."""
+    async with started(store, observed=observed, arguments=arguments) as runtime:
+        session = await runtime.open_session("text", user="ada")
+        await measure(answering(runtime, session), lambda: settle(runtime))
+        if lost := sum(getattr(each, "dropped", 0) for each in runtime.orchestrator.observers):
+            raise SystemExit(f"the audit was spared the work of {lost} lines")

@@ -1,0 +1,48 @@
+"""pydantic-ai's ToolManager alone, which is what its agents call tools through.
+
+Arguments are checked by pydantic, retries counted. One step of a run is prepared and serves every call, and a
+result is written without the message around it; `pydantic_ai_steps` is closer to what an agent pays. There is
+no guard against duplicates, no budget, ban, deadline or audit.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from bench.contestants.job import TOOL
+from bench.contestants.stopwatch import measure, run
+
+
+def context() -> Any:
+    """The context of a run that no model drives."""
+    return import_module("pydantic_ai").RunContext(
+        deps=None,
+        model=import_module("pydantic_ai.models.test").TestModel(),
+        usage=import_module("pydantic_ai.usage").RunUsage(),
+    )
+
+
+async def prepared() -> Any:
+    """A manager of the tool, ready for its first step."""
+    from bench.contestants.typed import kb_search
+
+    toolset = import_module("pydantic_ai.toolsets").FunctionToolset([kb_search])
+    manager = import_module("pydantic_ai.tool_manager").ToolManager(toolset)
+    return await manager.for_run_step(context())
+
+
+async def main() -> None:
+    from bench.contestants.typed import written
+
+    manager = await prepared()
+    part: Any = import_module("pydantic_ai.messages").ToolCallPart
+
+    async def answer(arguments: str, number: int) -> str:
+        return written(await manager.handle_call(part(TOOL, arguments, f"call_{number:010}")))
+
+    await measure(answer)
+
+
+if __name__ == "__main__":
+    run(main())

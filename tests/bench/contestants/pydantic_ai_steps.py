@@ -1,0 +1,35 @@
+"""pydantic-ai's ToolManager as an agent uses it, still without the agent.
+
+A step of the run is prepared for every turn of two calls, and a message is made of every result. As in
+`pydantic_ai`, there is no guard against duplicates, no budget, ban, deadline or audit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+from bench.contestants.job import TOOL
+from bench.contestants.pydantic_ai import context, prepared
+from bench.contestants.stopwatch import measure, run
+
+
+async def main() -> None:
+    messages: Any = import_module("pydantic_ai.messages")
+    manager, run_context = await prepared(), context()
+
+    async def answer(arguments: str, number: int) -> str:
+        nonlocal manager
+        if number % 2 == 0:
+            manager = await manager.for_run_step(replace(run_context, run_step=number + 1))
+        call = messages.ToolCallPart(TOOL, arguments, f"call_{number:010}")
+        result = await manager.handle_call(call)
+        text: str = messages.ToolReturnPart(TOOL, result, call.tool_call_id).model_response_str()
+        return text
+
+    await measure(answer)
+
+
+if __name__ == "__main__":
+    run(main())
