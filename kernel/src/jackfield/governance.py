@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
+import math
+import re
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol
@@ -26,6 +27,17 @@ _log = logging.getLogger(__name__)
 
 MAX_DEPTH = 4
 """How deep tools may call tools."""
+
+
+_holds_null = re.compile(b"null").search
+
+
+def _is_finite(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, dict):
+        return all(_is_finite(member) for member in value.values())
+    return not isinstance(value, list | tuple) or all(_is_finite(item) for item in value)
 
 
 class Call:
@@ -97,9 +109,9 @@ class Call:
         """Write out a handler's data, once; what is not JSON becomes a failure of the handler's own."""
         try:
             data = orjson.dumps(response.data)
-            if b"null" in data:
-                # orjson writes a number that is not finite as null, which would be a lie.
-                json.dumps(response.data, allow_nan=False)
+            if _holds_null(data) and not _is_finite(response.data):
+                # orjson writes such a number as null, which would be a lie.
+                raise ValueError("a number in it is not finite")
         except (TypeError, ValueError, RecursionError) as error:
             _log.error("%s returned data that is not JSON: %s", self.tool.id, error)
             return fail(

@@ -49,13 +49,24 @@ def package_hash(folder: Path, version: str, *, without: Collection[str] = ()) -
             parent, _, file = name.rpartition("/")
             name, content = f"{parent or '.'}/{file.partition('.')[0]}", version.encode()  # noqa: PLW2901
         else:
-            with open(path, "rb", buffering=0) as file_:  # noqa: PTH123 - every start hashes every package
-                content = file_.read()
+            content = _content(path)
             if name.endswith(_TEXT):
                 content = content.replace(b"\r\n", b"\n")
         digest.update(f"{name}\0{len(content)}\0".encode())
         digest.update(content)
     return f"sha256:{digest.hexdigest()}"
+
+
+def _content(path: str) -> bytes:
+    # Every start hashes every package, and opening a file object costs more than reading these.
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        content = os.read(descriptor, os.fstat(descriptor).st_size + 1)
+        while part := os.read(descriptor, 1 << 20):
+            content += part
+    finally:
+        os.close(descriptor)
+    return content
 
 
 def _files(folder: str, prefix: str) -> Iterator[tuple[str, str]]:

@@ -158,7 +158,9 @@ TOOLS = [
          handler=answering("ok(1, Intent('END_VOICE_SESSION', {'after': 'now'}))")),
     Tool("malformed_failure", "envelope", says="use ErrorType",
          examples="(Example({'text': 'ha'}), Example({'text': 'no'}, error='PERMANENT'))",
-         handler=answering("ok() if args['text'] == 'ha' else fail('PERMANENT', 'No.')")),
+         handler=answering(
+             "ok() if args['text'] == 'ha' else ToolResponse(failure=Failure('PERMANENT', 'No.'))"
+         )),
 
     Tool("other_default", "defaults", handler=answering("ok(args['text'] * args.get('times', 3))"),
          says="/times is declared with the default 2"),

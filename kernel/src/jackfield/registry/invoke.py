@@ -39,19 +39,19 @@ class Deadlines:
     costs next to nothing.
     """
 
-    __slots__ = ("_armed", "_loop", "_running")
+    __slots__ = ("_armed", "_running", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self.loop = loop
         self._running: dict[Stoppable, float] = {}
         self._armed = False
 
     def watch(self, call: Stoppable, seconds: float) -> None:
         """Stop a call when its time is over."""
-        self._running[call] = self._loop.time() + seconds
+        self._running[call] = self.loop.time() + seconds
         if not self._armed:
             self._armed = True
-            self._loop.call_later(TICK_SECONDS, self._look)
+            self.loop.call_later(TICK_SECONDS, self._look)
 
     def forget(self, call: Stoppable) -> None:
         """A call came to its end."""
@@ -62,13 +62,13 @@ class Deadlines:
         return list(self._running)
 
     def _look(self) -> None:
-        now = self._loop.time()
+        now = self.loop.time()
         for call in [call for call, deadline in self._running.items() if deadline <= now]:
             del self._running[call]
             stop(call, "timeout")
         self._armed = bool(self._running)
         if self._armed:
-            self._loop.call_later(TICK_SECONDS, self._look)
+            self.loop.call_later(TICK_SECONDS, self._look)
 
 
 def stop(call: Stoppable, reason: str) -> None:
@@ -110,7 +110,7 @@ async def run_handler(
 
     `writes` decides what is said of a handler that did not come to its end: it may have changed things.
     """
-    task = call.task = asyncio.current_task()
+    task = call.task = asyncio.current_task(deadlines.loop)
     deadlines.watch(call, timeout)
     answer: Any
     try:

@@ -11,7 +11,6 @@ import atexit
 import logging
 import os
 import threading
-import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
@@ -86,7 +85,7 @@ class OffPath(ABC, Generic[Item]):
             for number in range(len(self.waiting)):
                 # Not while the queue fills up: better that the loop waits than that items are lost.
                 if number % _ITEMS_BETWEEN_YIELDS == 0 and not self._is_filling():
-                    time.sleep(0)
+                    os.sched_yield()
                 self.receive(self.waiting.popleft())
             self.settle()
         except Exception:  # noqa: BLE001 - the thread has to outlive whatever this was
