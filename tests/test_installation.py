@@ -58,6 +58,9 @@ def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit
     fresh = environment("fresh")
     fresh.install_locked()
     fresh.install_members(KERNEL, TESTKIT)
+    nothing = fresh.run("jackfield", "build", check=False)
+    assert nothing.returncode == 1
+    assert "write one with `jackfield new-tool NAME`" in nothing.stderr
     # The kernel comes from a wheel here, so the template has to come with it.
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"

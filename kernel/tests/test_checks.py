@@ -407,6 +407,32 @@ def test_all_faults_of_one_tool_are_reported_at_once(site: Any) -> None:
     }
 
 
+def test_two_projects_that_claim_one_id_are_both_named(project: Callable[..., Path], site: Any) -> None:
+    first = project("echo")
+    second = first.with_name("echo-again")
+    first.rename(second)
+    project("echo")
+    findings = site.run_json("validate", str(second.parent))["findings"]
+    codes = {finding["code"]: finding["message"] for finding in findings}
+    assert str(second) in codes[Code.TOOL_ID_TAKEN.id]
+
+
+def test_an_exception_that_cannot_be_shown_is_told_all_the_same(site: Any) -> None:
+    shy = (
+        "class Shy(Exception):\n    def __str__(self): raise ValueError\ndef execute(a, c): ...\nraise Shy\n"
+    )
+    site.tool("echo", handler=shy)
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["code"] == Code.IMPORT_RAISES.id
+    assert finding["message"] == "Shy: (it cannot be shown)"
+
+
+def test_a_format_that_is_nearly_right_gets_a_suggestion(site: Any) -> None:
+    site.tool("echo", schema=parameters({"a": {"type": "string", "description": "x", "format": "datetime"}}))
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["message"] == "'datetime'; did you mean 'date-time'?"
+
+
 def test_a_person_reads_what_where_and_how_to_mend_it(site: Any) -> None:
     site.tool("echo", schema={"category": "magic"})
     done = site.run("build")

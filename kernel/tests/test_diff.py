@@ -174,4 +174,4 @@ def test_diff_speaks_in_product_terms(site: Any) -> None:
 def test_diff_of_a_file_that_is_not_there_is_a_sentence(site: Any) -> None:
     done = site.run("diff", "a.json", "b.json")
     assert done.returncode == 1
-    assert done.stderr == "Error: a.json: there is no registry yet; run `jackfield build`\n"
+    assert done.stderr == "Error: a.json: there is no registry here; run `jackfield build`\n"

@@ -57,13 +57,19 @@ def missing_bumps(previous: Snapshot, current: Snapshot) -> list[Finding]:
         asked = required_bump(changes)
         if old and asked and not _is_bumped(old.manifest.version, new.manifest.version, asked):
             reasons = "; ".join(change.what for change in changes if change.bump == asked)
+            wanted = _before_1_0(asked) if old.manifest.version.startswith("0.") else asked
             message = (
                 f"{old.manifest.version} -> {new.manifest.version}, "
-                f"but this asks for a {asked.name.lower()} bump: {reasons}"
+                f"but this asks for a {wanted.name.lower()} bump: {reasons}"
             )
             owner = Distribution(new.distribution, new.distribution_version)
             findings.append(Finding(Code.NO_BUMP, message, owner, tool_id, "schema.json", "/version"))
     return findings
+
+
+def _before_1_0(asked: Bump) -> Bump:
+    """Before 1.0.0 the minor version is the one that breaks."""
+    return Bump(max(asked - 1, Bump.PATCH))
 
 
 def _is_bumped(old: str, new: str, asked: Bump) -> bool:
@@ -71,8 +77,7 @@ def _is_bumped(old: str, new: str, asked: Bump) -> bool:
     if after <= before:
         return False
     if before.major == after.major == 0:
-        # Before 1.0.0 the minor version is the one that breaks.
-        asked = Bump(max(asked - 1, Bump.PATCH))
+        asked = _before_1_0(asked)
     if after.major > before.major:
         return True
     return asked <= (Bump.MINOR if after.minor > before.minor else Bump.PATCH)

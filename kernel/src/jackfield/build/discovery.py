@@ -112,11 +112,10 @@ def _entries(distribution: importlib_metadata.Distribution) -> list[Entry]:
 
 
 def _unreadable(distribution: importlib_metadata.Distribution, error: Exception) -> Finding:
-    location = str(distribution.locate_file(""))
+    # Only the folder of the metadata itself tells one broken distribution from another.
+    location = str(getattr(distribution, "_path", distribution.locate_file("")))
     cause = str(error) or type(error).__name__
-    return Finding(
-        Code.BROKEN_METADATA, f"in {location}: {cause}", Distribution("(unreadable)", "", location)
-    )
+    return Finding(Code.BROKEN_METADATA, f"{location}: {cause}", Distribution("(unreadable)", "", location))
 
 
 def _unmatched(selection: Selection, entries: Iterable[Entry]) -> Iterator[Finding]:

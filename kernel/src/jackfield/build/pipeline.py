@@ -38,7 +38,8 @@ def build(settings: Settings, *, import_handlers: bool = True) -> Built:
     found, unlocated = sources(discovery.tools, plugins.of("jackfield_tools"))
     findings = [*discovery.findings, *plugins.findings, *unlocated]
     if not found and not any(finding.is_error for finding in findings):
-        findings.append(Finding(Code.NO_TOOLS, _why_none(discovery)))
+        hint = "take them out of deny, or put them into allow" if discovery.switched_off else ""
+        findings.append(Finding(Code.NO_TOOLS, _why_none(discovery), hint=hint))
     adopted = examine(found, plugins, import_handlers=import_handlers)
     findings += [finding for each in adopted for finding in each.draft.findings]
     if any(finding.is_error for finding in findings):

@@ -93,10 +93,19 @@ def _import(name: str, path: list[str]) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # noqa: BLE001 - SystemExit too: it is somebody else's code
-        return Outcome("raised", f"{type(error).__name__}: {error}", _line(error, name))
+        return Outcome("raised", _told(error), _line(error, name))
     finally:
         del sys.path[: len(path)]
     return _judge(getattr(module, "execute", None))
+
+
+def _told(error: BaseException) -> str:
+    """An exception in one line of a bearable length, whatever its own code makes of it."""
+    try:
+        said = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - it is somebody else's code
+        said = "(it cannot be shown)"
+    return f"{type(error).__name__}: {said[:300]}"
 
 
 def _line(error: BaseException, name: str) -> int | None:

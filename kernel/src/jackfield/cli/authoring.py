@@ -13,6 +13,7 @@ from jackfield.cli.report import echo, print_findings
 
 if TYPE_CHECKING:
     from jackfield.build.findings import Finding
+    from jackfield.build.sources import ToolSource
     from jackfield.settings import Settings
 
 
@@ -86,6 +87,22 @@ def schema() -> None:
     print_json(tool_schema())
 
 
+def _claimed_twice(sources: list[ToolSource]) -> list[Finding]:
+    from jackfield.build.findings import Code, Finding
+
+    owners: dict[str, ToolSource] = {}
+    return [
+        Finding(
+            Code.TOOL_ID_TAKEN,
+            f"{source.tool_id!r} is claimed in {first.folder} and in {source.folder}",
+            source.distribution,
+            source.tool_id,
+        )
+        for source in sources
+        if (first := owners.setdefault(source.tool_id, source)) is not source
+    ]
+
+
 def _examine(
     projects: list[Path], *, no_import: bool, settings: Settings | None = None
 ) -> tuple[tuple[Finding, ...], list[str]]:
@@ -103,6 +120,7 @@ def _examine(
         found, complaints = sources_in(project)
         sources += found
         findings += complaints
+    findings += _claimed_twice(sources)
     examined = examine(sources, plugins, import_handlers=not no_import)
     findings += [finding for each in examined for finding in each.draft.findings]
     return in_order(findings), [source.tool_id for source in sources]

@@ -49,19 +49,29 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+def is_narrow() -> bool:
+    """Whether a table of many columns would have to be cut."""
+    import shutil
+    import sys
+
+    return sys.stdout.isatty() and shutil.get_terminal_size().columns < 130
+
+
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A plain table that wraps on a narrow terminal and stays whole in a pipe."""
+    """A plain table: the last column gives way on a narrow terminal, and all stay whole in a pipe."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(highlight=False)
+    plain = bool(os.environ.get("NO_COLOR"))
+    console = Console(highlight=False, no_color=plain)
     if not console.is_terminal:
         console = Console(highlight=False, width=1000)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in headings:
-        table.add_column(heading, overflow="fold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="" if plain else "bold")
+    for heading in headings[:-1]:
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    table.add_column(headings[-1], overflow="fold", ratio=1 if console.is_terminal else None)
     for row in rows:
         # Text, because what a third party wrote must not be taken for markup.
         table.add_row(*(Text(cell) for cell in row))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from jackfield.cli.options import as_json, load_snapshot, print_json, with_registry, with_settings
-from jackfield.cli.report import echo, print_findings, print_table
+from jackfield.cli.report import echo, is_narrow, print_findings, print_table
 
 if TYPE_CHECKING:
     from jackfield.build.discovery import Discovery
@@ -39,15 +40,20 @@ def tools(settings: Settings, as_json: bool) -> None:
             }
         )
         return
-    headings = ("tool", "version", "category", "effects", "modes", "budget", "confirm", "summary")
-    print_table(headings, [_row(snapshot, tool) for tool in snapshot.tools.values()])
+    rows = [_row(snapshot, tool) for tool in snapshot.tools.values()]
+    if is_narrow():
+        for tool_id, version, *facts, summary in rows:
+            echo(f"{click.style(tool_id, bold=True)} {version}  {click.style(' · '.join(facts), dim=True)}")
+            echo(f"  {summary}")
+    else:
+        print_table(("tool", "version", "category", "effects", "modes", "budget", "confirm", "summary"), rows)
     echo(f"registry {snapshot.version}, {settings.registry}")
 
 
 def _row(snapshot: Snapshot, tool: FrozenTool) -> tuple[str, ...]:
     manifest = tool.manifest
     missing = snapshot.withheld(tool)
-    summary = f"withheld: nobody provides {', '.join(missing)}" if missing else tool.summary
+    summary = f"withheld: nobody provides {', '.join(missing)}" if missing else shorten(tool.summary, 90)
     confirm = {True: "yes", False: "no", "policy": "by policy"}[manifest.requires_confirmation]
     return (
         manifest.tool_id,

@@ -76,7 +76,7 @@ class Snapshot:
         try:
             wire = orjson.loads(path.read_bytes())
         except FileNotFoundError:
-            raise SnapshotError(f"{path}: there is no registry yet; run `jackfield build`") from None
+            raise SnapshotError(f"{path}: there is no registry here; run `jackfield build`") from None
         except OSError as error:
             raise SnapshotError(f"{path}: {error.strerror}") from None
         except orjson.JSONDecodeError as error:

@@ -94,15 +94,18 @@ def _message(error: Any) -> str:
         case "type":
             return f"{shown} is not of type {error.validator_value}"
         case "pattern":
-            return (
-                f"{shown} does not match {error.validator_value}"
-                if len(error.validator_value) < 60
-                else shown
-            )
+            return _pattern_message(shown, error.validator_value)
         case "maxLength":
             return f"{len(error.instance)} characters, at most {error.validator_value}"
         case _:
             return str(error.message)
+
+
+def _pattern_message(shown: str, pattern: str) -> str:
+    if pattern == r"\S":
+        return "it is empty"
+    # A pattern that fills lines says less than the hint does.
+    return f"{shown} does not match {pattern}" if len(pattern) < 60 else shown
 
 
 def _as_json(value: Any) -> str:

@@ -17,6 +17,11 @@ from jackfield.registry.arguments import Arguments, compile_schema, resolve, vio
 from jackfield.strict_json import pointer
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
+FORMATS = (
+    "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6",
+    "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer",
+    "relative-json-pointer", "regex",
+)  # fmt: skip
 _ELSEWHERE = ("$dynamicRef", "$dynamicAnchor", "$anchor", "$id")
 
 
@@ -153,7 +158,9 @@ def _check_vocabulary(draft: Draft, each: Subschema) -> None:
     for keyword, code in (("format", Code.UNKNOWN_FORMAT), ("pattern", Code.BAD_PATTERN)):
         value = each.schema.get(keyword)
         if value is not None and not _compiles(keyword, value):
-            draft.report(code, repr(value), file=SCHEMA, path=pointer(*each.path, keyword))
+            close = get_close_matches(value, FORMATS, 1) if keyword == "format" else []
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            draft.report(code, f"{value!r}{meant}", file=SCHEMA, path=pointer(*each.path, keyword))
     for pattern in each.schema.get("patternProperties", ()):
         if not _compiles("pattern", pattern):
             path = pointer(*each.path, "patternProperties", pattern)
