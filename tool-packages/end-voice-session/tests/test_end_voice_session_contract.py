@@ -2,29 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-from jackfield import Mode, ToolContext
-from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """A session that goes on."""
-
-    mode: Mode
-    id: str = "s-1"
-    user: str | None = "ann"
-    turn: int = 1
-    registry_version: str = "1.0.00000000"
-    active: bool = True
-
-
-class Messaging:
-    """A client that takes everything."""
-
-    async def send(self, event: str, **fields: Any) -> None: ...
+from jackfield_testkit import Example, ToolContractTests
 
 
 class TestEndVoiceSession(ToolContractTests):
@@ -52,8 +30,3 @@ class TestEndVoiceSession(ToolContractTests):
         Example({"reason": "other", "text_message": "x" * 501}, error="VALIDATION"),
         Example({"reason": "other", "after": "current_turn"}, error="VALIDATION"),
     )
-
-    def context(self, mode: Mode) -> ToolContext:
-        context = ToolTestContext(mode, messaging=Messaging())
-        context.session = Conversation(mode)  # type: ignore[assignment]
-        return context

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 from jackfield import Mode, ToolContext
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
 
@@ -24,24 +21,6 @@ class Bans:
 
     async def remaining(self, user: str) -> float:
         return max(0.0, self.until.get(user, 0.0) - NOW)
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """A session that goes on."""
-
-    mode: Mode
-    id: str = "s-1"
-    user: str | None = "ann"
-    turn: int = 1
-    registry_version: str = "1.0.00000000"
-    active: bool = True
-
-
-class Messaging:
-    """A client that takes everything."""
-
-    async def send(self, event: str, **fields: Any) -> None: ...
 
 
 class TestIgnoreUser(ToolContractTests):
@@ -79,6 +58,4 @@ class TestIgnoreUser(ToolContractTests):
     )
 
     def context(self, mode: Mode) -> ToolContext:
-        context = ToolTestContext(mode, bans=Bans(), messaging=Messaging())
-        context.session = Conversation(mode)  # type: ignore[assignment]
-        return context
+        return ToolTestContext(mode, bans=Bans())

@@ -9,7 +9,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, end_voice_session, f
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Leave the text in the chat, and end after the turn, or after the closing message if there is one."""
-    session: Any = ctx.session  # Any, because SessionView does not declare `active` yet
+    session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over already.")
     if session.mode != "voice":

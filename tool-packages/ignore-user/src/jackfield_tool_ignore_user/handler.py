@@ -26,7 +26,7 @@ class _Ban(NamedTuple):
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Ban the user, tell the client, and in voice end the session once the farewell was heard."""
-    session: Any = ctx.session  # Any, because SessionView does not declare `active` yet
+    session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over already; nobody was banned.")
     subject = _subject(session)
@@ -55,7 +55,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 
 def _subject(session: SessionView) -> _Subject:
     # The names by which the bans policy looks a caller up.
-    if session.user is None:
+    if not session.user:
         return _Subject("session", f"session:{session.id}")
     return _Subject("user", session.user)
 

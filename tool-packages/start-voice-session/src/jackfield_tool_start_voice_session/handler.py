@@ -9,7 +9,7 @@ from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok, set_pendin
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Send the client the request, and keep what the voice session is to take up first."""
-    session: Any = ctx.session  # Any, because SessionView does not declare `active` yet
+    session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over; there is nobody to talk to.")
     if session.mode == "voice":
