@@ -61,8 +61,9 @@ def _content(path: str) -> bytes:
     # Every start hashes every package, and opening a file object costs more than reading these.
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        content = os.read(descriptor, os.fstat(descriptor).st_size + 1)
-        while part := os.read(descriptor, 1 << 20):
+        size = os.fstat(descriptor).st_size
+        content = os.read(descriptor, size)
+        while len(content) < size and (part := os.read(descriptor, size - len(content))):
             content += part
     finally:
         os.close(descriptor)
