@@ -83,7 +83,7 @@ class Audit(OffPath[record.Facts]):
         if missing and written == len(lines):
             self._reported = dropped
         del self._pending[:written]
-        self._pending_bytes = sum(map(len, self._pending))
+        self._pending_bytes = sum(map(len, self._pending)) if self._pending else 0
         self._tell(fault, missing)
 
     def forget(self) -> None:

@@ -82,11 +82,15 @@ class OffPath(ABC, Generic[Item]):
 
     def _work_off(self) -> None:
         try:
-            for number in range(len(self.waiting)):
+            # Only what waits now: what comes meanwhile has its turn after this was written out.
+            left = len(self.waiting)
+            while left > 0:
+                for _ in range(min(left, _ITEMS_BETWEEN_YIELDS)):
+                    self.receive(self.waiting.popleft())
+                left -= _ITEMS_BETWEEN_YIELDS
                 # Not while the queue fills up: better that the loop waits than that items are lost.
-                if number % _ITEMS_BETWEEN_YIELDS == 0 and not self._is_filling():
+                if not self._is_filling():
                     os.sched_yield()
-                self.receive(self.waiting.popleft())
             self.settle()
         except Exception:  # noqa: BLE001 - the thread has to outlive whatever this was
             _log.exception("observer %s", self.name)

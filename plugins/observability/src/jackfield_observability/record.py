@@ -18,6 +18,9 @@ from jackfield_observability.redaction import Redactor, identifier, name, text
 MAX_LINE = 64 * 1024
 """A line beyond this many bytes is written without what makes it long."""
 
+MAX_MET = 10_000
+"""How many tools and sessions are remembered."""
+
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 
@@ -79,21 +82,61 @@ class Records:
     def __init__(self, *, arguments: bool) -> None:
         self._arguments = arguments
         self._met: dict[str, _Met] = {}
+        self._sessions: dict[str, bytes] = {}
+        self._clock = _Clock()
 
     def call(self, facts: Facts) -> bytes:
         """The line of one call."""
-        tool = facts.tool
-        met = self._met.get(tool.id)
-        if met is None or met.tool is not tool:
-            # A registry that was reloaded brings another tool under the same id, with marks of its own.
-            met = self._met[tool.id] = _Met(tool)
-        record = _record(facts)
+        met = self._met.get(facts.tool.id)
+        if met is None or met.tool is not facts.tool:
+            met = self._meet(facts.tool)
+        same = met.always + (self._sessions.get(facts.session.id) or self._session(facts.session))
+        record = self._record(facts)
         more = self._more(*facts.more, met.redactor) if facts.more else {}
-        line = met.always + orjson.dumps({**record, **more} if more else record, option=_OPTIONS)[1:]
+        line = same + orjson.dumps({**record, **more} if more else record, option=_OPTIONS)[1:]
         if len(line) <= MAX_LINE:
             return line
         left_out = f"[left out: the line had {len(line)} bytes]"
-        return met.always + orjson.dumps({**record, **dict.fromkeys(more, left_out)}, option=_OPTIONS)[1:]
+        return same + orjson.dumps({**record, **dict.fromkeys(more, left_out)}, option=_OPTIONS)[1:]
+
+    def _record(self, facts: Facts) -> dict[str, Any]:
+        """What differs from call to call."""
+        return {
+            "time": self._clock.read(facts.began),
+            "durationMs": round((facts.ended - facts.began) * 1000, 3),
+            "ok": facts.error is None,
+            "error": facts.error,
+            "stopped": facts.stopped or None,
+            "turn": facts.turn,
+            "callId": None if facts.call_id is None else identifier(facts.call_id),
+            "key": identifier(facts.key) or None,
+            "parent": facts.parent,
+            "confirmed": facts.confirmed,
+            "defaultsFilled": facts.defaults_filled,
+            "decisions": _decisions(facts),
+            "responseCharacters": facts.characters,
+        }
+
+    def _meet(self, tool: RegisteredTool) -> _Met:
+        # Ids that a model made up have no end. A registry that was reloaded brings another tool under the
+        # same id, with marks of its own.
+        if len(self._met) >= MAX_MET:
+            self._met.clear()
+        met = self._met[tool.id] = _Met(tool)
+        return met
+
+    def _session(self, session: Session) -> bytes:
+        """What is the same in every line of a session, written out once."""
+        if len(self._sessions) >= MAX_MET:
+            self._sessions.clear()
+        facts = {
+            "pinnedVersion": session.registry_version,
+            "session": name(session.id),
+            "user": None if session.user is None else name(session.user),
+            "mode": session.mode,
+        }
+        written = self._sessions[session.id] = orjson.dumps(facts)[1:-1] + b","
+        return written
 
     def _more(self, call: Call, response: ToolResponse, redactor: Redactor) -> dict[str, Any]:
         """What others wrote, redacted; most calls have none of it."""
@@ -132,27 +175,23 @@ def dropped(lines: int) -> bytes:
     return orjson.dumps(record, option=_OPTIONS)
 
 
-def _record(facts: Facts) -> dict[str, Any]:
-    session = facts.session
-    return {
-        "time": datetime.fromtimestamp(time.time() - (time.perf_counter() - facts.began), UTC),
-        "pinnedVersion": session.registry_version,
-        "durationMs": round((facts.ended - facts.began) * 1000, 3),
-        "ok": facts.error is None,
-        "error": facts.error,
-        "stopped": facts.stopped or None,
-        "session": name(session.id),
-        "user": None if session.user is None else name(session.user),
-        "mode": session.mode,
-        "turn": facts.turn,
-        "callId": None if facts.call_id is None else identifier(facts.call_id),
-        "key": identifier(facts.key) or None,
-        "parent": facts.parent,
-        "confirmed": facts.confirmed,
-        "defaultsFilled": facts.defaults_filled,
-        "decisions": _decisions(facts),
-        "responseCharacters": facts.characters,
-    }
+class _Clock:
+    """Reads the performance counter as a date, which is the same for all of a second but its fraction."""
+
+    def __init__(self) -> None:
+        self._second = -1
+        self._date = ""
+
+    def read(self, counter: float) -> str:
+        # Looked up anew each time, because the wall clock may be set while a host runs.
+        moment = time.time() - (time.perf_counter() - counter)
+        second = int(moment)
+        if second != self._second:
+            self._second, self._date = (
+                second,
+                datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            )
+        return f"{self._date}.{int((moment - second) * 1_000_000):06}Z"
 
 
 def _decisions(facts: Facts) -> Any:
