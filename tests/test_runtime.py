@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -244,6 +247,42 @@ def test_a_policy_is_switched_off_by_its_table(site: Any) -> None:
     assert asyncio.run(main()) == [True] * 5
 
 
+def test_the_end_of_a_session_stops_its_reads_and_tells_the_model_and_whoever_watches(site: Any) -> None:
+    package = site.tool("fab_slow", timeoutMs=60_000)
+    (package / "handler.py").write_text(
+        "import asyncio\nfrom jackfield import ok\n"
+        "async def execute(args, ctx):\n    await asyncio.sleep(60)\n    return ok({})\n"
+    )
+    settings = frozen(store="memory")
+    ended: list[str] = []
+
+    class Watcher:
+        def call_finished(self, call: Any, response: Any) -> None: ...
+
+        def session_opened(self, session: Any, **tokens: int) -> None: ...
+
+        def turn_began(self, session: Any) -> None: ...
+
+        def session_ended(self, session: Any) -> None:
+            ended.append(session.id)
+
+        async def close(self) -> None: ...
+
+    async def main() -> Any:
+        runtime = await Runtime.start(settings, observers=[Watcher()])
+        session = await runtime.open_session("text", session_id="s")
+        calling = asyncio.ensure_future(call(runtime, session, "fab_slow"))
+        await asyncio.sleep(0.01)
+        await runtime.end_session(session)
+        assert session.state is State.TERMINATED
+        return await calling
+
+    answer = asyncio.run(main())
+    assert answer["error"]["details"] == {"stopped": "ended"}
+    assert answer["error"]["partialSideEffects"] is False
+    assert ended == ["s"]
+
+
 def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="memory")
@@ -264,8 +303,6 @@ def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: 
 
 
 def jackfield(*arguments: str, stdin: str | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-    import os
-
     return subprocess.run(
         [sys.executable, "-m", "jackfield", *arguments],
         input=stdin,
@@ -313,6 +350,34 @@ def test_call_leaves_a_confirmed_tool_pending_unless_it_is_approved(site: Any) -
     assert shown["events"][0]["token"] == "(hidden)"
     approved = jackfield("call", "fab_risky", TEXT, "--yes", "--json")
     assert json.loads(approved.stdout)["answer"]["ok"] is True
+
+
+@pytest.mark.parametrize(
+    ("typed", "returncode", "said"),
+    [(b"y\n", 0, b'"words": 3'), (b"n\n", 1, b"Declined; nothing was run."), (b"\x03", 1, b"Aborted!")],
+    ids=["yes", "no", "Ctrl-C"],
+)
+def test_call_asks_the_person_at_the_terminal(site: Any, typed: bytes, returncode: int, said: bytes) -> None:
+    site.tool("fab_risky", requiresConfirmation=True, preview="Count {text}?")
+    frozen()
+    shown = b""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(
+            sys.executable,
+            [sys.executable, "-m", "jackfield", "call", "fab_risky", TEXT],
+            {**os.environ, "JACKFIELD_STORE": "memory"},
+        )
+    while b"Run it?" not in shown:
+        shown += os.read(terminal, 4096)
+    assert b"Count one two three?" in shown
+    os.write(terminal, typed)
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 4096):
+            shown += more
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == returncode
+    assert said in shown
 
 
 @pytest.mark.parametrize(
