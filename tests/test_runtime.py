@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import pty
+import select
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -352,32 +354,47 @@ def test_call_leaves_a_confirmed_tool_pending_unless_it_is_approved(site: Any) -
     assert json.loads(approved.stdout)["answer"]["ok"] is True
 
 
+def shown_until(terminal: int, wanted: bytes, seconds: float = 30) -> bytes:
+    """What a terminal shows, up to and with what is waited for, or all of it."""
+    shown = b""
+    deadline = time.monotonic() + seconds
+    while wanted not in shown and time.monotonic() < deadline:
+        if select.select([terminal], [], [], 0.1)[0]:
+            try:
+                shown += os.read(terminal, 4096)
+            except OSError:
+                break
+    return shown
+
+
 @pytest.mark.parametrize(
-    ("typed", "returncode", "said"),
-    [(b"y\n", 0, b'"words": 3'), (b"n\n", 1, b"Declined; nothing was run."), (b"\x03", 1, b"Aborted!")],
+    ("answer", "returncode", "said"),
+    [(b"y\n", 0, b'"words": 3'), (b"n\n", 1, b"Declined; nothing was run."), (None, 1, b"Aborted!")],
     ids=["yes", "no", "Ctrl-C"],
 )
-def test_call_asks_the_person_at_the_terminal(site: Any, typed: bytes, returncode: int, said: bytes) -> None:
+def test_call_asks_the_person_at_the_terminal(
+    site: Any, answer: bytes | None, returncode: int, said: bytes
+) -> None:
     site.tool("fab_risky", requiresConfirmation=True, preview="Count {text}?")
     frozen()
-    shown = b""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execve(
-            sys.executable,
-            [sys.executable, "-m", "jackfield", "call", "fab_risky", TEXT],
-            {**os.environ, "JACKFIELD_STORE": "memory"},
-        )
-    while b"Run it?" not in shown:
-        shown += os.read(terminal, 4096)
-    assert b"Count one two three?" in shown
-    os.write(terminal, typed)
-    with contextlib.suppress(OSError):
-        while more := os.read(terminal, 4096):
-            shown += more
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == returncode
-    assert said in shown
+    terminal, end = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jackfield", "call", "fab_risky", TEXT],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={**os.environ, "JACKFIELD_STORE": "memory"},
+    )
+    os.close(end)
+    assert b"Count one two three?" in shown_until(terminal, b"Run it?")
+    if answer is None:
+        process.send_signal(signal.SIGINT)
+    else:
+        os.write(terminal, answer)
+    assert said in shown_until(terminal, said)
+    shown_until(terminal, b"registry 1.0.", 2)
+    assert process.wait(30) == returncode
+    os.close(terminal)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
@@ -119,10 +119,7 @@ class Orchestrator:
         except StrictJsonError as error:
             call = Call(tool, session, {}, b"", asked.call_id)
             return self._finish(call, _malformed(tool, error))
-        call = Call(tool, session, args, canonical, asked.call_id)
-        if not tool.reads:
-            return await self._run_write(call)
-        return await self._run(call)
+        return await self._dispatch(Call(tool, session, args, canonical, asked.call_id))
 
     async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
         """Run a call that its user has approved; it answers for the call that asked."""
@@ -132,8 +129,11 @@ class Orchestrator:
         canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
         call = Call(tool, session, pending.args, canonical, pending.key)
         call.confirmed = True
-        answer = await (self._run(call) if tool.reads else self._run_write(call))
+        answer = await self._dispatch(call)
         return answer._replace(call_id=pending.call_id)
+
+    def _dispatch(self, call: Call) -> Awaitable[Answer]:
+        return self._run(call) if call.tool.reads else self._run_write(call)
 
     async def _run(self, call: Call) -> Answer:
         try:
@@ -220,13 +220,17 @@ class Orchestrator:
         tool = self.registry.tools.get(tool_id)
         if tool is None:
             return self._unknown(parent.session, ToolCall(tool_id, b"")).response
+        try:
+            # Through JSON, so that a tool cannot hand another anything a model could not.
+            args, canonical = read_arguments(orjson.dumps(arguments))
+        except (TypeError, StrictJsonError) as error:
+            return fail(ErrorType.VALIDATION, f"The arguments for {tool_id} are not JSON: {error}")
         parent.children += 1
-        call_id = f"{parent.call_id or parent.key}/{parent.children}:{tool_id}"
-        # Through JSON, so that a tool cannot hand another anything a model could not.
-        args, canonical = read_arguments(orjson.dumps(arguments))
+        # After the parent's key, because an unstable id of a provider may come again in another turn.
+        call_id = f"{parent.key or parent.call_id}/{parent.children}:{tool_id}"
         call = Call(tool, parent.session, args, canonical, call_id)
         call.parent = parent
-        return (await self._run(call)).response
+        return (await self._dispatch(call)).response
 
     def _unknown(self, session: Session, asked: ToolCall) -> Answer:
         withdrawn = self.registry.withdrawn.get(asked.tool_id)

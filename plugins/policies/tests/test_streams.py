@@ -253,3 +253,82 @@ def test_tools_call_tools_under_the_same_policies_but_not_in_a_circle_nor_too_de
         return [await kind(tool_id) for tool_id in ("leaf", "around", "bad", "d0", "d9")]
 
     assert asyncio.run(main()) == ["ok", "PERMANENT", "VALIDATION", "PERMANENT", "NOT_FOUND"]
+
+
+def test_a_write_that_a_read_calls_finishes_although_the_user_interrupts() -> None:
+    finished: list[str] = []
+
+    async def write(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        await asyncio.sleep(0.03)
+        finished.append("write")
+        return ok({"done": True})
+
+    async def read(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return await ctx.call_tool("write", {})  # type: ignore[no-any-return]
+
+    work = Workbench(
+        make_tool("read", read, sideEffects="read_only"), make_tool("write", write, sideEffects="writes")
+    )
+
+    async def main() -> Any:
+        session = work.session()
+        calling = asyncio.ensure_future(work.call(session, "read"))
+        await asyncio.sleep(0.01)
+        work.orchestrator.interrupt(session)
+        answer = await calling
+        await asyncio.sleep(0.05)
+        return answer
+
+    assert asyncio.run(main()).response.failure.details == {"stopped": "interrupted"}
+    assert finished == ["write"]
+
+
+def test_a_called_tool_is_run_anew_in_another_turn_although_the_providers_ids_come_again() -> None:
+    runs: list[int] = []
+
+    async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        runs.append(ctx.session.turn)
+        return ok({"items": [len(runs)]})
+
+    async def outer(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return await ctx.call_tool("leaf", {})  # type: ignore[no-any-return]
+
+    work = Workbench(
+        make_tool("leaf", leaf), make_tool("outer", outer), policies=jackfield_policies.jackfield_policies()
+    )
+
+    async def main() -> None:
+        session = work.session()
+        for _ in range(2):
+            await work.call(session, "outer", "{}", "1")
+            session.begin_turn()
+
+    asyncio.run(main())
+    assert runs == [1, 2]
+
+
+def test_what_is_no_text_or_no_json_is_answered_for() -> None:
+    async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return ok({"items": [1]})
+
+    async def outer(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return await ctx.call_tool("leaf", {"set": {1}})  # type: ignore[no-any-return]
+
+    work = Workbench(
+        make_tool("leaf", leaf), make_tool("outer", outer), policies=jackfield_policies.jackfield_policies()
+    )
+
+    calls = [
+        ("outer", "{}"),
+        ("\ud800", "{}"),
+        ("x" * 10_000, "{}"),
+        ("leaf", '"\ud800"'),
+        ("leaf", "{" * 100_000),
+    ]
+
+    async def main() -> list[str]:
+        session = work.session()
+        answers = [await work.call(session, tool_id, arguments) for tool_id, arguments in calls]
+        return [json.loads(answer.wire)["error"]["type"] for answer in answers]
+
+    assert asyncio.run(main()) == ["VALIDATION", "NOT_FOUND", "NOT_FOUND", "VALIDATION", "VALIDATION"]

@@ -91,14 +91,14 @@ class MissingTool(RegisteredTool):
     known = False
 
     def __init__(self, tool_id: str, registry_version: str) -> None:
-        manifest = ToolManifest(
-            tool_id[:64], "", "", "utility", "none", True, False, ("text", "voice"), 1, {}
-        )
+        # A model may ask for anything, also for what is no text.
+        shown = tool_id.encode("utf-8", "replace").decode()[:64]
+        manifest = ToolManifest(shown, "", "", "utility", "none", True, False, ("text", "voice"), 1, {})
         super().__init__(FrozenTool(manifest, {}, "", "", "", "", "", "", ""), _never, registry_version)
 
 
 async def _never(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    raise NotImplementedError(f"a missing tool is never run, and was with {args} in {ctx}")
+    raise AssertionError(f"a missing tool is never run, and was with {args} in {ctx}")
 
 
 class Registry:
