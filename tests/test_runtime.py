@@ -387,11 +387,17 @@ def test_call_asks_the_person_at_the_terminal(
     )
     os.close(end)
     assert b"Count one two three?" in shown_until(terminal, b"Run it?")
-    if answer is None:
-        process.send_signal(signal.SIGINT)
-    else:
+    if answer is not None:
         os.write(terminal, answer)
-    assert said in shown_until(terminal, said)
+        shown = shown_until(terminal, said)
+    else:
+        shown = b""
+        while said not in shown and process.poll() is None:
+            # Again if need be: one that comes just before the terminal is read is only noticed afterwards.
+            process.send_signal(signal.SIGINT)
+            shown += shown_until(terminal, said, 1)
+        shown += b"" if said in shown else shown_until(terminal, said, 1)
+    assert said in shown
     shown_until(terminal, b"registry 1.0.", 2)
     assert process.wait(30) == returncode
     os.close(terminal)
