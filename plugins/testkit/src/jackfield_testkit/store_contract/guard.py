@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable
 from typing import Any
 
-from jackfield_testkit.tool_contract.guard import standard_tests
+from jackfield_testkit.tool_contract.guard import check_waived, standard_tests
 
 OPEN = frozenset({"opener", "place", "with_clock", "shared", "waived", "rounds", "examples", "seed"})
 """What a subclass decides; everything else in the suite is sealed."""
@@ -62,16 +61,4 @@ def check_statements(cls: Any, suite: type) -> None:
             f'{name} does not say how its store is opened; set opener = "module:function", where '
             "function(place) returns a store, in this process and in any other"
         )
-    _check_waived(name, cls.waived, all_tests(suite))
-
-
-def _check_waived(name: str, waived: Any, known: tuple[str, ...]) -> None:
-    if not isinstance(waived, Mapping):
-        raise TypeError(f'{name}.waived is not a mapping such as {{"{known[0]}": "the reason"}}')
-    for test, reason in waived.items():
-        if test not in known:
-            close = get_close_matches(str(test), known, 1)
-            meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
-            raise TypeError(f"{name} waives {test!r}, which is no standard test; {meant}")
-        if not isinstance(reason, str) or not reason.strip():
-            raise TypeError(f"{name} waives {test} without a reason; say why it cannot hold for this store")
+    check_waived(name, cls.waived, all_tests(suite))

@@ -54,7 +54,7 @@ def check_statements(cls: Any, base: type) -> None:
             f'{name} does not say which tool it tests; set tool_id = "..." to the name of its entry point'
         )
     _check_examples(name, cls.examples)
-    _check_waived(name, cls.waived, standard_tests(base))
+    check_waived(name, cls.waived, standard_tests(base))
 
 
 def _check_examples(name: str, examples: Any) -> None:
@@ -69,13 +69,14 @@ def _check_examples(name: str, examples: Any) -> None:
         raise TypeError(f"{name} has no example that succeeds; add one without error=")
 
 
-def _check_waived(name: str, waived: Any, known: tuple[str, ...]) -> None:
+def check_waived(name: str, waived: Any, known: tuple[str, ...]) -> None:
+    """Refuse a waiver of something that is no standard test, or one that gives no reason."""
     if not isinstance(waived, Mapping):
-        raise TypeError(f'{name}.waived is not a mapping such as {{"test_time_budget": "the reason"}}')
+        raise TypeError(f'{name}.waived is not a mapping such as {{"{known[0]}": "the reason"}}')
     for test, reason in waived.items():
         if test not in known:
             close = get_close_matches(str(test), known, 1)
             meant = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
             raise TypeError(f"{name} waives {test!r}, which is no standard test; {meant}")
         if not isinstance(reason, str) or not reason.strip():
-            raise TypeError(f"{name} waives {test} without a reason; say why it cannot hold for this tool")
+            raise TypeError(f"{name} waives {test} without a reason; say why it cannot hold")
