@@ -106,11 +106,21 @@ class Site:
         shutil.copytree(project / "src" / package.name, package)
         schema = json.loads((package / "schema.json").read_text())
         (package / "schema.json").write_text(json.dumps({**schema, **fields}))
-        info = self.folder / f"fab_{tool_id}-0.1.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: fab-{tool_id}\nVersion: 0.1.0\n")
-        (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool_id} = {package.name}\n")
+        self._distribution(f"fab-{tool_id}", "jackfield.tools", tool_id, package.name)
         return package
+
+    def plugin(self, name: str, source: str) -> None:
+        """A plugin of one module, with this source."""
+        package = self.folder / name.replace("-", "_")
+        package.mkdir()
+        (package / "__init__.py").write_text(source)
+        self._distribution(name, "jackfield.plugins", "main", package.name)
+
+    def _distribution(self, name: str, group: str, entry: str, package: str) -> None:
+        info = self.folder / f"{name.replace('-', '_')}-0.1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 0.1.0\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{entry} = {package}\n")
 
 
 @pytest.fixture
@@ -120,5 +130,5 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     monkeypatch.setenv("PYTHONPATH", str(made.folder))
     monkeypatch.chdir(tmp_path)
     yield made
-    for name in [name for name in sys.modules if name.startswith("jackfield_tool_fab")]:
+    for name in [name for name in sys.modules if name.startswith(("jackfield_tool_fab", "fab_"))]:
         del sys.modules[name]

@@ -436,3 +436,139 @@ def test_a_ban_imposed_by_a_tool_holds_in_another_process(site: Any, tmp_path: P
     assert jackfield("call", "fab_words", TEXT, "--user", "eve").returncode == 0
     extended = json.loads(jackfield("call", "ignore_user", ban, "--user", "bob", "--json").stdout)
     assert extended["answer"]["data"]["seconds_remaining"] > 100
+
+
+LENDER = """\
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+class Diary:
+    closed = False
+
+    def __init__(self, settings, services):
+        pass
+
+    def for_session(self, session):
+        return f"the diary of {session.user}"
+
+    async def close(self):
+        Diary.closed = True
+
+
+@hookimpl
+def jackfield_capabilities():
+    return [CapabilityOffer("diary", Diary, lambda settings: settings.get("why"))]
+"""
+READER = "from jackfield import ok\n\n\nasync def execute(args, ctx):\n    return ok(ctx.diary)\n"
+
+
+def reader(site: Any) -> None:
+    """A tool that answers with what it was lent."""
+    package = site.tool("fab_read", requires=["diary"])
+    (package / "handler.py").write_text(READER)
+
+
+def test_a_capability_is_lent_as_the_sessions_own_view_and_closed_at_the_end(site: Any) -> None:
+    import importlib
+
+    site.plugin("fab-diary", LENDER)
+    reader(site)
+    settings = frozen(store="memory")
+
+    async def main() -> list[Any]:
+        runtime = await Runtime.start(settings)
+        sessions = [await runtime.open_session("text", user=user) for user in ("ada", "bob")]
+        answers = [(await call(runtime, session, "fab_read"))["data"] for session in sessions]
+        await runtime.close()
+        return answers
+
+    assert asyncio.run(main()) == ["the diary of ada", "the diary of bob"]
+    assert importlib.import_module("fab_diary").Diary.closed
+
+
+def test_a_tool_whose_capability_is_not_set_up_is_not_there_and_says_why(site: Any) -> None:
+    site.plugin("fab-diary", LENDER)
+    reader(site)
+    for said in ({"why": "no diary was bought"}, {"enabled": False}):
+        settings = frozen(store="memory", tables={"capabilities": {"diary": said}})
+
+        async def main(settings: Settings = settings) -> Any:
+            runtime = await Runtime.start(settings)
+            session = await runtime.open_session("text")
+            return runtime.registry.offered("text"), await call(runtime, session, "fab_read")
+
+        offered, answer = asyncio.run(main())
+        assert offered == []
+        assert answer["error"]["type"] == "NOT_FOUND"
+        why = "no diary was bought" if "why" in said else "is switched off"
+        assert why in answer["error"]["message"]
+
+
+VOUCHER = """\
+from jackfield import hookimpl
+from jackfield.offers import PolicyOffer, Stage
+
+
+class Asked:
+    def __init__(self, settings, services):
+        pass
+
+    def concerns(self, tool, session):
+        return True
+
+    async def apply(self, call, proceed):
+        if "please" in call.turn.said:
+            call.vouch("the user said please")
+        else:
+            call.remark("You did not say please.")
+        return await proceed(call)
+
+
+@hookimpl
+def jackfield_policies():
+    return [PolicyOffer("asked", Stage.SHAPE, 15, Asked)]
+"""
+
+
+@pytest.mark.parametrize("leaves_it", [True, False])
+def test_a_policy_may_vouch_for_a_call_only_where_confirmation_is_left_to_policies(
+    site: Any, leaves_it: bool
+) -> None:
+    site.plugin("fab-asked", VOUCHER)
+    site.tool("fab_words", requiresConfirmation="policy" if leaves_it else True, preview="Go?")
+    settings = frozen(store="memory")
+
+    async def main() -> list[Any]:
+        runtime = await Runtime.start(settings)
+        session = await runtime.open_session("text", publish=publish)
+        answers = []
+        for said in ("do it", "do it, please"):
+            await runtime.begin_turn(session, said)
+            answers.append(await call(runtime, session, "fab_words"))
+        await runtime.close()
+        return answers
+
+    first, second = asyncio.run(main())
+    assert first["error"]["confirmation_request"]["preview"] == "Go?\nYou did not say please."
+    assert second["ok"] is leaves_it
+
+
+def test_what_the_user_said_survives_a_restart(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen()
+
+    async def main() -> str:
+        runtime = await Runtime.start(settings)
+        session = await runtime.open_session("text")
+        await runtime.begin_turn(session, "draw me")
+        session.hear("a lighthouse")
+        await session.save(runtime.store)
+        await runtime.close()
+        again = await Runtime.start(settings)
+        kept = await again.resume_session(session.id, publish)
+        await again.close()
+        assert kept is not None
+        return kept.turn.said
+
+    assert asyncio.run(main()) == "draw me a lighthouse"

@@ -291,15 +291,14 @@ def test_a_tool_whose_restriction_nobody_enforces_is_withheld(site: Any, fields:
     (finding,) = site.run_json("build")["findings"]
     assert finding["code"] == Code.UNENFORCED.id
     assert finding["path"] == f"/{next(iter(fields))}"
-    assert site.run_json("tools")["tools"][0]["withheldFor"] == [
-        f"a policy that enforces {next(iter(fields))}"
-    ]
+    withheld = site.run_json("tools")["tools"][0]["withheld"]
+    assert withheld == f"nobody provides a policy that enforces {next(iter(fields))}"
     refused = site.run("call", "echo", '{"text": "x"}')
     assert "withdrawn: it needs a policy that enforces" in refused.stderr
 
     site.enforcer()
     assert site.run_json("build")["findings"] == []
-    assert site.run_json("tools")["tools"][0]["withheldFor"] == []
+    assert site.run_json("tools")["tools"][0]["withheld"] is None
 
 
 def test_a_pipe_in_place_of_a_file_is_not_waited_for(site: Any) -> None:

@@ -36,7 +36,7 @@ def test_tools_as_table_and_as_json(site: Any) -> None:
     assert "Says a text again." in table
     listed = site.run_json("tools")["tools"]
     assert [tool["toolId"] for tool in listed] == ["echo", "risky"]
-    assert listed[0]["withheldFor"] == []
+    assert listed[0]["withheld"] is None
 
 
 def test_what_an_author_wrote_is_not_taken_for_markup(site: Any) -> None:

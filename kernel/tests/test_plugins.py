@@ -197,6 +197,72 @@ def test_a_provided_capability_lets_a_tool_be_offered(site: Any) -> None:
     assert "nobody provides" not in site.run("tools").stdout
 
 
+COMMANDS = """\
+from jackfield import hookimpl
+from jackfield.offers import CommandOffer
+
+
+def load():
+    import click
+    return click.Command("greet", callback=lambda: click.echo("hello from a plugin"))
+
+
+def broken():
+    import fab_not_there
+
+
+@hookimpl
+def jackfield_commands():
+    return [
+        CommandOffer("greet", "Say hello.", load),
+        CommandOffer("broken", "Cannot be loaded.", broken),
+        CommandOffer("build", "Would take a name away.", load),
+    ]
+"""
+
+
+def test_jackfield_commands(site: Any) -> None:
+    site.plugin("fab-greeter", COMMANDS)
+    site.tool("echo")
+    assert site.run("greet").stdout == "hello from a plugin\n"
+    shown = site.run("--help").stdout
+    assert "greet" in shown
+    assert "Say hello." in shown
+    # The kernel's own commands cannot be taken over.
+    assert "hello" not in site.run("build").stdout
+    missing = site.run("broken")
+    assert missing.returncode == 1
+    assert "fab_not_there" in missing.stderr
+    assert "Traceback" not in missing.stderr
+    assert site.run("greet", JACKFIELD_DENY="fab-greeter").returncode == 2
+
+
+CHOOSY = """\
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+@hookimpl
+def jackfield_capabilities():
+    def why(settings):
+        return None if "key" in settings else "no key is configured"
+    return [CapabilityOffer("pictures", lambda settings, services: object(), why)]
+"""
+
+
+def test_a_tool_whose_capability_is_not_set_up_says_why(site: Any) -> None:
+    site.plugin("fab-pictures", CHOOSY)
+    site.tool("draw", schema={"requires": ["pictures"]})
+    assert site.run("build").returncode == 0
+    assert "withheld: needs pictures: no key is configured" in site.run("tools").stdout
+    assert "withheld: needs pictures: no key is configured" in site.run("describe", "draw").stdout
+    config = site.folder.parent / "jackfield.toml"
+    config.write_text('[capabilities.pictures]\nkey = "k"\n')
+    assert "withheld" not in site.run("tools").stdout
+    config.write_text('[capabilities.pictures]\nkey = "k"\nenabled = false\n')
+    assert "[capabilities.pictures] is switched off" in site.run("tools").stdout
+
+
 BROKEN = {
     "raises at import": ("1 / 0\n", Code.BROKEN_PLUGIN, "ZeroDivisionError: division by zero"),
     "imports what is not there": ("import fab_gone\n", Code.BROKEN_PLUGIN, "ModuleNotFoundError"),

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
 
+from jackfield.contract.preview import render
 from jackfield.governance import Call
 from jackfield.session.session import Session
 from jackfield.store import Store
@@ -34,8 +34,10 @@ class Confirmations:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def ask(self, call: Call, preview: str, *, seconds: float) -> dict[str, Any]:
+    async def ask(self, call: Call, *, seconds: float) -> dict[str, Any]:
         """Let a call wait: tell the client, with the token; what may be told to the model comes back."""
+        card = render(call.tool.manifest.preview, call.tool.id, call.args)
+        preview = "\n".join([card, *call.remarks])
         token = secrets.token_urlsafe(32)
         kept = {
             "session": call.session.id,
@@ -72,31 +74,3 @@ def _belongs(kept: bytes | None, session: Session) -> bool:
 def _key(token: str) -> str:
     # The hash, so that whoever reads the store cannot confirm for the user either.
     return f"confirmation/{hashlib.sha256(token.encode()).hexdigest()}"
-
-
-def render_preview(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
-    """The text of a confirmation card; without a template, the tool and its arguments."""
-    if template is None:
-        return visible(f"{tool_id} {orjson.dumps(args).decode()}")
-    from string import Formatter
-
-    parts = []
-    for literal, name, _, _ in Formatter().parse(template):
-        parts.append(literal)
-        if name is not None:
-            parts.append(_shown(args, name))
-    return "".join(parts)
-
-
-def _shown(args: Mapping[str, Any], path: str) -> str:
-    value: Any = args
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    if isinstance(value, list):
-        return visible(", ".join(str(item) for item in value))
-    return "" if value is None else visible(str(value))
-
-
-def visible(text: str) -> str:
-    """A model's text with what a terminal or a page would obey instead of show written out."""
-    return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)

@@ -105,5 +105,8 @@ class Context:
     def __getattr__(self, capability: str) -> Any:
         # Only what the manifest names: a tool cannot reach for more than its author declared.
         if capability in self._call.tool.manifest.requires:
-            return self._capabilities[capability]
+            lent = self._capabilities[capability]
+            # A view of its own for each session, so that a handler cannot ask in somebody else's name.
+            view = getattr(lent, "for_session", None)
+            return lent if view is None else view(self.session)
         raise AttributeError(f"{self._call.tool.id} does not name {capability!r} under `requires`")

@@ -57,6 +57,10 @@ class Call:
     """What stands in its way, in order."""
     ended_by = ""
     _encoded: tuple[Any, bytes] = (None, b"null")
+    vouched = ""
+    """Why it may run without the user's word where that is left to policies."""
+    remarks: tuple[str, ...] = ()
+    """What the user is told besides, where he is asked."""
     defaults_filled = False
     """Whether arguments that were left out were given their defaults."""
 
@@ -88,6 +92,14 @@ class Call:
         """Record that a policy answers the call itself, and those behind it are not asked."""
         self.decisions[policy] = decision
         self.ended_by = policy
+
+    def vouch(self, reason: str) -> None:
+        """Let it run without asking, where its manifest leaves confirmation to policies."""
+        self.vouched = reason
+
+    def remark(self, line: str) -> None:
+        """Add a line to what the user is shown, should he be asked."""
+        self.remarks = (*self.remarks, line)
 
     def trail(self) -> dict[str, str]:
         """What each policy decided, in the order in which the call met them."""

@@ -13,6 +13,7 @@ import pluggy
 
 from jackfield.offers import (
     CapabilityOffer,
+    CommandOffer,
     IntentHandlerOffer,
     ObserverOffer,
     PolicyOffer,
@@ -78,4 +79,13 @@ def jackfield_stores() -> Iterable[StoreOffer]:
 @hookspec
 def jackfield_observers() -> Iterable[ObserverOffer]:
     """Who wants to be told about every finished call?"""
+    return ()
+
+
+# Asked by the command line, when it is given a command that is not its own.
+
+
+@hookspec
+def jackfield_commands() -> Iterable[CommandOffer]:
+    """Which commands do you add to `jackfield`?"""
     return ()

@@ -12,6 +12,8 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
+    import click
+
     from jackfield.governance import Policy
     from jackfield.orchestrator import Observer
     from jackfield.session.intents import IntentHandler
@@ -112,12 +114,22 @@ class IntentHandlerOffer:
     create: Callable[[PluginSettings, Services], IntentHandler]
 
 
+def _always(settings: PluginSettings) -> str | None:  # noqa: ARG001
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class CapabilityOffer:
-    """Something tools may require; its name is the attribute of the context."""
+    """Something tools may require; its name is the attribute of the context.
+
+    `unavailable` says why a deployment cannot have it, in a clause such as "no provider is configured"; tools
+    that require it are then withheld for that reason. What is made may have `for_session(session)`, which
+    gives the view that the handlers of that session get, and an `async def close()`.
+    """
 
     name: str
     create: Callable[[PluginSettings, Services], Any]
+    unavailable: Callable[[PluginSettings], str | None] = _always
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +156,15 @@ class ObserverOffer:
     create: Callable[[PluginSettings, Services], Observer]
 
 
+@dataclass(frozen=True, slots=True)
+class CommandOffer:
+    """A command of `jackfield`; `load` makes it, and is called only when somebody uses it."""
+
+    name: str
+    help: str
+    load: Callable[[], click.Command]
+
+
 Offer = (
     ToolOffer
     | SchemaAdapterOffer
@@ -153,4 +174,5 @@ Offer = (
     | TransportOffer
     | StoreOffer
     | ObserverOffer
+    | CommandOffer
 )

@@ -88,11 +88,11 @@ def _plugins(plugins: Plugins) -> list[dict[str, Any]]:
                     "version": entry.distribution.version,
                     "contentHash": package_hash(folder, entry.distribution.version) if folder else None,
                 },
-                # Observers change nothing that a session could notice, and come and go with extras.
+                # These change nothing that a session could notice, and come and go with extras.
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
                     for hook in KINDS
-                    if hook != "jackfield_observers"
+                    if hook not in {"jackfield_observers", "jackfield_commands"}
                 },
             }
         )

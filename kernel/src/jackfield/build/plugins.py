@@ -24,6 +24,7 @@ KINDS: dict[str, type] = {
     "jackfield_transports": offers.TransportOffer,
     "jackfield_stores": offers.StoreOffer,
     "jackfield_observers": offers.ObserverOffer,
+    "jackfield_commands": offers.CommandOffer,
 }
 """The offer that each hook asks for."""
 

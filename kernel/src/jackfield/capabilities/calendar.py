@@ -12,6 +12,9 @@ from jackfield.contract.context import SessionView
 CALENDARS = ("primary", "team", "personal")
 """The names by which tools know calendars; a deployment says what each of them is."""
 
+MAX_DAYS = 31
+"""The longest range that is asked for at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Busy:
@@ -23,6 +26,15 @@ class Busy:
     all_day: bool = False
     title: str | None = None
     attendees: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agenda:
+    """What is taken, by start, and whether that is all."""
+
+    busy: tuple[Busy, ...]
+    notices: tuple[str, ...] = ()
+    """What could not be read, in sentences; with one of them a time that looks free may be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +66,9 @@ class CreatedEvent:
     existed: bool = False
     """Whether this very event had been written before, so that nothing was written now."""
 
+    notices: tuple[str, ...] = ()
+    """What could not be read when the time was checked, in sentences."""
+
 
 class CalendarView(Protocol):
     """The calendars as one session may use them."""
@@ -63,16 +78,21 @@ class CalendarView(Protocol):
         """The calendars that are set up for this user, of `CALENDARS`."""
 
     @property
+    def zone(self) -> str:
+        """The IANA zone in which times are told when nobody asks for another."""
+
+    @property
     def has_meeting_links(self) -> bool:
         """Whether a provider of meeting links is configured."""
 
     async def busy(
         self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False
-    ) -> Sequence[Busy]:
-        """What is taken between two moments, by start; recurring events as their occurrences.
+    ) -> Agenda:
+        """What is taken between two moments; recurring events as their occurrences.
 
-        Cancelled and transparent events take no time. What reaches beyond the range is cut to it. `PERMANENT`
-        for a calendar that is not set up.
+        Cancelled and transparent events take no time. What reaches beyond the range is cut to it. Without
+        details what overlaps in a calendar is one time; with them every event stands alone, and of a private one
+        still nothing but its time. `PERMANENT` for a calendar that is not set up.
         """
 
     async def create(self, draft: EventDraft) -> CreatedEvent:

@@ -8,14 +8,19 @@ from __future__ import annotations
 import click
 
 from jackfield.cli import authoring, building, calling, showing
+from jackfield.cli.offered import OfferedCommands
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=OfferedCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(package_name="jackfield-kernel", prog_name="jackfield")
 def main() -> None:
     """Build, inspect and extend a registry of tools for voice and text agents.
 
     Install tool packages with pip, freeze them with `jackfield build`, see them with `jackfield tools`.
+    Plugins add commands of their own; `jackfield plugins` says which come from whom.
+
     Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY, JACKFIELD_REGISTRY,
     JACKFIELD_DEPLOYMENT and JACKFIELD_STORE, then from jackfield.toml or the file JACKFIELD_CONFIG names.
     """

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     "--session", "session_id", metavar="ID", help="Go on with this session, or begin one of this name."
 )
 @click.option("--user", metavar="NAME", help="Who is calling, in a new session.")
+@click.option(
+    "--said", metavar="WORDS", default="", help="What the user said in this turn; policies may ask."
+)
 @click.option("--call-id", metavar="ID", help="The id a provider would give; the same id is run once.")
 @click.option("--yes", is_flag=True, help="Approve without asking, where a tool needs confirmation.")
 @with_registry
@@ -126,10 +129,12 @@ async def _session(runtime: Runtime, asked: Mapping[str, Any], publish: Any) -> 
     session_id = asked["session_id"]
     kept = await runtime.resume_session(session_id, publish) if session_id else None
     if kept is not None:
-        await runtime.begin_turn(kept)
+        await runtime.begin_turn(kept, asked["said"])
         return kept
     mode: Mode = asked["mode"]
-    return await runtime.open_session(mode, user=asked["user"], session_id=session_id, publish=publish)
+    session = await runtime.open_session(mode, user=asked["user"], session_id=session_id, publish=publish)
+    session.hear(asked["said"])
+    return session
 
 
 async def _confirmed(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 def tools(settings: Settings, as_json: bool) -> None:
     """List the tools of the registry, and why any of them is withheld."""
     snapshot: Snapshot = load_snapshot(settings.registry)
+    withheld = _withheld(snapshot, settings)
     if as_json:
         print_json(
             {
@@ -33,14 +34,14 @@ def tools(settings: Settings, as_json: bool) -> None:
                         **tool.manifest.metadata(),
                         "summary": tool.summary,
                         "distribution": tool.distribution,
-                        "withheldFor": list(snapshot.withheld(tool)),
+                        "withheld": withheld.get(tool.manifest.tool_id),
                     }
                     for tool in snapshot.tools.values()
                 ],
             }
         )
         return
-    rows = [_row(snapshot, tool) for tool in snapshot.tools.values()]
+    rows = [_row(tool, withheld.get(tool.manifest.tool_id)) for tool in snapshot.tools.values()]
     if is_narrow():
         for tool_id, version, *facts, summary in rows:
             echo(f"{click.style(tool_id, bold=True)} {version}  {click.style(' · '.join(facts), dim=True)}")
@@ -50,10 +51,30 @@ def tools(settings: Settings, as_json: bool) -> None:
     echo(f"registry {snapshot.version}, {settings.registry}")
 
 
-def _row(snapshot: Snapshot, tool: FrozenTool) -> tuple[str, ...]:
+def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
+    """Why each tool is withheld that is: nobody provides what it needs, or it is not set up here."""
+    reasons = {
+        tool_id: f"nobody provides {', '.join(missing)}"
+        for tool_id, tool in snapshot.tools.items()
+        if (missing := snapshot.withheld(tool))
+    }
+    rest = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in reasons]
+    if not any(tool.manifest.requires for tool in rest):
+        return reasons
+    from jackfield.provision import Provision
+    from jackfield.registry.registry import RegistryError
+    from jackfield.settings import SettingsError
+
+    try:
+        provision = Provision.of(snapshot, settings)
+    except (RegistryError, SettingsError) as error:
+        raise click.ClickException(str(error)) from None
+    return reasons | {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
+
+
+def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
     manifest = tool.manifest
-    missing = snapshot.withheld(tool)
-    summary = f"withheld: nobody provides {', '.join(missing)}" if missing else shorten(tool.summary, 90)
+    summary = f"withheld: {withheld}" if withheld else shorten(tool.summary, 90)
     confirm = {True: "yes", False: "no", "policy": "by policy"}[manifest.requires_confirmation]
     return (
         manifest.tool_id,
@@ -92,8 +113,8 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     for name, value in facts.items():
         if name not in {"toolId", "version", "description", "returns"} and value not in (None, []):
             echo(f"  {name:<20} {', '.join(value) if isinstance(value, list) else value}")
-    for name in snapshot.withheld(frozen):
-        echo(click.style(f"  withheld: nobody provides {name}", fg="yellow"))
+    if why := _withheld(snapshot, settings).get(tool):
+        echo(click.style(f"  withheld: {why}", fg="yellow"))
     echo()
     print_table(("argument", "type", "required", "default", "meaning"), _arguments(manifest.parameters))
     echo()

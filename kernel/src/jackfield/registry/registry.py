@@ -132,6 +132,13 @@ class Registry:
         """The version sessions are pinned to."""
         return self._snapshot.version
 
+    def withhold(self, tool_id: str, reason: str) -> None:
+        """Leave out a tool that this deployment cannot serve; the reason is a clause behind its name."""
+        if self._locked:
+            raise RegistryError(f"the registry is locked: {tool_id} cannot be withheld now")
+        self.tools = {name: tool for name, tool in self.tools.items() if name != tool_id}
+        self.withdrawn = {**self.withdrawn, tool_id: reason}
+
     def lock(self) -> None:
         """From here on nothing changes until the process ends."""
         self._locked = True

@@ -17,6 +17,9 @@ from jackfield.store import Store
 
 RECOVERY_SECONDS = 24 * 3600
 
+SAID_LIMIT = 4000
+"""How much of what a user says in a turn is remembered, in characters."""
+
 _log = logging.getLogger(__name__)
 
 Publish = Callable[[str, Mapping[str, Any]], None]
@@ -108,6 +111,10 @@ class Session:
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn
+
+    def hear(self, words: str) -> None:
+        """The user's own words, as they come in; policies ask them what the user wanted."""
+        self.turn.said = f"{self.turn.said} {words}".strip()[:SAID_LIMIT]
 
     async def save(self, store: Store) -> None:
         """Keep what it takes to go on after a reconnect or a restart."""

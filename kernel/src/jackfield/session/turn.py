@@ -9,12 +9,13 @@ HISTORY = 5
 
 
 class Turn:
-    """The counters of one turn; policies keep them, and they live and die with it."""
+    """What the user said in one turn, and its counters; policies keep those, and they end with it."""
 
-    __slots__ = ("calls", "empty", "number", "repeated", "retrievals", "tool_ms")
+    __slots__ = ("calls", "empty", "number", "repeated", "retrievals", "said", "tool_ms")
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.said = ""
         self.calls = 0
         self.retrievals = 0
         self.tool_ms = 0.0
@@ -25,6 +26,7 @@ class Turn:
         """The turn as it is kept for a session that is taken up again."""
         return {
             "number": self.number,
+            "said": self.said,
             "calls": self.calls,
             "retrievals": self.retrievals,
             "toolMs": self.tool_ms,
@@ -36,6 +38,7 @@ class Turn:
     def from_wire(cls, wire: dict[str, Any]) -> Turn:
         """A turn as `to_wire` wrote it."""
         turn = cls(wire["number"])
+        turn.said = wire.get("said", "")
         turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
         turn.repeated = {bytes.fromhex(key): count for key, count in wire["repeated"].items()}
         turn.empty = dict(wire["empty"])

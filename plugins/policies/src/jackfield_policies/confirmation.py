@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield import ErrorType, Failure, ToolResponse
-from jackfield.confirmation import Confirmations, render_preview
+from jackfield.confirmation import Confirmations
 from jackfield.governance import Call, Proceed
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
@@ -16,7 +16,8 @@ from jackfield_policies.settings import numbers
 class Confirmation:
     """Asks the user before a tool runs that requires it.
 
-    A tool that leaves it to the policy is asked for too, unless the deployment trusts it by name.
+    A tool that leaves it to the policy is asked for too, unless the deployment trusts it by name or a policy
+    that came before vouches for this call.
     """
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:
@@ -35,8 +36,10 @@ class Confirmation:
         if call.confirmed:
             call.decide("confirmation", "approved")
             return await proceed(call)
-        preview = render_preview(call.tool.manifest.preview, call.tool.id, call.args)
-        request = await self._confirmations.ask(call, preview, seconds=self._seconds)
+        if call.vouched and call.tool.manifest.requires_confirmation == "policy":
+            call.decide("confirmation", f"not asked: {call.vouched}")
+            return await proceed(call)
+        request = await self._confirmations.ask(call, seconds=self._seconds)
         call.end("confirmation", "pending")
         return ToolResponse(
             failure=Failure(

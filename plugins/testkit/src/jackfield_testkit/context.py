@@ -55,7 +55,8 @@ class ToolTestContext:
     """The second argument of `execute`, for tests.
 
     `tools` serves `call_tool`: a function for each tool id that takes the arguments and returns `ok(...)` or
-    `fail(...)`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` gives `ctx.kb`.
+    `fail(...)`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` gives `ctx.kb`, or
+    what `fake.for_session(session)` returns where it has that method, as a host does.
     """
 
     __test__ = False  # pytest would take a class of this name for a test where it collects `*Test*`
@@ -128,4 +129,6 @@ class ToolTestContext:
                 f"pass it from context(): ToolTestContext(mode, {capability}=...)"
             )
         self.used.add(capability)
-        return capabilities[capability]
+        lent = capabilities[capability]
+        view = getattr(lent, "for_session", None)
+        return lent if view is None else view(self.session)

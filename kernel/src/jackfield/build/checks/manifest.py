@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
-from string import Formatter
 from typing import TYPE_CHECKING, Any
 
 from jackfield.build.drafts import SCHEMA, Draft
 from jackfield.build.findings import Code
 from jackfield.contract.manifest import tool_schema
+from jackfield.contract.preview import problems
 from jackfield.registry.arguments import compile_schema
 from jackfield.strict_json import pointer
 
@@ -40,7 +40,7 @@ def check(draft: Draft) -> None:
         draft.report(Code.ID_MISMATCH, message, file=SCHEMA, path="/toolId")
     preview = draft.schema.get("preview")
     if isinstance(preview, str) and draft.parameters is not None:
-        for problem in _preview_problems(preview, draft.parameters):
+        for problem in problems(preview, draft.parameters):
             draft.report(Code.BAD_PREVIEW, problem, file=SCHEMA, path="/preview")
 
 
@@ -112,20 +112,3 @@ def _as_json(value: Any) -> str:
     import json
 
     return json.dumps(value)
-
-
-def _preview_problems(template: str, parameters: dict[str, Any]) -> Iterator[str]:
-    try:
-        parts = list(Formatter().parse(template))
-    except ValueError as error:
-        yield str(error)
-        return
-    properties = parameters.get("properties")
-    known = set(properties) if isinstance(properties, dict) else set()
-    for _, name, form, conversion in parts:
-        if name is None:
-            continue
-        if form or conversion:
-            yield f"{{{name}}} carries a format, and only names are filled in"
-        elif name.split(".")[0] not in known:
-            yield f"{{{name}}} is not a parameter"

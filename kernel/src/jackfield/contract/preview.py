@@ -1,0 +1,110 @@
+"""The template of a confirmation card: arguments by name, and moments as a person reads them.
+
+`{name}` and `{name.member}` stand for arguments. `{start:in zone}` shows a date-time as the local time of the
+zone that the argument `zone` names, or as it is written where that argument is missing. `{start:until end}`
+is the length between two of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from string import Formatter
+from typing import Any
+
+import orjson
+
+_FORMS = ("in", "until")
+
+
+def problems(template: str, parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Why a template cannot be filled in with these parameters."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        yield str(error)
+        return
+    properties = parameters.get("properties")
+    known = set(properties) if isinstance(properties, dict) else set()
+    for _, name, form, conversion in parts:
+        if name is None:
+            continue
+        kind, _, other = (form or "").partition(" ")
+        if conversion or (form and kind not in _FORMS):
+            yield f"{{{name}}} carries a format; there are {{{name}:in ZONE}} and {{{name}:until END}}"
+            continue
+        for argument in (name, other) if form else (name,):
+            if argument.split(".")[0] not in known:
+                yield f"{{{argument}}} is not a parameter"
+
+
+def render(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
+    """The text of a confirmation card; without a template, the tool and its arguments."""
+    if template is None:
+        return visible(f"{tool_id} {orjson.dumps(args).decode()}")
+    parts = []
+    for literal, name, form, _ in Formatter().parse(template):
+        parts.append(literal)
+        if name is not None:
+            parts.append(visible(_filled(args, name, form or "")))
+    return "".join(parts)
+
+
+def _filled(args: Mapping[str, Any], path: str, form: str) -> str:
+    value = _argument(args, path)
+    kind, _, other = form.partition(" ")
+    if kind == "in":
+        return _moment(value, _argument(args, other))
+    if kind == "until":
+        return _length(value, _argument(args, other))
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return "" if value is None else str(value)
+
+
+def _argument(args: Mapping[str, Any], path: str) -> Any:
+    value: Any = args
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _moment(value: Any, zone: Any) -> str:
+    moment = _parsed(value)
+    if moment is None:
+        return str(value)
+    if zone is None:
+        offset = f"{moment:%z}"
+        shown = f"{moment:%A, %d %B %Y, %H:%M}"
+        return f"{shown} (UTC{offset[:3]}:{offset[3:5]})" if offset else shown
+    from zoneinfo import ZoneInfo
+
+    try:
+        local = moment.astimezone(ZoneInfo(str(zone)))
+    except (KeyError, ValueError, OSError):  # The handler will say that there is no such zone.
+        return f"{value} ({zone})"
+    return f"{local:%A, %d %B %Y, %H:%M %Z} ({zone})"
+
+
+def _length(start: Any, end: Any) -> str:
+    began, ended = _parsed(start), _parsed(end)
+    if began is None or ended is None or (began.tzinfo is None) != (ended.tzinfo is None):
+        return f"{start} to {end}"
+    minutes = round((ended - began).total_seconds() / 60)
+    if minutes < 0:
+        return "less than nothing"
+    days, rest = divmod(minutes, 24 * 60)
+    parts = ((days, "d"), (rest // 60, "h"), (rest % 60, "min"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 min"
+
+
+def _parsed(value: Any) -> datetime | None:
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def visible(text: str) -> str:
+    """A model's text with what a terminal or a page would obey instead of show written out."""
+    return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)

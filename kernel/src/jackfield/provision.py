@@ -1,0 +1,135 @@
+"""What the plugins of a snapshot give a deployment: each thing made once, as its settings say."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from jackfield.build.discovery import PLUGINS, Entry
+from jackfield.build.findings import Distribution
+from jackfield.build.plugins import Offered, Plugins, load
+from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.offers import CapabilityOffer, Services, StoreOffer
+from jackfield.packages import locate, package_hash
+from jackfield.registry.registry import Deployment, RegistryError
+from jackfield.settings import Settings, SettingsError
+from jackfield.store import MemoryStore, Store
+
+_log = logging.getLogger(__name__)
+
+_HOOKS = {
+    "policies": "jackfield_policies",
+    "intents": "jackfield_intent_handlers",
+    "capabilities": "jackfield_capabilities",
+    "stores": "jackfield_stores",
+    "observers": "jackfield_observers",
+    "transports": "jackfield_transports",
+}
+"""The question whose answers each kind of table sets up."""
+
+# What is made from an offer has to have these, or it would fail in the middle of a call.
+_SHAPES = {
+    "policies": ("concerns", "apply"),
+    "intents": ("refusal", "apply"),
+    "observers": ("call_finished", "session_opened", "turn_began", "session_ended", "close"),
+}
+
+
+class Provision:
+    """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
+
+    def __init__(self, plugins: Plugins, settings: Settings) -> None:
+        self.plugins = plugins
+        self._settings = settings
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, settings: Settings) -> Provision:
+        """Import the plugins; one that is not what was frozen is fatal in development."""
+        entries = []
+        for plugin in snapshot.wire["plugins"]:
+            owner: Mapping[str, Any] = plugin["distribution"]
+            folder = locate(plugin["value"].partition(":")[0].partition(".")[0])
+            if folder is None or package_hash(folder, owner["version"]) != owner["contentHash"]:
+                message = f"plugin {owner['name']} is not the code that was frozen"
+                if settings.deployment == Deployment.DEVELOPMENT:
+                    raise RegistryError(f"{message}; run `jackfield build`")
+                _log.error(message)
+            distribution = Distribution(owner["name"], owner["version"])
+            entries.append(Entry(PLUGINS, plugin["name"], plugin["value"], distribution))
+        plugins = load(entries)
+        for finding in plugins.findings:
+            raise RegistryError(f"plugin {finding.distribution}: {finding.message}")
+        provision = cls(plugins, settings)
+        provision.refuse_unknown_tables()
+        return provision
+
+    def store(self) -> Store:
+        """The store the settings name."""
+        offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
+        name = self._settings.store or ("sqlite" if "sqlite" in offers else "memory")
+        if name == "memory":
+            return MemoryStore()
+        offer = offers.get(name)
+        if not isinstance(offer, StoreOffer):
+            known = ", ".join(["memory", *offers])
+            raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
+        return offer.create(self._settings.table("stores", name))
+
+    @cached_property
+    def unavailable(self) -> Mapping[str, str]:
+        """The capabilities that this deployment has not set up, each with the reason."""
+        reasons: dict[str, str] = {}
+        for offered in self.plugins.of("jackfield_capabilities"):
+            offer = offered.offer
+            if not self._settings.enabled("capabilities", offered.name):
+                reasons[offered.name] = f"[capabilities.{offered.name}] is switched off"
+            elif isinstance(offer, CapabilityOffer):
+                reason = offer.unavailable(self._settings.table("capabilities", offered.name))
+                if reason:
+                    reasons[offered.name] = reason
+        return reasons
+
+    def withheld(self, tool: FrozenTool) -> str | None:
+        """Why a tool cannot be had in this deployment, as a clause that follows its name."""
+        for name in tool.manifest.requires:
+            if name in self.unavailable:
+                return f"needs {name}: {self.unavailable[name]}"
+        return None
+
+    def made(self, kind: str, services: Services) -> dict[str, Any]:
+        """Everything of one kind that is switched on and can be had, by name."""
+        left_out = self.unavailable if kind == "capabilities" else {}
+        return {
+            each.name: self._make(each, kind, services)
+            for each in self.plugins.of(_HOOKS[kind])
+            if self._settings.enabled(kind, each.name) and each.name not in left_out
+        }
+
+    def _make(self, offered: Offered, kind: str, services: Services) -> Any:
+        """What an offer makes; a plugin that cannot is named, with the cause."""
+        owner = f"plugin {offered.plugin.distribution}: {offered.name}"
+        offer: Any = offered.offer
+        try:
+            made = offer.create(self._settings.table(kind, offered.name), services)
+        except SettingsError:
+            raise
+        except Exception as error:
+            raise RegistryError(f"{owner} cannot be made: {type(error).__name__}: {error}") from error
+        missing = [name for name in _SHAPES.get(kind, ()) if not callable(getattr(made, name, None))]
+        if missing:
+            raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
+        return made
+
+    def refuse_unknown_tables(self) -> None:
+        """A table for something that nobody offers is a mistake that would otherwise go unnoticed."""
+        for kind, tables in self._settings.tables.items():
+            known = [each.name for each in self.plugins.of(_HOOKS[kind])]
+            for name in tables:
+                if name not in known:
+                    close = get_close_matches(name, known, 1)
+                    offered = f"offered are {', '.join(known) or 'none'}"
+                    meant = f"did you mean [{kind}.{close[0]}]?" if close else offered
+                    raise SettingsError(f"[{kind}.{name}]: no installed plugin offers that; {meant}")

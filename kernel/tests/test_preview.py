@@ -1,0 +1,66 @@
+"""The confirmation card: what a person is shown of a model's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from jackfield.contract.preview import problems, render
+
+PARAMETERS: dict[str, Any] = {"properties": {"start": {}, "end": {}, "zone": {}, "who": {}}}
+
+
+def test_moments_are_shown_as_local_time_with_their_zone() -> None:
+    args = {"start": "2026-03-29T08:30:00Z", "end": "2026-03-29T10:00:00Z", "zone": "Europe/Berlin"}
+    card = render("{start:in zone} for {start:until end}", "book", args)
+    assert card == "Sunday, 29 March 2026, 10:30 CEST (Europe/Berlin) for 1 h 30 min"
+
+
+@pytest.mark.parametrize(
+    ("start", "shown"),
+    [
+        ("2026-01-05T09:00:00+05:30", "Monday, 05 January 2026, 09:00 (UTC+05:30)"),
+        ("2026-01-05T09:00:00Z", "Monday, 05 January 2026, 09:00 (UTC+00:00)"),
+        ("2026-01-05T09:00:00", "Monday, 05 January 2026, 09:00"),
+        ("next week", "next week"),
+    ],
+)
+def test_without_a_zone_a_moment_is_shown_as_it_is_written(start: str, shown: str) -> None:
+    assert render("{start:in zone}", "book", {"start": start}) == shown
+
+
+def test_what_is_no_zone_is_shown_and_not_obeyed() -> None:
+    for zone in ("Mars/Olympus", "../../etc/passwd", "", "\x1b[31m"):
+        card = render("{start:in zone}", "book", {"start": "2026-01-05T09:00:00Z", "zone": zone})
+        assert "\x1b" not in card
+        assert card.startswith("2026-01-05T09:00:00Z (")
+
+
+@pytest.mark.parametrize(
+    ("end", "length"),
+    [
+        ("2026-01-05T09:00:00Z", "0 min"),
+        ("2026-01-05T09:45:00Z", "45 min"),
+        ("2026-01-07T10:00:00Z", "2 d 1 h"),
+        ("2026-01-05T08:00:00Z", "less than nothing"),
+        ("2026-01-05T10:00:00", "2026-01-05T09:00:00Z to 2026-01-05T10:00:00"),
+    ],
+)
+def test_a_length_between_two_moments(end: str, length: str) -> None:
+    assert render("{start:until end}", "book", {"start": "2026-01-05T09:00:00Z", "end": end}) == length
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ("{start:in zone} {who}", None),
+        ("{start:until end}", None),
+        ("{start:in place}", "{place} is not a parameter"),
+        ("{start:>20}", "{start} carries a format"),
+        ("{start!r}", "{start} carries a format"),
+        ("{start", "expected '}'"),
+    ],
+)
+def test_a_template_is_checked_against_the_parameters(template: str, problem: str | None) -> None:
+    found = " ".join(problems(template, PARAMETERS))
+    assert (problem in found) if problem else not found
