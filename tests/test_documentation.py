@@ -179,3 +179,23 @@ def test_every_standard_policy_is_documented_with_its_settings() -> None:
         assert {setting for setting in documented if f'"{setting}"' not in sources[name]} == set()
         for setting in re.findall(r'^    "(\w+)": ', sources[name], re.MULTILINE):
             assert setting in documented
+
+
+def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told() -> None:
+    from jackfield.transport.troubles import TROUBLES
+
+    rows = [
+        f"| `{code}` | {kind.remedy} | {kind.sentence} {kind.suggestion} |" for code, kind in TROUBLES.items()
+    ]
+    assert [row for row in rows if row not in page("providers.md")] == []
+
+
+def test_every_event_and_verb_of_a_transport_is_documented() -> None:
+    from jackfield.transport import events
+    from jackfield.transport.protocol import Connection
+
+    named = [each.__name__ for each in events.Event.__args__]
+    verbs = [name for name, value in vars(Connection).items() if callable(value) and not name.startswith("_")]
+    text = page("providers.md")
+    assert [name for name in named if f"`{name}`" not in text] == []
+    assert [verb for verb in verbs if f"| `{verb}(" not in text] == []

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from jackfield.orchestrator import Observer
     from jackfield.session.intents import IntentHandler
     from jackfield.store import Store
+    from jackfield.transport.protocol import Transport
 
 PluginSettings = Mapping[str, Any]
 """What a deployment says about one offer; empty when it says nothing."""
@@ -137,7 +138,7 @@ class TransportOffer:
     """A way to a model; its name is what the `provider` setting says."""
 
     name: str
-    create: Callable[[PluginSettings], Any]
+    create: Callable[[PluginSettings], Transport]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
 
@@ -95,10 +95,12 @@ class Orchestrator:
             group.create_task(in_order(writes))
         return [answers[index] for index in range(len(calls))]
 
-    def interrupt(self, session: Session, reason: str = "interrupted") -> None:
-        """Stop what only reads; what writes goes on to its end and is recorded."""
+    def interrupt(
+        self, session: Session, reason: str = "interrupted", call_ids: Collection[str] | None = None
+    ) -> None:
+        """Stop what only reads, all or these; what writes goes on to its end and is recorded."""
         for call in self.running(session):
-            if call.tool.reads:
+            if call.tool.reads and (call_ids is None or call.call_id in call_ids):
                 stop(call, reason)
 
     def running(self, session: Session) -> list[Call]:

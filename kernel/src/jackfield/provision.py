@@ -12,11 +12,12 @@ from jackfield.build.discovery import PLUGINS, Entry
 from jackfield.build.findings import Distribution
 from jackfield.build.plugins import Offered, Plugins, load
 from jackfield.contract.snapshot import FrozenTool, Snapshot
-from jackfield.offers import CapabilityOffer, Services, StoreOffer
+from jackfield.offers import CapabilityOffer, Services, StoreOffer, TransportOffer
 from jackfield.packages import locate, package_hash
 from jackfield.registry.registry import Deployment, RegistryError
 from jackfield.settings import Settings, SettingsError
 from jackfield.store import MemoryStore, Store
+from jackfield.transport.protocol import Transport
 
 _log = logging.getLogger(__name__)
 
@@ -77,6 +78,18 @@ class Provision:
             known = ", ".join(["memory", *offers])
             raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
         return offer.create(self._settings.table("stores", name))
+
+    def transport(self) -> Transport:
+        """The way to the provider that the settings name."""
+        offers = {each.name: each.offer for each in self.plugins.of("jackfield_transports")}
+        name = self._settings.provider or ("local" if "local" in offers else "")
+        offer = offers.get(name)
+        if not isinstance(offer, TransportOffer):
+            known = ", ".join(offers) or "none: install one, such as jackfield-transport-openai"
+            wrong = f"no installed plugin offers the provider {name!r}" if name else "no `provider` is set"
+            raise SettingsError(f"{wrong}; there are {known}")
+        transport: Transport = offer.create(self._settings.table("transports", name))
+        return transport
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:

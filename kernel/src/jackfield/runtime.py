@@ -17,6 +17,7 @@ from jackfield.session.machine import State
 from jackfield.session.session import Publish, Session
 from jackfield.settings import Settings
 from jackfield.store import Store
+from jackfield.transport.protocol import Transport
 
 _log = logging.getLogger(__name__)
 
@@ -30,6 +31,7 @@ class Runtime:
     orchestrator: Orchestrator
     confirmations: Confirmations
     capabilities: Mapping[str, Any]
+    provision: Provision
 
     @classmethod
     async def start(cls, settings: Settings, observers: Sequence[Observer] = ()) -> Runtime:
@@ -55,7 +57,11 @@ class Runtime:
             observers=[*provision.made("observers", services).values(), *observers],
         )
         registry.lock()
-        return cls(registry, store, orchestrator, Confirmations(store), capabilities)
+        return cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
+
+    def transport(self) -> Transport:
+        """The way to the provider that the settings name; whoever asks closes it."""
+        return self.provision.transport()
 
     async def open_session(
         self,

@@ -15,7 +15,7 @@ from typing import Any
 CONFIG_FILE = "jackfield.toml"
 
 LISTS = ("allow", "deny")
-KEYS = (*LISTS, "registry", "deployment", "store")
+KEYS = (*LISTS, "registry", "deployment", "store", "provider")
 """What is a key of `jackfield.toml` and a variable JACKFIELD_<KEY>."""
 
 TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports")
@@ -46,6 +46,9 @@ class Settings:
 
     store: str = ""
     """The store by its name; empty takes `sqlite` where it is installed, else `memory`."""
+
+    provider: str = ""
+    """The provider of models by its name; empty takes `local` where it is installed."""
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     """What is said about each offer, by kind and name."""

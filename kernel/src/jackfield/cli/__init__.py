@@ -22,7 +22,8 @@ def main() -> None:
     Plugins add commands of their own; `jackfield plugins` says which come from whom.
 
     Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY, JACKFIELD_REGISTRY,
-    JACKFIELD_DEPLOYMENT and JACKFIELD_STORE, then from jackfield.toml or the file JACKFIELD_CONFIG names.
+    JACKFIELD_DEPLOYMENT, JACKFIELD_STORE and JACKFIELD_PROVIDER, then from jackfield.toml or the file that
+    JACKFIELD_CONFIG names.
     """
 
 

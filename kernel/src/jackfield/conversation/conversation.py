@@ -1,0 +1,333 @@
+"""One conversation: a session, a line to a model, and a client in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from jackfield.contract.call import ToolCall
+from jackfield.conversation.continuity import Continuity
+from jackfield.conversation.ledger import Ledger
+from jackfield.conversation.line import Restored
+from jackfield.conversation.memory import Memory, Summarise, digest
+from jackfield.orchestrator import Answer
+from jackfield.runtime import Runtime
+from jackfield.session.machine import State, may_go
+from jackfield.session.session import Session
+from jackfield.transport.events import (
+    Audio,
+    Closed,
+    Event,
+    GoingAway,
+    Interrupted,
+    SpeechStarted,
+    SpeechStopped,
+    TextDelta,
+    ToolCalls,
+    ToolCallsCancelled,
+    Transcript,
+    Trouble,
+    TurnComplete,
+)
+from jackfield.transport.protocol import (
+    Opening,
+    ToolResult,
+    Transport,
+    TransportError,
+    Utterance,
+    VoiceSettings,
+)
+from jackfield.transport.troubles import TROUBLES
+
+_log = logging.getLogger(__name__)
+
+
+class Notice(NamedTuple):
+    """One sentence for the user, from the host rather than from the model."""
+
+    code: str
+    text: str
+    suggestion: str
+
+
+Deliver = Callable[[Event | Notice], Awaitable[None]]
+"""Hands an event to the user's client."""
+
+
+class Conversation:
+    """Drives a session: what the user says goes to the model, its calls are run, its answers come back."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        transport: Transport,
+        deliver: Deliver,
+        *,
+        instructions: str,
+        memory: Memory | None = None,
+        summarise: Summarise = digest,
+        voice: VoiceSettings | None = None,
+    ) -> None:
+        self.session = session
+        self.memory = memory or Memory()
+        self.ledger = Ledger()
+        self._runtime = runtime
+        self._transport = transport
+        self._deliver = deliver
+        self._instructions = instructions
+        self._summarise = summarise
+        self._voice = voice or VoiceSettings()
+        self._continuity: Continuity | None = None
+        self._tools: set[asyncio.Task[None]] = set()
+        self._waiting_notes: list[str] = []
+        self._writing = ""
+        self._on: dict[type, Callable[..., Awaitable[None]]] = {
+            TextDelta: self._on_text,
+            Audio: self._on_audio,
+            Transcript: self._on_transcript,
+            ToolCalls: self._on_calls,
+            ToolCallsCancelled: self._on_cancelled,
+            SpeechStarted: self._on_speech,
+            SpeechStopped: self._on_silence,
+            TurnComplete: self._on_turn_complete,
+            Interrupted: self._on_interrupted,
+            GoingAway: self._on_going_away,
+            Trouble: self._on_trouble,
+            Restored: self._on_restored,
+        }
+
+    async def open(self) -> None:
+        """Reach the model; `TransportError` when it cannot be reached."""
+        self._continuity = await Continuity.begin(
+            self._transport, self._opening, self.memory, self._summarise, self._notice
+        )
+        self._go(State.READY)
+
+    async def run(self) -> Closed:
+        """Carry events until the line ends for good; what ended it."""
+        ended = Closed()
+        async for event in self._held.line.events():
+            handle = self._on.get(type(event))
+            if handle is not None:
+                await handle(event)
+            if isinstance(event, Closed):
+                ended = event
+            if not isinstance(event, Restored):
+                await self._deliver(event)
+        if ended.code:
+            await self._notice(ended.code)
+        await self._settle()
+        return ended
+
+    # What the user does.
+
+    async def say(self, text: str) -> None:
+        """The user writes; whatever the model was saying is over."""
+        if self._held.owed:
+            await self.interrupt()
+        await self._runtime.begin_turn(self.session, text)
+        self.memory.add("user", text)
+        self._held.owed = True
+        self._go(State.PROCESSING)
+        await (await self._held.connection()).send_text(text)
+
+    async def listen(self, pcm: bytes) -> None:
+        """The user speaks: PCM16, 24 kHz, mono."""
+        await (await self._held.connection()).send_audio(pcm)
+
+    def heard(self, item: str, ms: int) -> None:
+        """The client has played so much of an item."""
+        self.ledger.heard(item, ms)
+
+    async def interrupt(self) -> None:
+        """The user wants the model to stop: reads are stopped, writes go on to their end."""
+        self._runtime.orchestrator.interrupt(self.session)
+        await (await self._held.connection()).interrupt()
+
+    async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | None:
+        """The user's word on a call that waits for it; the model is told what really happened."""
+        settled = await self._runtime.confirm(self.session, token, approve=approve)
+        if settled is None:
+            return None
+        if isinstance(settled, Answer):
+            self.memory.add_call(settled.tool_id, settled.wire)
+            text = f"The user approved the call of {settled.tool_id}; it ran once. {settled.wire.decode()}"
+        else:
+            text = f"The user declined the call of {settled.tool_id}; it was not run. Do not call it unasked."
+        self._held.owed = True
+        await self._tell_model(text, respond=True)
+        return settled if isinstance(settled, Answer) else None
+
+    async def note(self, text: str, *, urgent: bool = False) -> None:
+        """Something the model should know: at once, or when it next pauses."""
+        if urgent or self._held.quiet.is_set():
+            await self._tell_model(text, respond=False)
+        else:
+            self._waiting_notes.append(text)
+
+    async def close(self) -> None:
+        """Hang up; writes that are under way still end."""
+        await self._held.end()
+        await self._settle()
+
+    # What the model does.
+
+    async def _on_text(self, event: TextDelta) -> None:
+        self._writing += event.text
+        self._busy(State.SPEAKING)
+
+    async def _on_audio(self, event: Audio) -> None:
+        self.ledger.sent(event.item, len(event.pcm))
+        if self.session.state is not State.SPEAKING:
+            self._busy(State.SPEAKING)
+
+    async def _on_transcript(self, event: Transcript) -> None:
+        if event.speaker == "user" and event.final:
+            self.session.hear(event.text)
+            self.memory.add("user", event.text)
+        elif event.speaker == "assistant":
+            self._writing = event.text if event.final else self._writing + event.text
+
+    async def _on_calls(self, event: ToolCalls) -> None:
+        self._busy(State.EXECUTING_TOOL)
+        task = asyncio.create_task(self._run_calls(event.calls, self._held.line.renewals))
+        self._tools.add(task)
+        task.add_done_callback(self._tools.discard)
+
+    async def _on_cancelled(self, event: ToolCallsCancelled) -> None:
+        self._runtime.orchestrator.interrupt(self.session, "cancelled by the model", event.call_ids)
+
+    async def _on_speech(self, _: SpeechStarted) -> None:
+        self._runtime.orchestrator.interrupt(self.session)
+        await self._runtime.begin_turn(self.session)
+        # Speech is sent faster than it plays: the model may be done while the user still listens.
+        if self.ledger.unheard:
+            await self._cut_short()
+        self._busy(State.LISTENING)
+
+    async def _on_silence(self, _: SpeechStopped) -> None:
+        self._held.owed = True
+        self._busy(State.PROCESSING)
+
+    async def _on_interrupted(self, _: Interrupted) -> None:
+        await self._cut_short()
+        self._held.answered()
+
+    async def _on_turn_complete(self, _: TurnComplete) -> None:
+        self.memory.add("assistant", self._writing)
+        self._writing = ""
+        if self._held.working:
+            return
+        self._held.answered()
+        self._go(State.LISTENING if self.session.mode == "voice" else State.READY)
+        while self._waiting_notes:
+            await self._tell_model(self._waiting_notes.pop(0), respond=False)
+
+    async def _on_going_away(self, event: GoingAway) -> None:
+        self._held.plan_renewal("going_away", event.seconds)
+
+    async def _on_trouble(self, event: Trouble) -> None:
+        _log.warning("session %s: %s %s", self.session.id, event.code, event.detail)
+        await self._notice(event.code)
+        if self._held.line.broken:
+            self._go(State.RECONNECTING)
+        elif not await self._held.trouble(event):
+            await self._on_turn_complete(TurnComplete())
+
+    async def _on_restored(self, _: Restored) -> None:
+        self._go(State.READY)
+        if await self._held.ask_again():
+            self._go(State.PROCESSING)
+
+    # What has to be done in between.
+
+    async def _run_calls(self, calls: Sequence[ToolCall], asked_on: int) -> None:
+        self._held.working += 1
+        try:
+            for call in calls:
+                self.session.publish("tool_start", {"tool": call.tool_id, "callId": call.call_id})
+            answers = await self._runtime.orchestrator.handle(self.session, calls)
+        finally:
+            self._held.working -= 1
+        for answer in answers:
+            self.memory.add_call(answer.tool_id, answer.wire)
+            self._publish_answer(answer)
+        self._held.owed = True
+        connection = await self._held.connection()
+        if self._held.line.renewals == asked_on:
+            results = [ToolResult(each.call_id or "", each.tool_id, each.wire) for each in answers]
+            await connection.send_results(results)
+        else:
+            # The model that asked is gone; the one that took over never made these calls.
+            for answer in answers:
+                text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
+                await connection.send_context(text + answer.wire.decode(), respond=answer is answers[-1])
+        self._busy(State.PROCESSING)
+
+    def _publish_answer(self, answer: Answer) -> None:
+        failure = answer.response.failure
+        fields = {"tool": answer.tool_id, "callId": answer.call_id}
+        if failure is None:
+            self.session.publish("tool_complete", fields)
+        else:
+            self.session.publish("tool_error", {**fields, "type": failure.type, "message": failure.message})
+
+    async def _cut_short(self) -> None:
+        """The user did not hear the rest, so the model must not believe that it said it."""
+        words = (self._writing or (self.memory.take_back() if self.ledger.unheard else "")).split()
+        heard = words[: round(len(words) * self.ledger.fraction)] if self.session.mode == "voice" else words
+        self.memory.add("assistant", f"{' '.join(heard)} [interrupted]" if heard else "")
+        self._writing = ""
+        if self.ledger.unheard:
+            item, ms = self.ledger.item, self.ledger.heard_ms
+            self.ledger.close()
+            await (await self._held.connection()).truncate(item, ms)
+
+    async def _tell_model(self, text: str, *, respond: bool) -> None:
+        await (await self._held.connection()).send_context(text, respond=respond)
+
+    async def _notice(self, code: str) -> None:
+        kind = TROUBLES.get(code, TROUBLES["server_error"])
+        await self._deliver(Notice(code, kind.sentence, kind.suggestion))
+
+    async def _settle(self) -> None:
+        if self._tools:
+            await asyncio.wait(self._tools)
+
+    def _opening(self, said: tuple[Utterance, ...], resume: str | None) -> Opening:
+        session = self.session
+        instructions = self._instructions
+        if self.memory.summary:
+            instructions += (
+                f"\n\nWhat was said earlier in this conversation, in short:\n{self.memory.summary}"
+            )
+        adapter = self._transport.adapter(session.mode)
+        return Opening(
+            session.mode,
+            instructions,
+            self._runtime.registry.provider_schemas(adapter, session.mode),
+            history=() if resume else said,
+            resume=resume,
+            voice=self._voice,
+        )
+
+    @property
+    def _held(self) -> Continuity:
+        if self._continuity is None:
+            raise TransportError("network", "the conversation has not been opened")
+        return self._continuity
+
+    def _busy(self, state: State) -> None:
+        self._held.quiet.clear()
+        self._go(state)
+
+    def _go(self, state: State) -> None:
+        session = self.session
+        if not may_go(session.state, state):
+            # Providers leave steps out: one that does not say when speech ended answers out of listening.
+            session.go(State.PROCESSING)
+        if session.state is not state and session.go(state):
+            session.publish("session_status", {"state": state.value})
