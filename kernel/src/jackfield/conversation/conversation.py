@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
 
-from jackfield.contract.call import ToolCall
+from jackfield.conversation.calls import DEAD_AIR_SECONDS, Calls
 from jackfield.conversation.continuity import Continuity
 from jackfield.conversation.ledger import Ledger
 from jackfield.conversation.line import Restored
 from jackfield.conversation.memory import Memory, Summarise, digest
+from jackfield.conversation.notices import Notice, of_trouble
 from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
@@ -33,23 +32,13 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import (
     Opening,
-    ToolResult,
     Transport,
     TransportError,
     Utterance,
     VoiceSettings,
 )
-from jackfield.transport.troubles import TROUBLES
 
 _log = logging.getLogger(__name__)
-
-
-class Notice(NamedTuple):
-    """One sentence for the user, from the host rather than from the model."""
-
-    code: str
-    text: str
-    suggestion: str
 
 
 Deliver = Callable[[Event | Notice], Awaitable[None]]
@@ -70,6 +59,7 @@ class Conversation:
         memory: Memory | None = None,
         summarise: Summarise = digest,
         voice: VoiceSettings | None = None,
+        dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
         self.session = session
         self.memory = memory or Memory()
@@ -80,10 +70,11 @@ class Conversation:
         self._instructions = instructions
         self._summarise = summarise
         self._voice = voice or VoiceSettings()
-        self._continuity: Continuity | None = None
-        self._tools: set[asyncio.Task[None]] = set()
+        self._dead_air = dead_air
+        self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
         self._writing = ""
+        self._superseded = 0
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
             Audio: self._on_audio,
@@ -101,9 +92,14 @@ class Conversation:
 
     async def open(self) -> None:
         """Reach the model; `TransportError` when it cannot be reached."""
-        self._continuity = await Continuity.begin(
+        continuity = await Continuity.begin(
             self._transport, self._opening, self.memory, self._summarise, self._notice
         )
+        orchestrator = self._runtime.orchestrator
+        calls = Calls(
+            orchestrator, self.session, self.memory, continuity, self._deliver, dead_air=self._dead_air
+        )
+        self._reached = continuity, calls
         self._go(State.READY)
 
     async def run(self) -> Closed:
@@ -119,7 +115,7 @@ class Conversation:
                 await self._deliver(event)
         if ended.code:
             await self._notice(ended.code)
-        await self._settle()
+        await self._calls.settle()
         return ended
 
     # What the user does.
@@ -144,7 +140,8 @@ class Conversation:
 
     async def interrupt(self) -> None:
         """The user wants the model to stop: reads are stopped, writes go on to their end."""
-        self._runtime.orchestrator.interrupt(self.session)
+        self._calls.stop()
+        self._superseded += self._held.owed
         await (await self._held.connection()).interrupt()
 
     async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | None:
@@ -171,7 +168,7 @@ class Conversation:
     async def close(self) -> None:
         """Hang up; writes that are under way still end."""
         await self._held.end()
-        await self._settle()
+        await self._calls.settle()
 
     # What the model does.
 
@@ -193,15 +190,13 @@ class Conversation:
 
     async def _on_calls(self, event: ToolCalls) -> None:
         self._busy(State.EXECUTING_TOOL)
-        task = asyncio.create_task(self._run_calls(event.calls, self._held.line.renewals))
-        self._tools.add(task)
-        task.add_done_callback(self._tools.discard)
+        self._calls.start(event.calls)
 
     async def _on_cancelled(self, event: ToolCallsCancelled) -> None:
-        self._runtime.orchestrator.interrupt(self.session, "cancelled by the model", event.call_ids)
+        self._calls.stop("cancelled by the model", event.call_ids)
 
     async def _on_speech(self, _: SpeechStarted) -> None:
-        self._runtime.orchestrator.interrupt(self.session)
+        self._calls.stop()
         await self._runtime.begin_turn(self.session)
         # Speech is sent faster than it plays: the model may be done while the user still listens.
         if self.ledger.unheard:
@@ -214,7 +209,11 @@ class Conversation:
 
     async def _on_interrupted(self, _: Interrupted) -> None:
         await self._cut_short()
-        self._held.answered()
+        if self._superseded:
+            # The user has asked something else meanwhile, and that is still to be answered.
+            self._superseded -= 1
+        else:
+            self._held.answered()
 
     async def _on_turn_complete(self, _: TurnComplete) -> None:
         self.memory.add("assistant", self._writing)
@@ -244,37 +243,6 @@ class Conversation:
 
     # What has to be done in between.
 
-    async def _run_calls(self, calls: Sequence[ToolCall], asked_on: int) -> None:
-        self._held.working += 1
-        try:
-            for call in calls:
-                self.session.publish("tool_start", {"tool": call.tool_id, "callId": call.call_id})
-            answers = await self._runtime.orchestrator.handle(self.session, calls)
-        finally:
-            self._held.working -= 1
-        for answer in answers:
-            self.memory.add_call(answer.tool_id, answer.wire)
-            self._publish_answer(answer)
-        self._held.owed = True
-        connection = await self._held.connection()
-        if self._held.line.renewals == asked_on:
-            results = [ToolResult(each.call_id or "", each.tool_id, each.wire) for each in answers]
-            await connection.send_results(results)
-        else:
-            # The model that asked is gone; the one that took over never made these calls.
-            for answer in answers:
-                text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
-                await connection.send_context(text + answer.wire.decode(), respond=answer is answers[-1])
-        self._busy(State.PROCESSING)
-
-    def _publish_answer(self, answer: Answer) -> None:
-        failure = answer.response.failure
-        fields = {"tool": answer.tool_id, "callId": answer.call_id}
-        if failure is None:
-            self.session.publish("tool_complete", fields)
-        else:
-            self.session.publish("tool_error", {**fields, "type": failure.type, "message": failure.message})
-
     async def _cut_short(self) -> None:
         """The user did not hear the rest, so the model must not believe that it said it."""
         words = (self._writing or (self.memory.take_back() if self.ledger.unheard else "")).split()
@@ -290,12 +258,7 @@ class Conversation:
         await (await self._held.connection()).send_context(text, respond=respond)
 
     async def _notice(self, code: str) -> None:
-        kind = TROUBLES.get(code, TROUBLES["server_error"])
-        await self._deliver(Notice(code, kind.sentence, kind.suggestion))
-
-    async def _settle(self) -> None:
-        if self._tools:
-            await asyncio.wait(self._tools)
+        await self._deliver(of_trouble(code))
 
     def _opening(self, said: tuple[Utterance, ...], resume: str | None) -> Opening:
         session = self.session
@@ -316,9 +279,17 @@ class Conversation:
 
     @property
     def _held(self) -> Continuity:
-        if self._continuity is None:
+        return self._open[0]
+
+    @property
+    def _calls(self) -> Calls:
+        return self._open[1]
+
+    @property
+    def _open(self) -> tuple[Continuity, Calls]:
+        if self._reached is None:
             raise TransportError("network", "the conversation has not been opened")
-        return self._continuity
+        return self._reached
 
     def _busy(self, state: State) -> None:
         self._held.quiet.clear()

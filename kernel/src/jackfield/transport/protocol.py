@@ -85,8 +85,11 @@ class Connection(Protocol):
     async def send_audio(self, pcm: bytes) -> None:
         """What the user says: PCM16, 24 kHz, mono, in pieces of any even length."""
 
-    async def send_results(self, results: Sequence[ToolResult]) -> None:
-        """Answers to calls; the model goes on when all calls of its message have theirs."""
+    async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
+        """Answers to calls; the model goes on when all calls of its message have theirs.
+
+        Without `respond` it goes on with the user's next words, where the provider can wait for them.
+        """
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
         """Something the model should know that the user did not say; `respond` has it speak of it."""
