@@ -106,6 +106,13 @@ def new_tool(session: nox.Session) -> None:
 
 
 @nox.session
+def live(session: nox.Session) -> None:
+    """Hold conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, and costs a little."""
+    workspace(session)
+    session.run("python", "-m", "live", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure; the figures and how they are obtained stand in docs/benchmarks.md."""
     workspace(session)

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from jackfield import ToolContext, hookspecs
 from jackfield.build.discovery import Entry
@@ -83,6 +84,7 @@ def test_a_code_is_explained_and_a_warning_is_called_one(code: Code) -> None:
     explained = section("checks.md", f"{code.id} {code.title}").strip()
     assert explained
     assert explained.startswith("Warning.") is (code.severity is Severity.WARNING)
+    assert explained.startswith("Note.") is (code.severity is Severity.NOTE)
 
 
 def test_codes_are_distinct_and_each_is_provoked_by_a_test() -> None:
@@ -92,7 +94,8 @@ def test_codes_are_distinct_and_each_is_provoked_by_a_test() -> None:
 
 
 def test_every_command_is_documented_and_no_other() -> None:
-    assert headings("cli.md") == {f"jackfield {name}" for name in main.commands}
+    offered = main.list_commands(click.Context(main))
+    assert headings("cli.md") == {f"jackfield {name}" for name in offered}
 
 
 def test_every_setting_is_documented() -> None:

@@ -12,10 +12,11 @@ from typing import Any
 
 
 class Severity(StrEnum):
-    """An error keeps the registry from being written; a warning does not."""
+    """An error keeps the registry from being written; a warning does not; a note asks for nothing."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,10 +262,11 @@ class Code(Enum):
         "a provider cannot express the parameters",
         "simplify the schema, or deny the adapter's distribution",
     )
-    LOWERED = _warning(
+    LOWERED = _Rule(
         "JF802",
         "a construct is lowered for a provider",
         "nothing to do: arguments are still judged by the full schema",
+        Severity.NOTE,
     )
     ADAPTER_BROKEN = _Rule(
         "JF803",

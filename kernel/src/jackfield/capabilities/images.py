@@ -18,9 +18,16 @@ class ImageOrder:
 
     prompt: str
     avoid: str = ""
+    """What must not be in the picture."""
+
     shape: str = "square"
+    """One of `SHAPES`."""
+
     quality: str = "standard"
+    """One of `QUALITIES`: the better, the slower and the dearer."""
+
     count: int = 1
+    """How many pictures of the same words, 1 to 4."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +54,14 @@ class ImagesView(Protocol):
     """Pictures as one session may have them made."""
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
-        """Have pictures made and keep them; `PERMANENT` when the provider will not draw that."""
+        """Have pictures made and keep them; at least one, fewer than ordered when the provider left some out.
+
+        `PERMANENT` when the provider will not draw that; `partial_side_effects` when a failure may have been
+        paid for.
+        """
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
-        """A kept picture and its content."""
+        """A kept picture and its content; nothing for an id that is unknown, or that is no id at all."""
 
 
 class Images(Protocol):
@@ -60,7 +71,7 @@ class Images(Protocol):
         """What the handler of a call in this session is given."""
 
     def cost(self, order: ImageOrder) -> float | None:
-        """About what an order costs, in US dollars; nothing when nobody knows."""
+        """About what an order costs, in US dollars; nothing when nobody knows. Asking sends nothing."""
 
     async def close(self) -> None:
         """Let go of connections."""

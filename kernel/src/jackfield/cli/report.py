@@ -19,7 +19,9 @@ def echo(message: str = "", *, err: bool = False) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """All findings, grouped by tool, then a line that counts them."""
+    """All findings, grouped by tool, then a line that counts them; notes are counted only."""
+    notes = [finding for finding in findings if finding.code.severity.value == "note"]
+    findings = [finding for finding in findings if finding not in notes]
     for (owner, subject), group in groupby(findings, key=lambda each: (each.distribution, each.subject)):
         heading = " · ".join(part for part in (str(owner or ""), subject) if part) or "this environment"
         echo(click.style(heading, bold=True), err=True)
@@ -30,6 +32,9 @@ def print_findings(findings: Sequence[Finding]) -> None:
     if findings:
         counts = f"{_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
         echo(click.style(counts, fg="red" if errors else "yellow"), err=True)
+    for code, alike in groupby(sorted(notes, key=lambda each: each.code.id), key=lambda each: each.code):
+        number = _count(len(list(alike)), "note")
+        echo(click.style(f"{number} {code.id}: {code.title}; --json lists them", dim=True), err=True)
 
 
 def _print_alike(findings: list[Finding]) -> None:

@@ -116,6 +116,12 @@ class Continuity:
         if self.owed:
             await (await self.connection()).send_context(GO_ON, respond=True)
 
+    async def renew(self) -> None:
+        """Go on in a new connection, with a summary, the last turns, and what was still owed."""
+        await self._memory.condense(self._summarise)
+        await self.line.renew()
+        await self.ask_again()
+
     async def _renew(self, code: str, seconds: float) -> None:
         """Go on in a new connection, when nothing is under way or when it cannot wait any longer."""
         try:
@@ -124,12 +130,10 @@ class Continuity:
         except TimeoutError:
             _log.info("the line is renewed while something is under way")
         try:
-            await self._memory.condense(self._summarise)
-            await self.line.renew()
+            await self.renew()
         except TransportError as error:
             # The old connection still stands; when it ends, the line is restored as after any break.
             _log.warning("the line could not be renewed: %s", error)
             return
         if code == "going_away":
             await self._notice(code)
-        await self.ask_again()

@@ -74,6 +74,7 @@ class Conversation:
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
         self._writing = ""
+        self._hearing = ""
         self._superseded = 0
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
@@ -141,8 +142,10 @@ class Conversation:
     async def interrupt(self) -> None:
         """The user wants the model to stop: reads are stopped, writes go on to their end."""
         self._calls.stop()
-        self._superseded += self._held.owed
-        await (await self._held.connection()).interrupt()
+        if not self._held.working:
+            # A model that waits for its calls says nothing; its answers bring it to speak again.
+            self._superseded += self._held.owed
+            await (await self._held.connection()).interrupt()
 
     async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | None:
         """The user's word on a call that waits for it; the model is told what really happened."""
@@ -165,6 +168,10 @@ class Conversation:
         else:
             self._waiting_notes.append(text)
 
+    async def renew(self) -> None:
+        """Go on in a new connection now, with what was said."""
+        await self._held.renew()
+
     async def close(self) -> None:
         """Hang up; writes that are under way still end."""
         await self._held.end()
@@ -182,9 +189,11 @@ class Conversation:
             self._busy(State.SPEAKING)
 
     async def _on_transcript(self, event: Transcript) -> None:
-        if event.speaker == "user" and event.final:
-            self.session.hear(event.text)
-            self.memory.add("user", event.text)
+        if event.speaker == "user":
+            self._hearing = "" if event.final else self._hearing + event.text
+            if event.final:
+                self.session.hear(event.text)
+                self.memory.add("user", event.text)
         elif event.speaker == "assistant":
             self._writing = event.text if event.final else self._writing + event.text
 
@@ -232,6 +241,10 @@ class Conversation:
         _log.warning("session %s: %s %s", self.session.id, event.code, event.detail)
         await self._notice(event.code)
         if self._held.line.broken:
+            if self._hearing:
+                # It was said, though the provider did not live to write down the end of it.
+                await self._on_transcript(Transcript("user", self._hearing, final=True))
+                self._held.owed = True
             self._go(State.RECONNECTING)
         elif not await self._held.trouble(event):
             await self._on_turn_complete(TurnComplete())

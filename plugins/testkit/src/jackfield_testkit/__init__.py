@@ -1,6 +1,36 @@
 """Conformance tests for what plugs into Jackfield: subclass, give examples, get the standard tests."""
 
+from typing import TYPE_CHECKING, Any
+
+from jackfield_testkit.calendar_contract import CalendarContractTests
 from jackfield_testkit.context import AuditLine, Progress, ToolTestContext
+from jackfield_testkit.images_contract import ImagesContractTests, ImageServer, MemoryImages
+from jackfield_testkit.knowledge_contract import KnowledgeContractTests, MemoryKnowledgeBase
 from jackfield_testkit.tool_contract import Example, ToolContractTests
 
-__all__ = ["AuditLine", "Example", "Progress", "ToolContractTests", "ToolTestContext"]
+if TYPE_CHECKING:
+    from jackfield_testkit.transport_contract import TransportContractTests
+
+__all__ = [
+    "AuditLine",
+    "CalendarContractTests",
+    "Example",
+    "ImageServer",
+    "ImagesContractTests",
+    "KnowledgeContractTests",
+    "MemoryImages",
+    "MemoryKnowledgeBase",
+    "Progress",
+    "ToolContractTests",
+    "ToolTestContext",
+    "TransportContractTests",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # The author of a tool needs nothing of what a transport is tested with.
+    if name == "TransportContractTests":
+        from jackfield_testkit.transport_contract import TransportContractTests
+
+        return TransportContractTests
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,144 @@
+"""A calendar that is a folder of .ics files, one event a file, as any calendar program can read it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Lock
+from typing import NamedTuple, TypeVar
+
+from icalendar import Event
+
+from jackfield_calendar import faults
+from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
+from jackfield_calendar.backends import files
+from jackfield_calendar.ical.occurrences import Occurrences, Zones
+from jackfield_calendar.ical.reading import MOST_BYTES, Sheet, read
+from jackfield_calendar.ical.writing import cancelled, next_sequence, stands, write
+from jackfield_calendar.notices import Notices
+
+_log = logging.getLogger("jackfield_calendar")
+
+PATIENCE_SECONDS = 5.0
+"""How long a booking waits for one that is under way."""
+
+Stamp = tuple[int, int, int]
+_A = TypeVar("_A")
+_R = TypeVar("_R")
+
+
+class _Page(NamedTuple):
+    """One file as it was when it was read."""
+
+    path: Path
+    sheet: Sheet
+    occurrences: Occurrences
+    stamp: Stamp
+
+
+class FolderCalendar:
+    """The calendar of one folder. The disk is read in threads, and a file again only when it changed."""
+
+    makes_meetings = False
+
+    def __init__(self, name: str, path: str, zones: Zones) -> None:
+        self._name = name
+        self._folder = Path(path).expanduser()
+        self._zones = zones
+        self._pages: dict[str, _Page] = {}
+        self._reading = Lock()
+        self._notices = Notices()
+
+    async def taken(self, span: Span, *, details: bool) -> Found:  # noqa: ARG002 - they cost nothing here
+        """Everything that takes time in a span."""
+        return await self._in_thread(self._look, span, writing=False)
+
+    async def book(self, event: NewEvent) -> Booked:
+        """Write an event whose time is free, while nobody else writes."""
+        return await self._in_thread(self._write, event, writing=True)
+
+    async def close(self) -> None:
+        """Nothing is kept open."""
+
+    async def _in_thread(self, work: Callable[[_A], _R], argument: _A, *, writing: bool) -> _R:
+        try:
+            return await asyncio.to_thread(work, argument)
+        except TimeoutError:
+            raise faults.unreachable(self._name, "another booking takes too long", writing=False) from None
+        except OSError as error:
+            # The path is for the log; the model learns what kind of trouble it is.
+            _log.error("the %s calendar in %s: %s", self._name, self._folder, error)
+            raise faults.unreachable(self._name, f"its folder: {error.strerror}", writing=writing) from None
+
+    def _look(self, span: Span) -> Found:
+        taken: list[Taken] = []
+        unreadable = 0
+        for page in self._read():
+            found = page.occurrences.within(span)
+            taken += found.taken
+            unreadable += len(found.faults)
+            for fault in found.faults:
+                self._notices.log(str(page.path), fault)
+        return Found(taken, unreadable)
+
+    def _write(self, event: NewEvent) -> Booked:
+        files.make_folder(self._folder)
+        with files.locked(self._folder, PATIENCE_SECONDS):
+            before = self._find(event.uid)
+            if before is not None and not cancelled(before):
+                return stands(before, self._zones)
+            found = self._look(event.span)
+            if taken := clash(event, found.taken):
+                raise faults.conflict(
+                    taken.start.astimezone(event.start.tzinfo), taken.end.astimezone(event.start.tzinfo)
+                )
+            name = f"{hashlib.sha256(event.uid.encode()).hexdigest()[:40]}.ics"
+            text = write(event, sequence=next_sequence(before) if before is not None else 0)
+            files.write_whole(self._folder, name, text)
+        return Booked(event.uid, event.start, event.end, event.meeting_url, unreadable=found.unreadable)
+
+    def _find(self, uid: str) -> Event | None:
+        found = (page.sheet.find(uid) for page in self._read())
+        return next((event for event in found if event is not None), None)
+
+    def _read(self) -> list[_Page]:
+        with self._reading:
+            pages = {page.path.name: page for page in self._changed()}
+            self._pages = pages
+            return list(pages.values())
+
+    def _changed(self) -> Iterator[_Page]:
+        files.make_folder(self._folder)
+        with os.scandir(self._folder) as entries:
+            names = sorted(
+                entry.name
+                for entry in entries
+                if entry.name.endswith(".ics") and not entry.name.startswith(".") and entry.is_file()
+            )
+        for name in names:
+            path = self._folder / name
+            try:
+                found = path.stat()
+                stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+                known = self._pages.get(name)
+                if known is None or known.stamp != stamp:
+                    sheet = _read_file(path)
+                    known = _Page(path, sheet, Occurrences(sheet, self._zones), stamp)
+                yield known
+            except FileNotFoundError:
+                # Deleted while we looked.
+                continue
+
+
+def _read_file(path: Path) -> Sheet:
+    try:
+        with path.open("rb") as file:
+            return read(file.read(MOST_BYTES + 1))
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        return Sheet(faults=(f"it cannot be opened: {error.strerror}",))

@@ -1,0 +1,1 @@
+"""iCalendar text: read, unrolled into occurrences, and written."""

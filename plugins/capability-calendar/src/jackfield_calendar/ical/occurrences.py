@@ -1,0 +1,101 @@
+"""Which times the events of an iCalendar object take: occurrences within a span, as moments."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+import recurring_ical_events  # type: ignore[import-untyped]
+from icalendar import Calendar, Event
+
+from jackfield_calendar.backend import Span, Taken
+from jackfield_calendar.ical.effort import is_too_much
+from jackfield_calendar.ical.reading import Sheet, events_of
+from jackfield_calendar.ical.rules import rules_of, spelt
+from jackfield_calendar.zones import moment
+
+Zones = tuple[ZoneInfo, ZoneInfo]
+"""The zone a calendar's days begin in, and the one its floating times are read in."""
+
+_MARGIN = timedelta(days=2)
+"""Days and floating times move by up to a day between zones; more is looked at, and cut afterwards."""
+
+_LONGEST_TITLE = 200
+
+
+class Unrolled(NamedTuple):
+    """What an object takes of a span, and what of it could not be read."""
+
+    taken: list[Taken]
+    faults: list[str]
+
+
+class Occurrences:
+    """The times that one iCalendar object takes, in the zones of its calendar."""
+
+    def __init__(self, sheet: Sheet, zones: Zones) -> None:
+        self._zones = zones
+        self._series = sheet.series
+        self._faults = list(sheet.faults)
+        self._single: list[Taken] = []
+        for event in sheet.single:
+            try:
+                one = _taken(event, zones)
+            except (ValueError, OverflowError) as error:
+                self._faults.append(f"the times of an event: {error}")
+            else:
+                self._single += [one] if one else []
+
+    def within(self, span: Span) -> Unrolled:
+        """Every occurrence that takes some of a span."""
+        taken = list(self._single)
+        faults = list(self._faults)
+        for series in self._series:
+            try:
+                taken += _unroll(series, span, self._zones)
+            except Exception as error:  # noqa: BLE001 - others' code on strangers' texts, which fails in many ways
+                faults.append(f"{_rules(series)} cannot be followed: {' '.join(str(error).split())[:160]}")
+        return Unrolled([one for one in taken if span.overlaps(one.start, one.end)], faults)
+
+
+def _rules(series: Calendar) -> str:
+    rules = (spelt(rule) for each in events_of(series) for rule in rules_of(each))
+    return ", ".join(rules)[:160] or "a recurring event"
+
+
+def _unroll(series: Calendar, span: Span, zones: Zones) -> list[Taken]:
+    wider = Span(span.start - _MARGIN, span.end + _MARGIN)
+    if any(is_too_much(each, wider) for each in events_of(series)):
+        raise ValueError("it repeats too often to be followed")
+    # Made anew each time: the query keeps every occurrence it ever gave out.
+    occurrences = recurring_ical_events.of(series).between(wider.start, wider.end)
+    found = (_taken(each, zones) for each in occurrences if isinstance(each, Event))
+    return [one for one in found if one]
+
+
+def _taken(event: Event, zones: Zones) -> Taken | None:
+    if str(event.get("STATUS", "")).upper() == "CANCELLED":
+        return None
+    if str(event.get("TRANSP", "")).upper() == "TRANSPARENT":
+        return None
+    days_in, floating_in = zones
+    start, end = event.start, event.end
+    first = moment(start, days_in=days_in, floating_in=floating_in)
+    last = moment(end, days_in=days_in, floating_in=floating_in)
+    if first >= last:
+        return None
+    uid = event.get("UID")
+    return Taken(
+        first,
+        last,
+        uid=None if uid is None else str(uid),
+        all_day=not isinstance(start, datetime),
+        private=str(event.get("CLASS", "PUBLIC")).upper() != "PUBLIC",
+        title=str(event.get("SUMMARY", ""))[:_LONGEST_TITLE] or None,
+        attendees=_count(event.get("ATTENDEE")),
+    )
+
+
+def _count(said: object) -> int:
+    return len(said) if isinstance(said, list) else int(said is not None)

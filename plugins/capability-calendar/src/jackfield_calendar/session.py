@@ -1,0 +1,120 @@
+"""The calendars as one session may use them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+
+from jackfield import ErrorType, ToolError
+from jackfield.capabilities.calendar import Agenda, CreatedEvent, EventDraft
+
+from jackfield_calendar import faults
+from jackfield_calendar.backend import Backend, Found, Span
+from jackfield_calendar.configuration import Configuration
+from jackfield_calendar.drafts import prepared
+from jackfield_calendar.merging import times
+from jackfield_calendar.users import filled
+
+
+class SessionCalendars:
+    """What `ctx.calendar` is: the calendars that are set up for this user, and no other."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        user: str | None,
+        names: Sequence[str],
+        backend: Callable[[str, str | None], Awaitable[Backend]],
+    ) -> None:
+        self._configuration = configuration
+        self._user = user
+        self._names = tuple(names)
+        self._backend = backend
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The calendars that are set up for this user."""
+        return self._names
+
+    @property
+    def zone(self) -> str:
+        """The zone in which times are told when nobody asks for another."""
+        return self._configuration.zone.key
+
+    @property
+    def has_meeting_links(self) -> bool:
+        """Whether a provider of meeting links is configured, and serves a calendar of this user."""
+        if self._configuration.google_meet:
+            return any(self._configuration.calendars[name].backend == "google" for name in self._names)
+        return self._configuration.meeting_template is not None
+
+    async def busy(
+        self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False
+    ) -> Agenda:
+        """What is taken between two moments in some calendars."""
+        span = Span(start, end)
+        wanted = list(dict.fromkeys(calendars))
+        backends = [await self._find(name) for name in wanted]
+        asked = (backend.taken(span, details=details) for backend in backends)
+        found: list[Found] = []
+        for answer in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(answer, BaseException):
+                raise answer
+            found.append(answer)
+        each = zip(wanted, found, strict=True)
+        busy = [one for name, answer in each for one in times(name, answer.taken, span, details=details)]
+        notices = [_notice(name, answer.unreadable) for name, answer in zip(wanted, found, strict=True)]
+        return Agenda(tuple(sorted(busy, key=lambda one: (one.start, one.end))), tuple(filter(None, notices)))
+
+    async def create(self, draft: EventDraft) -> CreatedEvent:
+        """Write an event whose time is free."""
+        backend = await self._find(draft.calendar)
+        said = self._configuration.calendars[draft.calendar]
+        if draft.meeting_link:
+            self._check_meetings(backend, draft.calendar)
+        organizer = filled({"organizer": said.organizer}, self._user, raw=frozenset({"organizer"}))[
+            "organizer"
+        ]
+        event = prepared(
+            draft,
+            user=self._user,
+            zone=said.zone,
+            organizer=organizer,
+            template=self._configuration.meeting_template,
+        )
+        booked = await backend.book(event)
+        notice = _notice(draft.calendar, booked.unreadable)
+        return CreatedEvent(
+            uid=booked.uid,
+            calendar=draft.calendar,
+            start=booked.start,
+            end=booked.end,
+            meeting_url=booked.meeting_url,
+            invited=booked.invited,
+            existed=booked.existed,
+            notices=(notice,) if notice else (),
+        )
+
+    async def _find(self, name: str) -> Backend:
+        if name not in self._names:
+            raise faults.not_set_up(name, list(self._names))
+        return await self._backend(name, self._user)
+
+    def _check_meetings(self, backend: Backend, calendar: str) -> None:
+        if self._configuration.meeting_template is None and not (
+            self._configuration.google_meet and backend.makes_meetings
+        ):
+            raise ToolError(
+                ErrorType.PERMANENT,
+                f"Nobody makes meeting links for the {calendar} calendar, so there is none to give.",
+                suggestion="Create it without one, or ask the user for a link to put in the description.",
+            )
+
+
+def _notice(calendar: str, unreadable: int) -> str | None:
+    # Names of files and causes are in the log; they are not the model's business.
+    if not unreadable:
+        return None
+    entries = "1 entry" if unreadable == 1 else f"{unreadable} entries"
+    return f"{entries} of the {calendar} calendar could not be read, so a time that looks free may be taken."

@@ -1,0 +1,14 @@
+"""A CalDAV server for all tests of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from jackfield_testkit.calendar_contract.radicale import Radicale, running
+
+
+@pytest.fixture(scope="session")
+def radicale(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
+    with running(tmp_path_factory.mktemp("radicale")) as server:
+        yield server

@@ -1,0 +1,90 @@
+"""The standard tests of a calendar, on a folder and on a real CalDAV server."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+from jackfield.capabilities.calendar import Calendar
+from jackfield_calendar.calendars import Calendars
+from jackfield_calendar.configuration import read
+from jackfield_testkit import CalendarContractTests, ToolTestContext
+from jackfield_testkit.calendar_contract.objects import calendar, component
+from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale
+
+
+def calendars(primary: dict[str, Any], **said: Any) -> Calendars:
+    """The capability with one calendar."""
+    settings = {"zone": "Europe/Berlin", "calendars": {"primary": primary}, **said}
+    return Calendars(read(settings), {"PASSWORD_OF_ADA": PASSWORD})
+
+
+class TestFolder(CalendarContractTests):
+    async def filled(self, place: Path, objects: Sequence[str]) -> Calendar:
+        folder = place / secrets.token_hex(4)
+        folder.mkdir()
+        for number, text in enumerate(objects):
+            (folder / f"{number}.ics").write_bytes(text.encode())
+        return calendars({"path": str(folder)})
+
+
+class TestFolderWithLinks(CalendarContractTests):
+    async def filled(self, place: Path, objects: Sequence[str]) -> Calendar:
+        # All in one file, as an export of another program has them.
+        text = "".join(objects).replace("END:VCALENDAR\r\nBEGIN:VCALENDAR\r\n", "")
+        (place / "calendar").mkdir()
+        if text:
+            (place / "calendar" / "export.ics").write_bytes(text.encode())
+        meetings = {"template": "https://meet.example.org/{id}"}
+        return calendars({"path": str(place / "calendar")}, meetings=meetings)
+
+
+class TestCalDav(CalendarContractTests):
+    server: Radicale
+
+    @pytest.fixture(autouse=True)
+    def _use(self, radicale: Radicale) -> None:
+        self.server = radicale
+
+    async def filled(self, place: Path, objects: Sequence[str]) -> Calendar:
+        url = self.server.make(secrets.token_hex(8), list(objects))
+        return calendars(
+            {
+                "backend": "caldav",
+                "url": url,
+                "user": USER,
+                "password_env": "PASSWORD_OF_ADA",
+                "timeout_seconds": 30,
+            }
+        )
+
+    def test_days_and_floating_times_are_found_wherever_the_server_thinks_they_are(self) -> None:
+        day = calendar(component("DTSTART;VALUE=DATE:20270302", uid="day"))
+        floating = calendar(component("DTSTART:20270304T080000", "DURATION:PT1H", uid="floating"))
+        url = self.server.make(secrets.token_hex(8), [day, floating])
+        primary = {
+            "backend": "caldav",
+            "url": url,
+            "user": USER,
+            "password_env": "PASSWORD_OF_ADA",
+            "timeout_seconds": 30,
+        }
+        tokyo = ZoneInfo("Asia/Tokyo")
+
+        async def hour(start: datetime) -> int:
+            made = calendars(primary, zone="Asia/Tokyo")
+            view = made.for_session(ToolTestContext().session)
+            agenda = await view.busy(["primary"], start, start + timedelta(hours=1))
+            await made.close()
+            return len(agenda.busy)
+
+        # In UTC these are the evenings before.
+        assert asyncio.run(hour(datetime(2027, 3, 2, 1, tzinfo=tokyo))) == 1
+        assert asyncio.run(hour(datetime(2027, 3, 4, 8, tzinfo=tokyo))) == 1
+        assert asyncio.run(hour(datetime(2027, 3, 3, 1, tzinfo=tokyo))) == 0

@@ -1,0 +1,79 @@
+"""A folder of pictures: one file for each, and beside it one that says what it is.
+
+The name of both is the picture's id, drawn at random. What stands beside it is written last, so a picture is
+there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from dataclasses import asdict, fields
+from datetime import UTC, datetime
+from pathlib import Path
+
+from jackfield.capabilities.images import StoredImage
+
+_ID = re.compile(r"[0-9a-f]{32}")
+_SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+_FACTS = tuple(each.name for each in fields(StoredImage))
+
+
+class Gallery:
+    """The pictures of one folder; any number of processes may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def prepare(self) -> None:
+        """Make the folder, for its owner alone; `OSError` when nothing can be written there."""
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not os.access(self._folder, os.W_OK | os.X_OK):
+            raise PermissionError(f"{self._folder} cannot be written to")
+
+    def keep(
+        self, content: bytes, seen: tuple[str, int, int], *, prompt: str, by: tuple[str, str]
+    ) -> StoredImage:
+        """Keep a picture; what it is stands beside it."""
+        media_type, width, height = seen
+        provider, model = by
+        kept = StoredImage(
+            secrets.token_hex(16), media_type, width, height, len(content), prompt, provider, model
+        )
+        facts = {**asdict(kept), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+        self._write(f"{kept.id}{_SUFFIXES[media_type]}", content)
+        self._write(f"{kept.id}.json", json.dumps(facts, ensure_ascii=False, indent=1).encode())
+        return kept
+
+    def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
+        """A picture by its id; nothing for an id that is unknown, or that is no id at all."""
+        if not _ID.fullmatch(image_id):
+            return None
+        try:
+            facts = json.loads(self._read(f"{image_id}.json"))
+            kept = StoredImage(**{name: facts[name] for name in _FACTS})
+            return kept, self._read(f"{image_id}{_SUFFIXES[kept.media_type]}")
+        except (OSError, ValueError, KeyError, TypeError):
+            # Removed by whoever tidies the folder, perhaps between the two reads.
+            return None
+
+    def _write(self, name: str, content: bytes) -> None:
+        passing = self._folder / f".{secrets.token_hex(8)}.part"
+        try:
+            descriptor = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            passing.rename(self._folder / name)
+        except BaseException:
+            passing.unlink(missing_ok=True)
+            raise
+
+    def _read(self, name: str) -> bytes:
+        # Not through a link: whoever can put one into the folder must not choose what is shown.
+        descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read()

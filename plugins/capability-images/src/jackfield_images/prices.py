@@ -1,0 +1,100 @@
+"""About what a picture costs: the providers' public price lists, and what a deployment says instead."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from jackfield.capabilities.images import QUALITIES, SHAPES, ImageOrder
+from jackfield.settings import SettingsError
+
+Price = float | Mapping[str, float]
+"""US dollars for one picture: the same for every shape, or by shape."""
+
+BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Price]]] = {
+    "openai": {
+        "gpt-image-2": {
+            "draft": {"square": 0.006, "landscape": 0.005, "portrait": 0.005},
+            "standard": {"square": 0.053, "landscape": 0.041, "portrait": 0.041},
+            "high": {"square": 0.211, "landscape": 0.165, "portrait": 0.165},
+        },
+        "gpt-image-1.5": {
+            "draft": {"square": 0.009, "landscape": 0.013, "portrait": 0.013},
+            "standard": {"square": 0.034, "landscape": 0.05, "portrait": 0.05},
+            "high": {"square": 0.133, "landscape": 0.2, "portrait": 0.2},
+        },
+        "gpt-image-1-mini": {
+            "draft": {"square": 0.005, "landscape": 0.006, "portrait": 0.006},
+            "standard": {"square": 0.011, "landscape": 0.015, "portrait": 0.015},
+            "high": {"square": 0.036, "landscape": 0.052, "portrait": 0.052},
+        },
+    },
+    "gemini": {
+        "gemini-3.1-flash-image": {"draft": 0.067, "standard": 0.067, "high": 0.101},
+        "gemini-3-pro-image": {"draft": 0.134, "standard": 0.134, "high": 0.134},
+        "gemini-2.5-flash-image": {"draft": 0.039, "standard": 0.039, "high": 0.039},
+        "imagen-4.0-generate": {"draft": 0.04, "standard": 0.04, "high": 0.04},
+        "imagen-4.0-fast-generate": {"draft": 0.02, "standard": 0.02, "high": 0.02},
+        "imagen-4.0-ultra-generate": {"draft": 0.06, "standard": 0.06, "high": 0.06},
+    },
+}
+"""The public lists as they were read in November 2026. Providers bill by tokens, so these are estimates."""
+
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{3}|preview(-[\w-]+)?|latest)$")
+"""What is behind the name of a model when a certain state of it is meant."""
+
+_WHERE = "capabilities.images.prices"
+
+
+class Prices:
+    """What one picture costs, by provider, model, quality and shape."""
+
+    def __init__(self, tables: Mapping[str, Mapping[str, Mapping[str, Price]]]) -> None:
+        self._tables = tables
+
+    @classmethod
+    def of(cls, said: Mapping[str, Any], *, built_in: bool) -> Prices:
+        """What a deployment says, over the price lists if they apply."""
+        _refuse_unusable(said)
+        listed = BUILT_IN if built_in else {}
+        providers = {*listed, *said}
+        return cls({name: {**listed.get(name, {}), **said.get(name, {})} for name in providers})
+
+    def cost(self, provider: str, model: str, order: ImageOrder) -> float | None:
+        """About what an order costs; nothing when no price is known."""
+        models = self._tables.get(provider, {})
+        price = (models.get(model) or models.get(_SNAPSHOT.sub("", model)) or {}).get(order.quality)
+        if isinstance(price, Mapping):
+            price = price.get(order.shape)
+        return None if price is None else round(price * order.count, 6)
+
+
+def _refuse_unusable(said: Mapping[str, Any]) -> None:
+    for provider, models in said.items():
+        if provider not in BUILT_IN:
+            known = ", ".join(BUILT_IN)
+            raise SettingsError(f"{_WHERE}: {provider!r} is no provider; there are {known}")
+        for model, qualities in _table(f"{_WHERE}.{provider}", models).items():
+            place = f'{_WHERE}.{provider}."{model}"'
+            for quality, price in _table(place, qualities).items():
+                if quality not in QUALITIES:
+                    raise SettingsError(
+                        f"{place}: {quality!r} is no quality; there are {', '.join(QUALITIES)}"
+                    )
+                _refuse_price(f"{place}.{quality}", price)
+
+
+def _refuse_price(place: str, price: Any) -> None:
+    by_shape = price if isinstance(price, Mapping) else dict.fromkeys(SHAPES, price)
+    for shape, each in by_shape.items():
+        if shape not in SHAPES:
+            raise SettingsError(f"{place}: {shape!r} is no shape; there are {', '.join(SHAPES)}")
+        if isinstance(each, bool) or not isinstance(each, int | float) or each < 0:
+            raise SettingsError(f"{place}: {each!r} is not a price in US dollars")
+
+
+def _table(place: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{place}: a table is wanted, not {value!r}")
+    return value

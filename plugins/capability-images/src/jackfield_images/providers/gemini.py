@@ -1,0 +1,167 @@
+"""Pictures by Google: Gemini models that answer with images, and Imagen models."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from google import genai
+from google.genai import errors, types
+from jackfield import ToolError
+from jackfield.capabilities.images import ImageOrder
+
+from jackfield_images.options import Options
+from jackfield_images.providers import refusals
+from jackfield_images.providers.drawing import Drawing, words
+
+_log = logging.getLogger("jackfield.images")
+
+_RATIOS = {"square": "1:1", "landscape": "3:2", "portrait": "2:3"}
+_IMAGEN_RATIOS = {"square": "1:1", "landscape": "4:3", "portrait": "3:4"}
+_SIZES = {"draft": "1K", "standard": "1K", "high": "2K"}
+_UNWILLING = re.compile(r"SAFETY|PROHIBITED|BLOCKLIST|SPII|RECITATION|JAILBREAK|MODEL_ARMOR")
+
+
+class GeminiImages:
+    """The models of the Gemini API; those named imagen-* are served by the enterprise platform."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._is_imagen = options.model.startswith("imagen-")
+        self._client = genai.Client(
+            # The package offers generate_images there alone; a key of that platform is enough.
+            vertexai=self._is_imagen,
+            api_key=options.key or "none",
+            http_options=types.HttpOptions(
+                base_url=options.base_url,
+                timeout=int(options.timeout * 1000),
+                # Each retry may be paid for, and the caller could not say so.
+                retry_options=types.HttpRetryOptions(attempts=1),
+            ),
+        )
+
+    async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
+        """The pictures of an order."""
+        if self._is_imagen:
+            return await self._answered(self._by_imagen(order))
+        # These models draw one picture a request.
+        requests = (self._answered(self._by_gemini(order)) for _ in range(order.count))
+        answers = await asyncio.gather(*requests, return_exceptions=True)
+        drawings = [drawing for each in answers if not isinstance(each, BaseException) for drawing in each]
+        failures = [each for each in answers if isinstance(each, BaseException)]
+        if failures and not drawings:
+            raise failures[0]
+        return drawings
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._client.aio.aclose()
+        self._client.close()
+
+    async def _answered(self, request: Any) -> list[Drawing]:
+        try:
+            drawings: list[Drawing] = await request
+        except errors.APIError as error:
+            raise self._refusal(error) from None
+        except ToolError:
+            raise
+        except Exception as error:
+            if isinstance(error, ValueError):
+                # Answers that are no JSON, or hold something else than they should.
+                _log.error("gemini: the answer cannot be read: %s", type(error).__name__)
+                raise refusals.unusable() from None
+            if refusal := refusals.from_transport(error):
+                raise refusal from None
+            raise
+        if not drawings:
+            _log.error("gemini: the answer holds no image")
+            raise refusals.unusable()
+        return drawings
+
+    async def _by_gemini(self, order: ImageOrder) -> list[Drawing]:
+        prompt = words(order)
+        config = types.GenerateContentConfig(
+            response_modalities=["IMAGE"],
+            image_config=types.ImageConfig(
+                aspect_ratio=_RATIOS[order.shape], image_size=_SIZES[order.quality]
+            ),
+        )
+        answer = await self._client.aio.models.generate_content(
+            model=self._options.model, contents=prompt, config=config
+        )
+        drawings = [Drawing(content, prompt) for content in _contents(answer)]
+        reasons = list(_reasons(answer))
+        if not drawings and any(_UNWILLING.search(reason) for reason in reasons):
+            _log.warning("gemini: refused: %s", ", ".join(reasons))
+            raise refusals.unwilling()
+        return drawings
+
+    async def _by_imagen(self, order: ImageOrder) -> list[Drawing]:
+        prompt = words(order)
+        config = types.GenerateImagesConfig(
+            number_of_images=order.count,
+            aspect_ratio=_IMAGEN_RATIOS[order.shape],
+            image_size=_SIZES[order.quality],
+            include_rai_reason=True,
+        )
+        with warnings.catch_warnings():
+            # The package announces the end of these models; whoever configured one has read it in the docs.
+            warnings.simplefilter("ignore")
+            request = self._client.aio.models.generate_images(
+                model=self._options.model, prompt=prompt, config=config
+            )
+        answer = await request
+        made = answer.generated_images or []
+        drawings = [
+            Drawing(each.image.image_bytes, each.enhanced_prompt or prompt)
+            for each in made
+            if each.image and each.image.image_bytes
+        ]
+        # An answer without any picture is how this service says no.
+        if not drawings and (not made or any(each.rai_filtered_reason for each in made)):
+            raise refusals.unwilling()
+        return drawings
+
+    def _refusal(self, error: errors.APIError) -> ToolError:
+        status, code = int(error.code or 500), str(error.status or "")
+        details = list(_details(error))
+        if any(each.get("reason") == "API_KEY_INVALID" for each in details):
+            status = 401
+        # Not the message: it may repeat what was sent.
+        _log.warning("gemini: status %d, code %s", status, code or "-")
+        return refusals.for_status(status, code, self._options.model, _wait(error, details))
+
+
+def _contents(answer: types.GenerateContentResponse) -> Iterator[bytes]:
+    for candidate in answer.candidates or ():
+        for part in (candidate.content.parts if candidate.content else None) or ():
+            if part.inline_data and part.inline_data.data and not part.thought:
+                yield part.inline_data.data
+
+
+def _reasons(answer: types.GenerateContentResponse) -> Iterator[str]:
+    """Why there may be no picture, in the provider's words."""
+    if answer.prompt_feedback and answer.prompt_feedback.block_reason:
+        yield answer.prompt_feedback.block_reason.value
+    for candidate in answer.candidates or ():
+        if candidate.finish_reason:
+            yield candidate.finish_reason.value
+
+
+def _details(error: errors.APIError) -> Iterator[dict[str, Any]]:
+    body = error.details if isinstance(error.details, dict) else {}
+    inner = body.get("error", body)
+    listed = inner.get("details", ()) if isinstance(inner, dict) else ()
+    yield from (each for each in listed if isinstance(each, dict))
+
+
+def _wait(error: errors.APIError, details: list[dict[str, Any]]) -> float | None:
+    """What the provider asks to wait: in the answer's body, else in its header."""
+    for each in details:
+        if delay := re.fullmatch(r"(\d+(\.\d+)?)s", str(each.get("retryDelay", ""))):
+            return float(delay[1])
+    return refusals.retry_after(getattr(error.response, "headers", None) or {})

@@ -1,0 +1,91 @@
+"""Pictures by OpenAI's image models, or by a server that speaks the same protocol."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import openai
+from jackfield import ToolError
+from jackfield.capabilities.images import ImageOrder
+
+from jackfield_images.options import Options
+from jackfield_images.providers import refusals
+from jackfield_images.providers.drawing import Drawing, words
+
+_log = logging.getLogger("jackfield.images")
+
+_SIZES = {"square": "1024x1024", "landscape": "1536x1024", "portrait": "1024x1536"}
+_QUALITIES: dict[str, Any] = {"draft": "low", "standard": "medium", "high": "high"}
+
+
+class OpenAIImages:
+    """The images endpoint of OpenAI's API."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        # No retries of the package's own: each of them may be paid for, and the caller could not say so.
+        self._client = openai.AsyncOpenAI(
+            api_key=options.key or "none",
+            base_url=options.base_url,
+            max_retries=0,
+            timeout=options.timeout,
+        )
+
+    async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
+        """The pictures of an order, in one request."""
+        prompt = words(order)
+        try:
+            answer = await self._client.images.generate(
+                model=self._options.model,
+                prompt=prompt,
+                n=order.count,
+                size=_SIZES[order.shape],
+                quality=_QUALITIES[order.quality],
+            )
+        except openai.OpenAIError as error:
+            raise self._refusal(error) from None
+        except ValueError as error:
+            _log.error("openai: the answer is no JSON: %s", error)
+            raise refusals.unusable() from None
+        return [self._drawing(each, prompt) for each in answer.data or ()] or self._nothing()
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._client.close()
+
+    def _drawing(self, image: Any, prompt: str) -> Drawing:
+        encoded = image.b64_json or ""
+        # Four characters are three bytes: what is too large need not be decoded to be refused.
+        if not encoded or len(encoded) * 3 // 4 > self._options.max_bytes + 3:
+            _log.error("openai: an image of %d characters of base64 cannot be used", len(encoded))
+            raise refusals.unusable()
+        try:
+            return Drawing(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
+        except binascii.Error as error:
+            _log.error("openai: an image is no base64: %s", error)
+            raise refusals.unusable() from None
+
+    def _nothing(self) -> Sequence[Drawing]:
+        _log.error("openai: the answer holds no image")
+        raise refusals.unusable()
+
+    def _refusal(self, error: openai.OpenAIError) -> ToolError:
+        if isinstance(error, openai.APITimeoutError):
+            return refusals.no_answer(self._options.timeout)
+        if isinstance(error, openai.APIConnectionError):
+            cause = error.__cause__
+            return (
+                refusals.from_transport(cause) if isinstance(cause, Exception) else None
+            ) or refusals.lost()
+        if not isinstance(error, openai.APIStatusError):
+            _log.error("openai: %s", type(error).__name__)
+            return refusals.unusable()
+        status, code = error.status_code, str(error.code or "")
+        # Not the message: for a wrong key it repeats a part of it.
+        _log.warning("openai: status %d, code %s, request %s", status, code or "-", error.request_id)
+        wait = refusals.retry_after(error.response.headers)
+        return refusals.for_status(status, code, self._options.model, wait)

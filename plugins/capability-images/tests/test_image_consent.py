@@ -1,0 +1,185 @@
+"""The policy in the chain: who is asked before a picture is made, and what the card says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jackfield_images
+import jackfield_policies
+import pytest
+from jackfield.confirmation import Confirmations
+from jackfield.offers import CapabilityOffer, PluginSettings, Services
+from jackfield.settings import SettingsError
+from jackfield_images.consent.policy import ImageConsent
+from jackfield_testkit import ImageServer
+from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_tool_image_generate.handler import execute
+
+SCHEMA = json.loads(
+    resources.files("jackfield_tool_image_generate").joinpath("schema.json").read_text("utf-8")
+)
+POLICIES = [*jackfield_policies.jackfield_policies(), *jackfield_images.jackfield_policies()]
+PRICES = {"openai": {"gpt-image-2": {"draft": 0.005, "standard": 0.05, "high": 0.17}}}
+ASKED = "Please draw me a lighthouse"
+
+
+@pytest.fixture
+def server() -> Iterator[ImageServer]:
+    with ImageServer() as server:
+        yield server
+
+
+class Studio:
+    """A session with the real tool, the real policies, and a provider on a socket."""
+
+    def __init__(self, server: ImageServer, folder: Path, *, prices: Any = PRICES, **settings: Any) -> None:
+        said = {
+            "provider": "openai",
+            "base_url": server.openai_url,
+            "folder": str(folder),
+            "prices": prices,
+        }
+        (offer,) = jackfield_images.jackfield_capabilities()
+
+        def create(_: PluginSettings, services: Services) -> Any:
+            self.images = offer.create(said, services)
+            return self.images
+
+        fields = {name: value for name, value in SCHEMA.items() if name not in ("$schema", "toolId")}
+        self.work = Workbench(
+            make_tool("image_generate", execute, **fields),
+            make_tool("other", execute, requiresConfirmation="policy"),
+            policies=POLICIES,
+            capabilities=[CapabilityOffer("images", create)],
+            settings={"image_consent": settings},
+        )
+        self.session = self.work.session()
+
+    def ask(self, said: str, **arguments: Any) -> dict[str, Any]:
+        async def main() -> bytes:
+            self.session.begin_turn()
+            self.session.hear(said)
+            given = json.dumps({"prompt": "a lighthouse", **arguments})
+            answer = await self.work.call(self.session, "image_generate", given)
+            await self.images.close()
+            return answer.wire
+
+        envelope: dict[str, Any] = json.loads(asyncio.run(main()))
+        return envelope
+
+    def card(self, said: str, **arguments: Any) -> list[str]:
+        envelope = self.ask(said, **arguments)
+        assert envelope["error"]["type"] == "CONFIRMATION_REQUIRED"
+        lines: list[str] = envelope["error"]["confirmation_request"]["preview"].splitlines()
+        return lines[1:]
+
+
+def test_a_cheap_picture_that_was_asked_for_is_made_at_once(server: ImageServer, tmp_path: Path) -> None:
+    studio = Studio(server, tmp_path)
+    envelope = studio.ask(ASKED)
+    assert envelope["ok"]
+    (image,) = envelope["data"]["images"]
+    shown = [fields for event, fields in studio.work.events if event == "image"]
+    assert [fields["id"] for fields in shown] == [image["id"]]
+    assert (tmp_path / f"{image['id']}.png").stat().st_size == image["size"]
+
+
+@pytest.mark.parametrize("said", ["", "Tell me about lighthouses", "Don't draw anything, just describe it"])
+def test_who_did_not_ask_is_asked(said: str, server: ImageServer, tmp_path: Path) -> None:
+    lines = Studio(server, tmp_path).card(said)
+    assert lines == ["You did not ask for a picture in so many words.", "It costs about $0.05."]
+    assert server.requests == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: Path) -> None:
+    studio = Studio(server, tmp_path)
+    assert studio.card(ASKED, quality="high") == ["It costs about $0.17, over the limit of $0.10."]
+    assert studio.card(ASKED, count=3) == ["It costs about $0.15, over the limit of $0.10."]
+    assert studio.card("hello", quality="high") == [
+        "You did not ask for a picture in so many words.",
+        "It costs about $0.17, over the limit of $0.10.",
+    ]
+    assert server.requests == []
+    assert studio.ask(ASKED, quality="draft", count=4)["ok"]
+
+
+def test_an_unknown_cost_is_over_every_limit(server: ImageServer, tmp_path: Path) -> None:
+    assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["What it costs is not known."]
+
+
+def test_the_limit_is_a_setting_and_belongs_to_what_is_allowed(server: ImageServer, tmp_path: Path) -> None:
+    assert Studio(server, tmp_path, cost_limit=0.17).ask(ASKED, quality="high")["ok"]
+    assert Studio(server, tmp_path, cost_limit=0).card(ASKED, quality="draft") == [
+        "It costs about $0.005, over the limit of $0.00."
+    ]
+
+
+def test_what_was_said_in_an_earlier_turn_does_not_count(server: ImageServer, tmp_path: Path) -> None:
+    studio = Studio(server, tmp_path)
+    assert studio.ask(ASKED)["ok"]
+    assert studio.card("And how old is it?", count=1, prompt="another")[0].startswith("You did not ask")
+
+
+def test_the_users_word_is_enough_whatever_it_costs(server: ImageServer, tmp_path: Path) -> None:
+    studio = Studio(server, tmp_path)
+    studio.card("hello", quality="high")
+    token = next(fields["token"] for event, fields in studio.work.events if event == "confirmation_required")
+
+    async def main() -> dict[str, Any]:
+        pending = await Confirmations(studio.work.store).redeem(studio.session, token)
+        assert pending is not None
+        answer = await studio.work.orchestrator.run_confirmed(studio.session, pending)
+        await studio.images.close()
+        envelope: dict[str, Any] = json.loads(answer.wire)
+        return envelope
+
+    assert asyncio.run(main())["ok"]
+    assert server.requests[0].body["quality"] == "high"
+
+
+def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Path) -> None:
+    studio = Studio(server, tmp_path)
+
+    async def main() -> dict[str, Any]:
+        studio.session.hear(ASKED)
+        envelope: dict[str, Any] = json.loads((await studio.work.call(studio.session, "other")).wire)
+        return envelope
+
+    assert asyncio.run(main())["error"]["type"] == "CONFIRMATION_REQUIRED"
+
+
+def test_words_of_another_language_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
+    words = {
+        "drawing_verbs": ["Zeichne"],
+        "verbs": ["mach"],
+        "nouns": ["Bild"],
+        "negations": ["nicht", "kein"],
+    }
+    studio = Studio(server, tmp_path, **words)
+    assert studio.ask("Bitte zeichne mir einen Leuchtturm")["ok"]
+    assert studio.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"cost_limits": 1}, "did you mean 'cost_limit'"),
+        ({"cost_limit": "cheap"}, "no amount of US dollars"),
+        ({"cost_limit": -1}, "no amount of US dollars"),
+        ({"cost_limit": float("inf")}, "no amount of US dollars"),
+        ({"cost_limit": True}, "no amount of US dollars"),
+        ({"nouns": "bild"}, "a list of words is wanted"),
+        ({"nouns": []}, "a list of words is wanted"),
+        ({"verbs": [1]}, "a list of words is wanted"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_with_its_name(settings: Any, sentence: str) -> None:
+    with pytest.raises(SettingsError, match=r"policies\.image_consent") as raised:
+        ImageConsent(settings, Services(Workbench().store))
+    assert sentence in str(raised.value)

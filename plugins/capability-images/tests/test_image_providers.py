@@ -1,0 +1,331 @@
+"""Orders through the official packages to a server on a real socket: it draws, refuses, fails, is silent."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ErrorType, ToolError
+from jackfield.capabilities.images import ImageOrder, Images, StoredImage
+from jackfield_images.images import Images as ProvidedImages
+from jackfield_images.options import Options
+from jackfield_testkit import ImagesContractTests, ImageServer
+from jackfield_testkit.images_contract.png import png
+
+# Google's package has one in its source, which is only seen where it was not compiled before.
+pytestmark = pytest.mark.filterwarnings("ignore:.*invalid escape sequence")
+
+KEY = "sk-test-0123456789abcdef"
+PROVIDERS = ["openai", "gemini", "imagen"]
+MODELS = {"openai": "gpt-image-2", "gemini": "gemini-3.1-flash-image", "imagen": "imagen-4.0-generate-001"}
+ORDER = ImageOrder("a lighthouse", avoid="people")
+
+
+@pytest.fixture
+def server() -> Iterator[ImageServer]:
+    with ImageServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TEST_KEY", KEY)
+
+
+def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProvidedImages:
+    address = server
+    if isinstance(server, ImageServer):
+        address = server.openai_url if kind == "openai" else server.url
+    return ProvidedImages(
+        Options.of(
+            {
+                "provider": "openai" if kind == "openai" else "gemini",
+                "model": MODELS[kind],
+                "api_key_env": "TEST_KEY",
+                "base_url": address,
+                "folder": str(folder),
+                **settings,
+            }
+        )
+    )
+
+
+def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
+    async def main() -> Sequence[StoredImage]:
+        try:
+            return await made.generate(order)
+        finally:
+            await made.close()
+
+    return asyncio.run(main())
+
+
+def refused(made: ProvidedImages, order: ImageOrder = ORDER) -> ToolError:
+    with pytest.raises(ToolError) as raised:
+        generate(made, order)
+    return raised.value
+
+
+def openai_error(code: str, kind: str = "invalid_request_error") -> dict[str, Any]:
+    return {"error": {"message": f"said with {KEY}", "type": kind, "param": None, "code": code}}
+
+
+def google_error(status: int, name: str, *details: dict[str, Any]) -> dict[str, Any]:
+    said = f"said with {KEY}"
+    return {"error": {"code": status, "message": said, "status": name, "details": list(details)}}
+
+
+# The conformance suite, over each of the three protocols.
+
+
+class ProviderContract(ImagesContractTests, abstract=True):
+    kind = ""
+
+    @pytest.fixture(autouse=True)
+    def _server(self, server: ImageServer) -> None:
+        self.server = server
+
+    async def images(self, place: Path, provider: str) -> Images:
+        if provider == "unreachable":
+            return images(self.kind, "http://127.0.0.1:1/v1", place)
+        if provider == "refusing":
+            self.server.answer(*REFUSAL[self.kind])
+        return images(self.kind, self.server, place)
+
+
+REFUSAL: dict[str, tuple[int, Any]] = {
+    "openai": (400, openai_error("moderation_blocked", "image_generation_user_error")),
+    "gemini": (200, {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}),
+    "imagen": (200, {"predictions": [{"raiFilteredReason": "Unable to show generated images."}]}),
+}
+
+
+class TestOpenAI(ProviderContract):
+    kind = "openai"
+
+
+class TestGemini(ProviderContract):
+    kind = "gemini"
+
+
+class TestImagen(ProviderContract):
+    kind = "imagen"
+
+
+# What is sent.
+
+
+def test_openai_is_asked_in_its_own_words(server: ImageServer, tmp_path: Path) -> None:
+    order = ImageOrder("a boat", avoid="text", shape="landscape", quality="high", count=2)
+    generate(images("openai", server, tmp_path), order)
+    (request,) = server.requests
+    assert request.path == "/v1/images/generations"
+    assert (
+        request.headers["authorization" if "authorization" in request.headers else "Authorization"]
+        == f"Bearer {KEY}"
+    )
+    assert request.body == {
+        "model": "gpt-image-2",
+        "prompt": "a boat\n\nAvoid: text",
+        "n": 2,
+        "size": "1536x1024",
+        "quality": "high",
+    }
+
+
+def test_gemini_is_asked_once_for_each_picture(server: ImageServer, tmp_path: Path) -> None:
+    order = ImageOrder("a boat", shape="portrait", quality="high", count=3)
+    assert len(generate(images("gemini", server, tmp_path), order)) == 3
+    assert len(server.requests) == 3
+    for request in server.requests:
+        assert request.path.endswith("/models/gemini-3.1-flash-image:generateContent")
+        assert request.headers["x-goog-api-key"] == KEY
+        assert request.body["contents"][0]["parts"] == [{"text": "a boat"}]
+        config = request.body["generationConfig"]
+        assert config == {
+            "responseModalities": ["IMAGE"],
+            "imageConfig": {"aspectRatio": "2:3", "imageSize": "2K"},
+        }
+
+
+def test_imagen_is_asked_for_all_at_once(server: ImageServer, tmp_path: Path) -> None:
+    generate(images("imagen", server, tmp_path), ImageOrder("a boat", shape="landscape", count=2))
+    (request,) = server.requests
+    assert request.path.startswith("/v1beta1/publishers/google/models/imagen-4.0-generate-001:predict")
+    assert request.body["instances"] == [{"prompt": "a boat"}]
+    assert request.body["parameters"]["sampleCount"] == 2
+    assert request.body["parameters"]["aspectRatio"] == "4:3"
+
+
+def test_the_prompt_the_provider_used_is_the_one_that_is_kept(server: ImageServer, tmp_path: Path) -> None:
+    picture = base64.b64encode(png(8, 8)).decode()
+    server.answer(200, {"created": 1, "data": [{"b64_json": picture, "revised_prompt": "a fine boat"}]})
+    (kept,) = generate(images("openai", server, tmp_path), ImageOrder("boat"))
+    assert kept.prompt == "a fine boat"
+
+
+def test_a_server_that_needs_no_key_is_asked_without_one(
+    server: ImageServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TEST_KEY")
+    for kind in PROVIDERS:
+        assert generate(images(kind, server, tmp_path))
+
+
+# What goes wrong.
+
+QUOTA = {"@type": "type.googleapis.com/google.rpc.QuotaFailure"}
+DELAY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "37.5s"}
+BAD_KEY = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "body", "expected"),
+    [
+        ("openai", 401, openai_error("invalid_api_key"), ErrorType.AUTH),
+        ("openai", 403, openai_error("unsupported_country"), ErrorType.AUTH),
+        ("openai", 400, openai_error("moderation_blocked"), ErrorType.PERMANENT),
+        ("openai", 400, openai_error("content_policy_violation"), ErrorType.PERMANENT),
+        ("openai", 400, openai_error("invalid_value"), ErrorType.PERMANENT),
+        ("openai", 404, openai_error("model_not_found"), ErrorType.PERMANENT),
+        ("openai", 429, openai_error("insufficient_quota"), ErrorType.RATE_LIMIT),
+        ("openai", 400, openai_error("billing_hard_limit_reached"), ErrorType.RATE_LIMIT),
+        ("openai", 500, openai_error("server_error"), ErrorType.TRANSIENT),
+        ("openai", 503, b"<html>overloaded</html>", ErrorType.TRANSIENT),
+        ("gemini", 400, google_error(400, "INVALID_ARGUMENT", BAD_KEY), ErrorType.AUTH),
+        ("gemini", 403, google_error(403, "PERMISSION_DENIED"), ErrorType.AUTH),
+        ("gemini", 400, google_error(400, "INVALID_ARGUMENT"), ErrorType.PERMANENT),
+        ("gemini", 404, google_error(404, "NOT_FOUND"), ErrorType.PERMANENT),
+        ("gemini", 500, google_error(500, "INTERNAL"), ErrorType.TRANSIENT),
+        ("gemini", 503, b"overloaded", ErrorType.TRANSIENT),
+        ("gemini", 200, {"candidates": [{"finishReason": "IMAGE_SAFETY"}]}, ErrorType.PERMANENT),
+        ("gemini", 200, {"promptFeedback": {"blockReason": "SAFETY"}}, ErrorType.PERMANENT),
+        ("gemini", 200, {"candidates": [{"finishReason": "NO_IMAGE"}]}, ErrorType.TRANSIENT),
+        ("gemini", 200, {}, ErrorType.TRANSIENT),
+        ("imagen", 401, google_error(401, "UNAUTHENTICATED"), ErrorType.AUTH),
+        ("imagen", 200, {}, ErrorType.PERMANENT),
+        ("openai", 200, {"created": 1, "data": []}, ErrorType.TRANSIENT),
+        ("openai", 200, b"{not json", ErrorType.TRANSIENT),
+        ("gemini", 200, b"{not json", ErrorType.TRANSIENT),
+    ],
+)
+def test_each_failure_has_its_type_and_tells_no_secret(
+    kind: str, status: int, body: Any, expected: ErrorType, server: ImageServer, tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    caplog.set_level(logging.DEBUG, "jackfield.images")
+    server.answer(status, body)
+    error = refused(images(kind, server, tmp_path))
+    assert error.type is expected
+    assert error.suggestion
+    assert len(server.requests) == 1, "the package tried again by itself"
+    assert KEY not in caplog.text
+    assert KEY not in repr((error.args, error.message, error.suggestion, error.details))
+    # What may have been paid for is said, and only that.
+    assert error.partial_side_effects is (expected is ErrorType.TRANSIENT)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "headers", "seconds"),
+    [
+        ("openai", openai_error("rate_limit_exceeded"), {"Retry-After": "12"}, 12.0),
+        ("openai", openai_error("rate_limit_exceeded"), {}, None),
+        ("openai", openai_error("rate_limit_exceeded"), {"Retry-After": "soon"}, None),
+        (
+            "openai",
+            openai_error("rate_limit_exceeded"),
+            {"Retry-After": "Thu, 01 Jan 2026 00:00:00 GMT"},
+            0.0,
+        ),
+        ("gemini", google_error(429, "RESOURCE_EXHAUSTED", QUOTA, DELAY), {}, 37.5),
+        ("gemini", google_error(429, "RESOURCE_EXHAUSTED"), {"Retry-After": "5"}, 5.0),
+        ("imagen", google_error(429, "RESOURCE_EXHAUSTED"), {}, None),
+    ],
+)
+def test_a_busy_provider_says_how_long_to_wait(
+    kind: str, body: Any, headers: dict[str, str], seconds: float | None, server: ImageServer, tmp_path: Path
+) -> None:
+    server.answer(429, body, headers)
+    error = refused(images(kind, server, tmp_path))
+    assert error.type is ErrorType.RATE_LIMIT
+    assert error.retryable
+    assert error.details == (None if seconds is None else {"retryAfterSeconds": seconds})
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_a_silent_provider_is_given_up_and_may_have_been_paid(
+    kind: str, server: ImageServer, tmp_path: Path
+) -> None:
+    server.stall()
+    error = refused(images(kind, server, tmp_path, timeout=1))
+    assert error.type is ErrorType.TRANSIENT
+    assert (error.retryable, error.partial_side_effects) == (False, True)
+    assert "1 seconds" in error.message
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+@pytest.mark.parametrize("damage", ["text", "svg", "cut", "empty", "large", "broken base64"])
+def test_what_is_no_picture_is_refused_and_not_kept(
+    kind: str, damage: str, server: ImageServer, tmp_path: Path
+) -> None:
+    whole = png(400, 300, (200, 10, 90))
+    contents = {
+        "text": b"<html>This is no picture</html>",
+        "svg": b'<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>',
+        "cut": whole[: len(whole) // 2],
+        "empty": b"",
+        "large": png(64, 64) + b"\x00" * 5000,
+    }
+    if damage in contents:
+        server.content = contents[damage]
+    else:
+        server.encoded = base64.b64encode(whole).decode()[:-7] + "%%"
+    error = refused(images(kind, server, tmp_path, max_bytes=4000))
+    assert error.type in (ErrorType.TRANSIENT, ErrorType.PERMANENT)
+    assert error.partial_side_effects or (kind, damage) == ("imagen", "empty")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_of_several_pictures_those_that_came_are_kept(server: ImageServer, tmp_path: Path) -> None:
+    server.answer(500, google_error(500, "INTERNAL"))
+    assert len(generate(images("gemini", server, tmp_path), ImageOrder("a boat", count=3))) == 2
+    good, bad = base64.b64encode(png(8, 8)).decode(), base64.b64encode(b"no picture").decode()
+    server.answer(200, {"created": 1, "data": [{"b64_json": bad}, {"b64_json": good}]})
+    assert len(generate(images("openai", server, tmp_path), ImageOrder("a boat", count=2))) == 1
+
+
+def test_a_call_that_is_cancelled_ends(server: ImageServer, tmp_path: Path) -> None:
+    server.stall()
+    made = images("openai", server, tmp_path)
+
+    async def main() -> None:
+        task = asyncio.create_task(made.generate(ORDER))
+        await asyncio.to_thread(server.asked.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await made.close()
+
+    asyncio.run(main())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", PROVIDERS)
+def test_pictures_can_be_made_at_the_same_time(kind: str, server: ImageServer, tmp_path: Path) -> None:
+    made = images(kind, server, tmp_path)
+
+    async def main() -> list[str]:
+        answers = await asyncio.gather(*(made.generate(ORDER) for _ in range(8)))
+        await made.close()
+        return [each.id for answer in answers for each in answer]
+
+    assert len(set(asyncio.run(main()))) == 8

@@ -1,0 +1,151 @@
+"""What a deployment may say about pictures, what they cost, and when there are none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.capabilities.images import QUALITIES, SHAPES, ImageOrder
+from jackfield.offers import Services
+from jackfield.settings import SettingsError
+from jackfield.store import MemoryStore
+from jackfield_images import jackfield_capabilities, jackfield_policies
+from jackfield_images import options as options_module
+from jackfield_images.options import PROVIDERS, Options, unavailable
+from jackfield_images.prices import BUILT_IN
+
+
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "GEMINI_API_KEY", "MY_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_without_a_provider_there_are_no_pictures_and_the_reason_says_how_to_have_them() -> None:
+    (offer,) = jackfield_capabilities()
+    reason = offer.unavailable({}) or ""
+    assert reason.startswith("no image provider is configured: set OPENAI_API_KEY or GEMINI_API_KEY")
+    with pytest.raises(SettingsError, match="no image provider is configured"):
+        offer.create({}, Services(MemoryStore()))
+
+
+def test_a_key_in_the_environment_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", "g")
+    assert unavailable({}) is None
+    assert (Options.of({}).provider, Options.of({}).model) == ("gemini", "gemini-3.1-flash-image")
+    monkeypatch.setenv("OPENAI_API_KEY", "o")
+    assert (Options.of({}).provider, Options.of({}).model) == ("openai", "gpt-image-2")
+    assert Options.of({"provider": "gemini"}).key == "g"
+
+
+def test_a_provider_without_its_key_says_which_variable_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "OPENAI_API_KEY" in (unavailable({"provider": "openai"}) or "")
+    assert "MY_KEY" in (unavailable({"provider": "gemini", "api_key_env": "MY_KEY"}) or "")
+    monkeypatch.setenv("MY_KEY", "k")
+    assert unavailable({"provider": "gemini", "api_key_env": "MY_KEY"}) is None
+    assert unavailable({"provider": "openai", "base_url": "http://127.0.0.1:9/v1"}) is None
+
+
+def test_a_provider_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(options_module, "find_spec", lambda _: None)
+    reason = unavailable({"provider": "openai"}) or ""
+    assert "pip install 'jackfield-capability-images[openai]'" in reason
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"provder": "openai"}, "did you mean 'provider'"),
+        ({"provider": "dalle"}, "there are openai, gemini"),
+        ({"provider": ""}, "not a text"),
+        ({"api_key": "sk-secret"}, "does not belong in a file"),
+        ({"max_bytes": 0}, "above 0"),
+        ({"max_bytes": True}, "above 0"),
+        ({"max_bytes": "big"}, "above 0"),
+        ({"timeout": -1}, "seconds above 0"),
+        ({"base_url": "images.example"}, "http:// or https://"),
+        ({"prices": []}, "not a table"),
+        ({"prices": {"dalle": {}}}, "no provider"),
+        ({"prices": {"openai": 1}}, "a table is wanted"),
+        ({"prices": {"openai": {"m": 0.1}}}, "a table is wanted"),
+        ({"prices": {"openai": {"m": {"best": 0.1}}}}, "no quality"),
+        ({"prices": {"openai": {"m": {"high": {"round": 0.1}}}}}, "no shape"),
+        ({"prices": {"openai": {"m": {"high": "cheap"}}}}, "not a price"),
+        ({"prices": {"openai": {"m": {"high": -1}}}}, "not a price"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_with_a_sentence(
+    settings: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "o")
+    with pytest.raises(SettingsError, match=r"capabilities\.images") as raised:
+        Options.of(settings)
+    assert sentence in str(raised.value)
+    assert "sk-secret" not in str(raised.value)
+
+
+def test_the_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert "sk-secret" not in repr(Options.of({}))
+
+
+def cost(order: ImageOrder, **settings: Any) -> float | None:
+    options = Options.of({"provider": "openai", **settings})
+    return options.prices.cost(options.provider, options.model, order)
+
+
+def test_the_default_models_have_a_price_in_every_shape_and_quality() -> None:
+    for provider, known in PROVIDERS.items():
+        for shape in SHAPES:
+            for quality in QUALITIES:
+                price = cost(ImageOrder("x", shape=shape, quality=quality), provider=provider)
+                assert price is not None
+                assert 0 < price < 1, (known.model, shape, quality)
+
+
+def test_a_better_picture_of_a_model_is_never_cheaper() -> None:
+    for models in BUILT_IN.values():
+        for qualities in models.values():
+            for shape in SHAPES:
+                prices = [p[shape] if not isinstance(p := qualities[q], float) else p for q in QUALITIES]
+                assert prices == sorted(prices)
+
+
+def test_prices_grow_with_the_count_and_go_with_the_model() -> None:
+    assert cost(ImageOrder("x")) == 0.053
+    assert cost(ImageOrder("x", count=4, quality="high", shape="landscape")) == 0.66
+    assert cost(ImageOrder("x"), model="gpt-image-2-2026-04-21") == 0.053
+    assert cost(ImageOrder("x"), model="gpt-image-1-mini") == 0.011
+    assert cost(ImageOrder("x"), model="gpt-image-2-turbo") is None
+    assert cost(ImageOrder("x"), provider="gemini", model="imagen-4.0-fast-generate-001") == 0.02
+    assert cost(ImageOrder("x"), provider="gemini", model="gemini-3.1-flash-image-preview") == 0.067
+
+
+def test_a_deployments_own_prices_win_and_another_server_has_no_others() -> None:
+    own = {"openai": {"gpt-image-2": {"standard": 0.5, "high": {"square": 0.7}}}}
+    assert cost(ImageOrder("x"), prices=own) == 0.5
+    assert cost(ImageOrder("x", quality="high"), prices=own) == 0.7
+    assert cost(ImageOrder("x", quality="high", shape="portrait"), prices=own) is None
+    elsewhere = "http://127.0.0.1:9/v1"
+    assert cost(ImageOrder("x"), base_url=elsewhere) is None
+    assert cost(ImageOrder("x"), base_url=elsewhere, prices=own) == 0.5
+
+
+def test_asking_what_the_plugin_offers_loads_no_provider(tmp_path: Path) -> None:
+    program = (
+        "import sys, jackfield_images as p; list(p.jackfield_capabilities()); list(p.jackfield_policies());"
+        "from jackfield_images.options import unavailable; unavailable({});"
+        "print(sorted({'openai', 'google.genai', 'PIL', 'httpx', 'pydantic'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_policy_stands_just_before_confirmation() -> None:
+    (offer,) = jackfield_policies()
+    assert (offer.name, offer.stage.name, offer.rank) == ("image_consent", "SHAPE", 15)

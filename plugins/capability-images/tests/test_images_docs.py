@@ -1,0 +1,80 @@
+"""The page on pictures is complete, and its examples run."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from jackfield.capabilities.images import ImageOrder, Images, ImagesView, StoredImage
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_images.consent.policy import ImageConsent
+from jackfield_images.options import _KINDS, Options
+from jackfield_images.prices import BUILT_IN
+from jackfield_testkit import ImagesContractTests
+from jackfield_testkit.store_contract.guard import all_tests
+
+PAGE = Path(__file__).parents[3].joinpath("docs", "images.md").read_text("utf-8")
+
+
+def tables(name: str) -> list[dict[str, Any]]:
+    blocks = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    documents = [tomllib.loads(block) for block in blocks]
+    kind, _, offer = name.partition(".")
+    return [document[kind][offer] for document in documents if offer in document.get(kind, {})]
+
+
+def test_every_setting_is_documented_and_every_example_is_accepted() -> None:
+    for name in _KINDS:
+        assert re.search(rf"^\| `{name}` \|", PAGE, re.MULTILINE), name
+    for name in ("cost_limit", "verbs", "drawing_verbs", "nouns", "negations"):
+        assert re.search(rf"^\| `{name}` \|", PAGE, re.MULTILINE), name
+    (images,) = tables("capabilities.images")
+    assert Options.of(images).prices.cost("gemini", "gemini-3.1-flash-image", ImageOrder("x")) == 0.07
+    for said in tables("policies.image_consent"):
+        ImageConsent(said, Services(MemoryStore()))
+
+
+def test_every_price_is_in_the_table_with_its_date() -> None:
+    assert "November 2026" in PAGE
+    for provider, models in BUILT_IN.items():
+        for model, prices in models.items():
+            cells = [
+                f"{price:g}"
+                if isinstance(price, float)
+                else f"{price['square']:g}, else {price['portrait']:g}"
+                for price in prices.values()
+            ]
+            assert f"| {provider} | `{model}` | {' | '.join(cells)} |" in PAGE
+
+
+def test_the_protocol_and_the_suite_are_described() -> None:
+    for protocol in (Images, ImagesView):
+        methods = [name for name in vars(protocol) if not name.startswith("_")]
+        section = PAGE.partition(f"### class {protocol.__name__}\n")[2].partition("\n### ")[0]
+        assert [name for name in methods if f"{name}(" not in section] == []
+    for kind in (ImageOrder, StoredImage):
+        assert [name for name in kind.__dataclass_fields__ if f"`{name}`" not in PAGE] == []
+    assert re.findall(r"^\| `(test_\w+)` \|", PAGE, re.MULTILINE) == list(all_tests(ImagesContractTests))
+
+
+def test_the_replacement_of_the_page_passes_the_suite(tmp_path: Path) -> None:
+    blocks = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    assert [name for name, _ in blocks] == ["swatch_images.py", "test_swatch_images.py"]
+    for name, text in blocks:
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-W", "error"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert f"{len(all_tests(ImagesContractTests))} passed" in done.stdout

@@ -1,0 +1,1 @@
+"""Creates calendar events."""

@@ -1,0 +1,1 @@
+"""Looks up when calendars are busy and free."""

@@ -1,0 +1,30 @@
+"""The free time between busy times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+
+class Slot(NamedTuple):
+    """A stretch of time."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def minutes(self) -> int:
+        """Its length in whole minutes."""
+        return (self.end - self.start) // timedelta(minutes=1)
+
+
+def free_slots(span: Slot, busy: Iterable[Slot], shortest: timedelta) -> Iterator[Slot]:
+    """What no busy time touches, in order and at least so long; busy times may come in any order."""
+    free_from = span.start
+    for each in sorted(busy):
+        if each.start - free_from >= shortest:
+            yield Slot(free_from, each.start)
+        free_from = max(free_from, each.end)
+    if span.end - free_from >= shortest:
+        yield Slot(free_from, span.end)

@@ -1,0 +1,1 @@
+"""Jackfield tool `kb_get`: records of the knowledge base by id."""

@@ -1,0 +1,1 @@
+"""Jackfield tool `kb_search`: what the knowledge base knows, with sources."""

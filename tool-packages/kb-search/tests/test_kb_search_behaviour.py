@@ -1,0 +1,196 @@
+"""What the tool makes of what was found: in memory, and by the real knowledge base where it is installed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ErrorType, Mode, ToolError, ToolResponse
+from jackfield.capabilities.knowledge import Evidence, KnowledgeBase, Record
+from jackfield_testkit import MemoryKnowledgeBase, ToolTestContext
+from jackfield_tool_kb_search.handler import execute
+
+DEFAULTS: dict[str, Any] = {"namespace": "studio", "top_k": 5, "include_snippets": True}
+
+RECORDS = (
+    Record(
+        "process:vacation",
+        "Asking for vacation",
+        "Vacation is requested in the staff portal two weeks ahead. The team lead approves it.",
+        type="process",
+        tags=("staff",),
+        url="https://kb.example/vacation",
+        last_updated=datetime(2026, 3, 14, 12, tzinfo=UTC),
+        metadata={"owner": "people team", "steps": [{"n": 1}]},
+    ),
+    Record(
+        "doc:handbook",
+        "Lighthouse handbook",
+        "Routine paperwork and forms. " * 200
+        + "The spare key hangs behind the barometer. "
+        + "More forms. " * 200,
+    ),
+    Record("doc:diary", "Diary", "Ann wants a raise.", namespace="personal", owner="ann"),
+)
+
+Open = Callable[[], Any]
+
+
+@asynccontextmanager
+async def _memory() -> AsyncIterator[KnowledgeBase]:
+    yield MemoryKnowledgeBase(RECORDS)
+
+
+@asynccontextmanager
+async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
+    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    from jackfield_kb.capability import LibraryKnowledge
+    from jackfield_kb.settings import open_library
+
+    table = {"folder": str(folder / "knowledge"), "embeddings": "off"}
+    library = open_library(table)
+    library.write([(None, records)])
+    library.refresh()
+    library.close()
+    base = LibraryKnowledge.from_settings(table)
+    try:
+        yield base
+    finally:
+        await base.close()
+
+
+@pytest.fixture(params=["memory", "embedded"])
+def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
+    """A way to a knowledge base that holds the records."""
+    if request.param == "memory":
+        return _memory
+    if find_spec("jackfield_kb") is None:
+        pytest.skip("jackfield-capability-kb is not installed")
+    return lambda: _embedded(tmp_path, RECORDS)
+
+
+def search(opened: Open, query: str, mode: Mode = "text", user: str = "ann", **given: Any) -> ToolResponse:
+    async def run() -> ToolResponse:
+        async with opened() as base:
+            context = ToolTestContext(mode, user=user)
+            context = ToolTestContext(mode, user=user, kb=base.for_session(context.session))
+            return await execute({**DEFAULTS, "query": query, **given}, context)
+
+    return asyncio.run(run())
+
+
+def first(response: ToolResponse) -> dict[str, Any]:
+    assert response.ok
+    found: dict[str, Any] = response.data["results"][0]
+    return found
+
+
+def test_a_result_can_be_cited(opened: Open) -> None:
+    found = first(
+        search(opened, "vacation staff portal", return_fields=["snippet", "sources", "url", "metadata"])
+    )
+    assert found["id"] == "process:vacation"
+    assert "staff portal" in found["snippet"]
+    assert found["citation"] == (
+        "Asking for vacation (process:vacation), document, updated 14 March 2026, https://kb.example/vacation"
+    )
+    assert (found["last_updated"], found["url"]) == ("2026-03-14T12:00:00Z", "https://kb.example/vacation")
+    assert found["metadata"] == {"owner": "people team", "steps": [{"n": 1}]}
+    assert 0 < found["score"] <= 1
+
+
+def test_only_the_fields_asked_for_are_there(opened: Open) -> None:
+    always = {"id", "type", "title", "score", "source_type", "last_updated"}
+    assert set(first(search(opened, "vacation", return_fields=[]))) == always
+    assert set(first(search(opened, "vacation", return_fields=["url"]))) == always | {"url"}
+    assert set(first(search(opened, "vacation", include_snippets=False))) == always | {"url", "metadata"}
+    assert set(first(search(opened, "vacation"))) == always | {"url", "metadata", "snippet"}
+
+
+def test_full_text_is_for_text_alone(opened: Open) -> None:
+    asked: dict[str, Any] = {"return_fields": ["snippet", "full_text"]}
+    text = first(search(opened, "spare key barometer", **asked))["full_text"]
+    assert text.startswith("Routine paperwork")
+    assert len(text) <= 4000
+    spoken = search(opened, "spare key barometer", "voice", **asked)
+    assert "full_text" not in first(spoken)
+    assert spoken.data["left_out"] == ["full_text"]
+    assert "barometer" in first(spoken)["snippet"]
+    assert search(opened, "vacation", "voice", namespace="public", **asked).data == {"results": []}
+
+
+def test_personal_records_are_their_owners(opened: Open) -> None:
+    assert first(search(opened, "raise", namespace="personal"))["id"] == "doc:diary"
+    assert search(opened, "raise", namespace="personal", user="ben").data == {"results": []}
+
+
+class Fixed:
+    """A knowledge base that finds what it is told to."""
+
+    def __init__(self, *found: Evidence | ToolError) -> None:
+        self.found = found
+
+    async def search(self, query: str, **asked: Any) -> list[Evidence]:
+        for each in self.found:
+            if isinstance(each, ToolError):
+                raise each
+        return [each for each in self.found if isinstance(each, Evidence)]
+
+
+def ask(kb: Fixed, mode: Mode = "voice") -> ToolResponse:
+    return asyncio.run(execute({**DEFAULTS, "query": "x"}, ToolTestContext(mode, kb=kb)))
+
+
+def test_what_the_knowledge_base_refuses_reaches_the_model_unchanged() -> None:
+    with pytest.raises(ToolError) as raised:
+        ask(Fixed(ToolError(ErrorType.TRANSIENT, "The index is being rebuilt.", retryable=True)))
+    assert raised.value.type is ErrorType.TRANSIENT
+
+
+@pytest.mark.parametrize("results", [1, 3, 10])
+@pytest.mark.parametrize("text", ["word " * 2000, "w" * 9000, "字" * 3000, '"quoted" \\ ' * 500])
+def test_in_voice_an_answer_is_short_whatever_was_found(results: int, text: str) -> None:
+    record = Record(
+        "doc:long",
+        text[:500],
+        text,
+        url=f"https://kb.example/{'u' * 3000}",
+        metadata={f"key {n}": text[:70] for n in range(50)},
+    )
+    data = ask(Fixed(*[Evidence(record, 0.5, text)] * results)).data
+    assert len(json.dumps(data, ensure_ascii=False)) <= 1500
+    assert len(data["results"]) >= min(results, 3)
+    assert len(data["results"][0]["snippet"]) >= 40
+
+
+def test_in_voice_there_is_nothing_that_only_a_screen_shows() -> None:
+    marked = (
+        "**See** [the map](https://kb.example/map)\n\n```\n<b>code</b>\n```\n| a | b |\n|---|---|\n\x07 done"
+    )
+    record = Record("doc:x", marked, marked, metadata={"note": marked[:40]})
+    found = first(ask(Fixed(Evidence(record, 0.5, marked))))
+    assert found["snippet"] == "See the map code a b done"
+    assert found["title"] == "See the map code a b done"
+    assert first(ask(Fixed(Evidence(record, 0.5, marked)), "text"))["snippet"] == marked
+
+
+def test_a_score_stays_on_its_scale() -> None:
+    record = Record("doc:x", "x", "x")
+    scores = [
+        each["score"]
+        for each in ask(Fixed(Evidence(record, 1.0000001), Evidence(record, 0.12345))).data["results"]
+    ]
+    assert scores == [1.0, 0.123]
+
+
+def test_the_audit_says_how_much_was_found_and_not_what() -> None:
+    context = ToolTestContext("text", kb=MemoryKnowledgeBase(RECORDS).for_user("ann"))
+    asyncio.run(execute({**DEFAULTS, "query": "vacation"}, context))
+    assert context.audited == [("kb_searched", {"namespace": "studio", "found": 1})]

@@ -1,0 +1,1 @@
+"""Jackfield tool `linkedin_lookup`: LinkedIn profiles that stand in the knowledge base."""
