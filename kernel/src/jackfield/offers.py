@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from jackfield.governance import Policy
+    from jackfield.governance import Check, Policy
     from jackfield.orchestrator import Observer
     from jackfield.session.intents import IntentHandler
     from jackfield.store import Store
@@ -100,7 +100,7 @@ class PolicyOffer:
     name: str
     stage: Stage
     rank: int
-    create: Callable[[PluginSettings, Services], Policy]
+    create: Callable[[PluginSettings, Services], Policy | Check]
     enforces: tuple[str, ...] = ()
 
 

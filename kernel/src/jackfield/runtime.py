@@ -14,6 +14,7 @@ from jackfield.build.plugins import Offered, Plugins, load
 from jackfield.confirmation import Confirmations, Pending
 from jackfield.contract.context import Mode
 from jackfield.contract.snapshot import Snapshot
+from jackfield.governance import Check
 from jackfield.offers import PluginSettings, Services, StoreOffer
 from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.packages import locate, package_hash
@@ -175,7 +176,8 @@ def _make(offered: Offered, said: PluginSettings, services: Services) -> Any:
         raise
     except Exception as error:
         raise RegistryError(f"{owner} cannot be made: {type(error).__name__}: {error}") from error
-    missing = [name for name in _SHAPES.get(offered.hook, ()) if not callable(getattr(made, name, None))]
+    shape = () if isinstance(made, Check) else _SHAPES.get(offered.hook, ())
+    missing = [name for name in shape if not callable(getattr(made, name, None))]
     if missing:
         raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
     return made
