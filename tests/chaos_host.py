@@ -67,13 +67,13 @@ class _Mortal(SqliteStore):
         super().__init__(path)
         self._die_at = die_at
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
         if self._die_at == "before the claim":
             die()
-        return await super().claim(key, fingerprint, ttl=ttl)
+        return await super().claim(key, fingerprint, ttl=ttl, durable=durable)
 
-    async def complete(self, key: str, result: bytes) -> bool:
-        done = await super().complete(key, result)
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+        done = await super().complete(key, result, durable=durable)
         if self._die_at == "after the record":
             die()
         return done

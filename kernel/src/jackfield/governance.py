@@ -10,9 +10,8 @@ import asyncio
 import hashlib
 import logging
 import math
-import re
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -29,9 +28,6 @@ MAX_DEPTH = 4
 """How deep tools may call tools."""
 
 
-_holds_null = re.compile(b"null").search
-
-
 def _is_finite(value: Any) -> bool:
     if isinstance(value, float):
         return math.isfinite(value)
@@ -43,26 +39,11 @@ def _is_finite(value: Any) -> bool:
 class Call:
     """One call from its arrival to its answer; everything a policy may look at or change."""
 
-    # Most calls leave these as they are, so they are not set on each.
-    confirmed = False
-    parent: Call | None = None
-    children = 0
-    key = ""
-    """The name under which it runs once, given by whoever watches over that."""
-    stopped = ""
-    """Why it was told to stop."""
-    task: asyncio.Task[Any] | None = None
-    wire: bytes | None = None
-    policies: tuple[str, ...] = ()
-    """What stands in its way, in order."""
-    ended_by = ""
-    _encoded: tuple[Any, bytes] = (None, b"null")
-    vouched = ""
-    """Why it may run without the user's word where that is left to policies."""
-    remarks: tuple[str, ...] = ()
-    """What the user is told besides, where he is asked."""
-    defaults_filled = False
-    """Whether arguments that were left out were given their defaults."""
+    __slots__ = (
+        "_encoded", "args", "began", "call_id", "children", "confirmed", "decisions", "defaults_filled",
+        "ended", "ended_by", "fingerprint", "key", "meta", "notes", "parent", "policies", "ran_for",
+        "remarks", "session", "stopped", "task", "took", "tool", "turn", "vouched", "wire",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -73,6 +54,8 @@ class Call:
         call_id: str | None,
     ) -> None:
         self.began = time.perf_counter()
+        self.ended = 0.0
+        """When it was answered, by the same clock."""
         self.tool = tool
         self.session = session
         self.turn: Turn = session.turn
@@ -80,9 +63,32 @@ class Call:
         self.call_id = call_id
         # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
         self.fingerprint = hashlib.sha256(tool.name_bytes + canonical).digest()
+        self.key = ""
+        """The name under which it runs once, given by whoever watches over that."""
+        self.confirmed = False
+        self.parent: Call | None = None
+        self.children = 0
+        self.task: asyncio.Task[Any] | None = None
+        self.stopped = ""
+        """Why it was told to stop."""
+        self.took = 0.0
+        """Seconds that its handler took, the last time it ran."""
+        self.ran_for = 0.0
+        """Seconds that its handler took, all the times it ran."""
+        self.wire: bytes | None = None
+        self.policies: tuple[str, ...] = ()
+        """What stands in its way, in order."""
+        self.ended_by = ""
+        self.vouched = ""
+        """Why it may run without the user's word where that is left to policies."""
+        self.remarks: tuple[str, ...] = ()
+        """What the user is told besides, where he is asked."""
+        self.defaults_filled = False
+        """Whether arguments that were left out were given their defaults."""
         self.meta: dict[str, Any] = {}
         self.decisions: dict[str, str] = {}
         self.notes: list[dict[str, Any]] = []
+        self._encoded: tuple[Any, bytes] = (None, b"null")
 
     def decide(self, policy: str, decision: str) -> None:
         """Record what a policy did; one that let the call pass need not say so."""
@@ -121,7 +127,7 @@ class Call:
         """Write out a handler's data, once; what is not JSON becomes a failure of the handler's own."""
         try:
             data = orjson.dumps(response.data)
-            if _holds_null(data) and not _is_finite(response.data):
+            if data.rfind(b"null") >= 0 and not _is_finite(response.data):
                 # orjson writes such a number as null, which would be a lie.
                 raise ValueError("a number in it is not finite")
         except (TypeError, ValueError, RecursionError) as error:
@@ -138,27 +144,20 @@ class Call:
         """The envelope as it is sent, stored and replayed: made once, never changed."""
         if self.wire is not None:
             return self.wire
+        duration = (time.perf_counter() - self.began) * 1000
+        # The tool's part of `meta` was written out when the registry was loaded, and is still open.
+        tail = b'"meta":%b,"duration":%.3f' % (self.tool.meta_bytes, duration)
+        more = {**self.meta, **response.meta} if self.meta or response.meta else None
+        tail += b",%b}" % orjson.dumps(more)[1:] if more else b"}}"
         if response.failure is not None:
-            body = (b'{"ok":false,"error":', orjson.dumps(response.failure.to_wire()), b"")
+            wire = b'{"ok":false,"error":%b,%b' % (orjson.dumps(response.failure.to_wire()), tail)
         else:
             written, data = self._encoded
             if written is not response.data:
                 data = orjson.dumps(response.data)
-            intents = (
-                orjson.dumps([intent.to_wire() for intent in response.intents]) if response.intents else b"[]"
-            )
-            body = (b'{"ok":true,"data":', data, b',"intents":' + intents)
-        duration = b',"duration":%.3f' % ((time.perf_counter() - self.began) * 1000)
-        more = {**self.meta, **response.meta} if self.meta or response.meta else None
-        # The tool's part of `meta` was written out when the registry was loaded, and is still open.
-        meta = (
-            b',"meta":',
-            self.tool.meta_bytes,
-            duration,
-            b"," + orjson.dumps(more)[1:] if more else b"}",
-            b"}",
-        )
-        wire = self.wire = b"".join(body + meta)
+            intents = response.intents and orjson.dumps([intent.to_wire() for intent in response.intents])
+            wire = b'{"ok":true,"data":%b,"intents":%b,%b' % (data, intents or b"[]", tail)
+        self.wire = wire
         return wire
 
 
@@ -175,19 +174,74 @@ class Policy(Protocol):
         """Decide about one call; `await proceed(call)` lets it go on."""
 
 
+class Check:
+    """A policy that waits for nothing: it looks at a call before it goes on, at its answer after, or at both.
+
+    Neighbours in a chain are asked one after the other, without a coroutine for each.
+    """
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """Whether this policy can ever have something to say about this tool in this session."""
+        return True
+
+    def before(self, call: Call) -> ToolResponse | None:  # noqa: ARG002
+        """The answer to a call that goes no further, or nothing to let it go on."""
+        return None
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:  # noqa: ARG002
+        """What becomes of the answer that came back, from the handler or from a policy behind this one."""
+        return response
+
+
 class Chain:
     """The policies that concern one tool in one session, and what they end in."""
 
     __slots__ = ("names", "run")
 
-    def __init__(self, policies: Iterable[tuple[str, Policy]], last: Proceed) -> None:
+    def __init__(
+        self, policies: Iterable[tuple[str, Policy | Check]], last: Proceed, *nameless: Check
+    ) -> None:
+        """`nameless` checks stand behind the policies and decide nothing that is worth a record."""
         chosen = list(policies)
         self.names = tuple(name for name, _ in chosen)
         run = last
+        checks = list(nameless)
         for _, policy in reversed(chosen):
-            run = _linked(policy.apply, run)
-        self.run: Proceed = run
+            if isinstance(policy, Check):
+                checks.insert(0, policy)
+            else:
+                run = _around(policy.apply, _checked(checks, run))
+                checks = []
+        self.run: Proceed = _checked(checks, run)
 
 
-def _linked(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: Proceed) -> Proceed:
+def _around(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: Proceed) -> Proceed:
     return lambda call: apply(call, proceed)
+
+
+def _checked(checks: Sequence[Check], proceed: Proceed) -> Proceed:
+    """All checks that stand side by side, in one coroutine."""
+    if not checks:
+        return proceed
+    # Only what a check really has; whoever stands in front of one that answers sees its answer come back.
+    afters: list[Callable[[Call, ToolResponse], ToolResponse]] = []
+    befores = []
+    for check in checks:
+        if type(check).before is not Check.before:
+            befores.append((check.before, tuple(afters)))
+        if type(check).after is not Check.after:
+            afters.insert(0, check.after)
+
+    async def run(call: Call) -> ToolResponse:
+        for before, on_the_way_back in befores:
+            refusal = before(call)
+            if refusal is not None:
+                for after in on_the_way_back:
+                    refusal = after(call, refusal)
+                return refusal
+        response = await proceed(call)
+        for after in afters:
+            response = after(call, response)
+        return response
+
+    return run

@@ -7,14 +7,14 @@ deployment uses what it makes, and imports what it needs then.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import click
 
-    from jackfield.governance import Policy
+    from jackfield.governance import Check, Policy
     from jackfield.orchestrator import Observer
     from jackfield.session.intents import IntentHandler
     from jackfield.store import Store
@@ -31,6 +31,9 @@ class Services:
     store: Store
     capabilities: frozenset[str] = frozenset()
     """The names of what is lent to tools."""
+
+    lent: Mapping[str, Any] = field(default_factory=dict)
+    """What is lent to tools, by name; empty while capabilities are being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +106,7 @@ class PolicyOffer:
     name: str
     stage: Stage
     rank: int
-    create: Callable[[PluginSettings, Services], Policy]
+    create: Callable[[PluginSettings, Services], Policy | Check]
     enforces: tuple[str, ...] = ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple, Protocol
@@ -15,13 +16,14 @@ from jackfield.context import Context
 from jackfield.contract.call import ToolCall
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
-from jackfield.governance import MAX_DEPTH, Call, Chain, Policy
+from jackfield.governance import MAX_DEPTH, Call, Chain, Check, Policy
 from jackfield.offers import Stage
 from jackfield.registry.invoke import Deadlines, run_handler, stop
 from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
-from jackfield.session.intents import IntentHandler, apply_intents
+from jackfield.session.intents import IntentHandler
 from jackfield.session.session import Session
+from jackfield.steps import VALIDATION, Outcome, Validation
 from jackfield.store import StoreUnavailableError
 from jackfield.strict_json import StrictJsonError
 
@@ -62,7 +64,7 @@ class Orchestrator:
     def __init__(
         self,
         registry: Registry,
-        policies: Sequence[tuple[str, Stage, Policy]] = (),
+        policies: Sequence[tuple[str, Stage, Policy | Check]] = (),
         *,
         intents: Mapping[str, IntentHandler] | None = None,
         capabilities: Mapping[str, Any] | None = None,
@@ -74,6 +76,7 @@ class Orchestrator:
         self._capabilities = capabilities or {}
         self.observers = tuple(observers)
         self._tell = tuple(observer.call_finished for observer in self.observers)
+        self._chains: dict[tuple[str, ...], Chain] = {}
         self._deadlines: Deadlines | None = None
         self._writing: set[asyncio.Future[Answer]] = set()
 
@@ -112,16 +115,16 @@ class Orchestrator:
         tool = self.registry.get(call.tool_id)
         return tool is not None and not tool.reads
 
-    async def _answer(self, session: Session, asked: ToolCall) -> Answer:
+    def _answer(self, session: Session, asked: ToolCall) -> Awaitable[Answer]:
         tool = self.registry.tools.get(asked.tool_id)
         if tool is None:
-            return self._unknown(session, asked)
+            return _at_once(self._unknown(session, asked))
         try:
             args, canonical = read_arguments(asked.arguments)
         except StrictJsonError as error:
             call = Call(tool, session, {}, b"", asked.call_id)
-            return self._finish(call, _malformed(tool, error))
-        return await self._dispatch(Call(tool, session, args, canonical, asked.call_id))
+            return _at_once(self._finish(call, _malformed(tool, error)))
+        return self._dispatch(Call(tool, session, args, canonical, asked.call_id))
 
     async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
         """Run a call that its user has approved; it answers for the call that asked."""
@@ -141,7 +144,7 @@ class Orchestrator:
         try:
             chain: Chain | None = call.session.chains.get(call.tool.id)
             if chain is None:
-                chain = call.session.chains[call.tool.id] = self._compose(call.tool, call.session)
+                chain = call.session.chains[call.tool.id] = self._chain(call.tool, call.session)
             call.policies = chain.names
             response = await chain.run(call)
             return self._finish(call, response)
@@ -161,57 +164,40 @@ class Orchestrator:
         return await asyncio.shield(task)
 
     def _finish(self, call: Call, response: ToolResponse) -> Answer:
-        wire = call.seal(response)
+        wire = call.wire or call.seal(response)
+        call.ended = time.perf_counter()
         try:
             for tell in self._tell:
                 tell(call, response)
         except Exception:  # noqa: BLE001
             # Whoever watches must not be able to take an answer away from whoever waits for it.
             _log.exception("an observer failed")
-        return Answer(call.tool.id, call.call_id, response, wire)
+        return tuple.__new__(Answer, (call.tool.id, call.call_id, response, wire))
 
-    def _compose(self, tool: RegisteredTool, session: Session) -> Chain:
-        chosen = [
-            (name, stage, policy) for name, stage, policy in self._policies if policy.concerns(tool, session)
-        ]
-        shape = Chain(
-            [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE], self._invoke
-        )
+    def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
+        """The chain of those who have something to say; the same for every tool and session with the same."""
+        chosen = tuple(each for each in self._policies if each[2].concerns(tool, session))
+        names = tuple(name for name, _, _ in chosen)
+        if names not in self._chains:
+            admit = [(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT]
+            shape = [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE]
+            steps = [*admit, (VALIDATION, Validation()), *shape]
+            self._chains[names] = Chain(steps, self._invoke, Outcome(self._intents))
+        return self._chains[names]
 
-        async def validate(call: Call) -> ToolResponse:
-            violations = tool.arguments.violations(call.args)
-            if violations:
-                call.end("validation", "refused")
-                return _invalid(tool, violations)
-            if tool.arguments.complete(call.args):
-                call.defaults_filled = True
-            return await shape.run(call)
-
-        admit = Chain([(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT], validate)
-        admit.names = (*admit.names, "validation", *shape.names)
-        return admit
-
-    async def _invoke(self, call: Call) -> ToolResponse:
+    def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
         if self._deadlines is None:
             self._deadlines = Deadlines(asyncio.get_running_loop())
         tool = call.tool
-        context = Context(call, self._capabilities, self._call_tool)
-        response = await run_handler(
+        return run_handler(
             tool.handler,
             call.args,
-            context,
+            Context(call, self._capabilities, self._call_tool),
             call,
             self._deadlines,
             timeout=tool.timeout,
             writes=not tool.reads,
         )
-        response = call.encode(response)
-        if response.intents:
-            applied, refused = apply_intents(response.intents, call.session, self._intents)
-            response = response._replace(intents=applied)
-            if refused:
-                call.meta["refusedIntents"] = [each._asdict() for each in refused]
-        return response
 
     async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
         lineage = parent.lineage
@@ -248,6 +234,10 @@ class Orchestrator:
         return self._finish(Call(missing, session, {}, b"", asked.call_id), response)
 
 
+async def _at_once(answer: Answer) -> Answer:
+    return answer
+
+
 def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:
     details = [{"path": fault.where, "message": fault.message} for fault in error.faults[:20]]
     return fail(
@@ -255,17 +245,6 @@ def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:
         f"The arguments of {tool.id} are not JSON that can be trusted: {details[0]['message']}.",
         suggestion="Send one JSON object that fits the tool's parameters.",
         details={"errors": details},
-    )
-
-
-def _invalid(tool: RegisteredTool, violations: Sequence[Any]) -> ToolResponse:
-    errors = [{"path": each.path, "message": each.message} for each in violations[:20]]
-    return fail(
-        ErrorType.VALIDATION,
-        f"The arguments do not fit {tool.id}: "
-        + "; ".join(f"{each['path']} {each['message']}" for each in errors[:3]),
-        suggestion=tool.help_for(violations),
-        details={"errors": errors},
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
 _NOT_CONTENT = (".pyc", ".pyo", "~", ".swp", ".orig", ".rej")
 _NATIVE = (".so", ".pyd", ".dylib")
+_RETURN = ord("\r")
+_CHUNK = 64 * 1024
 _TEXT = (".py", ".pyi", ".json", ".md", ".txt", ".toml", ".yaml", ".yml")
 
 
@@ -42,7 +44,7 @@ def package_hash(folder: Path, version: str, *, without: Collection[str] = ()) -
     differs by platform, so the distribution's `version` stands for it.
     """
     digest = hashlib.sha256()
-    for name, path in sorted(_files(str(folder), "")):
+    for name, path in sorted(_files(str(folder))):
         if name in without:
             continue
         if name.endswith(_NATIVE):
@@ -50,34 +52,36 @@ def package_hash(folder: Path, version: str, *, without: Collection[str] = ()) -
             name, content = f"{parent or '.'}/{file.partition('.')[0]}", version.encode()  # noqa: PLW2901
         else:
             content = _content(path)
-            if name.endswith(_TEXT):
+            if _RETURN in content and name.endswith(_TEXT):
                 content = content.replace(b"\r\n", b"\n")
-        digest.update(f"{name}\0{len(content)}\0".encode())
-        digest.update(content)
+        digest.update(b"%b\0%d\0%b" % (name.encode(), len(content), content))
     return f"sha256:{digest.hexdigest()}"
 
 
 def _content(path: str) -> bytes:
-    # Every start hashes every package, and opening a file object costs more than reading these.
+    # Every start hashes every package, and opening a file object, or asking for a size first, costs more than
+    # reading these does.
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        size = os.fstat(descriptor).st_size
-        content = os.read(descriptor, size)
-        while len(content) < size and (part := os.read(descriptor, size - len(content))):
-            content += part
+        content = os.read(descriptor, _CHUNK)
+        if len(content) == _CHUNK:
+            while part := os.read(descriptor, _CHUNK):
+                content += part
     finally:
         os.close(descriptor)
     return content
 
 
-def _files(folder: str, prefix: str) -> Iterator[tuple[str, str]]:
+def _files(folder: str, prefix: str = "") -> list[tuple[str, str]]:
     """The files that count, by their names relative to the package."""
+    files = []
     with os.scandir(folder) as entries:
         for entry in entries:
             name = entry.name
             if name.startswith(".") or name == "__pycache__" or name.endswith(_NOT_CONTENT):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from _files(entry.path, f"{prefix}{name}/")
+                files += _files(entry.path, f"{prefix}{name}/")
             elif entry.is_file():
-                yield f"{prefix}{name}", entry.path
+                files.append((prefix + name, entry.path))
+    return files

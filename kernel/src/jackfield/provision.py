@@ -12,6 +12,7 @@ from jackfield.build.discovery import PLUGINS, Entry
 from jackfield.build.findings import Distribution
 from jackfield.build.plugins import Offered, Plugins, load
 from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.governance import Check
 from jackfield.offers import CapabilityOffer, Services, StoreOffer, TransportOffer
 from jackfield.packages import locate, package_hash
 from jackfield.registry.registry import Deployment, RegistryError
@@ -131,7 +132,8 @@ class Provision:
             raise
         except Exception as error:
             raise RegistryError(f"{owner} cannot be made: {type(error).__name__}: {error}") from error
-        missing = [name for name in _SHAPES.get(kind, ()) if not callable(getattr(made, name, None))]
+        shape = () if isinstance(made, Check) else _SHAPES.get(kind, ())
+        missing = [name for name in shape if not callable(getattr(made, name, None))]
         if missing:
             raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
         return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from jackfield.confirmation import Confirmations, Pending
@@ -44,6 +44,8 @@ class Runtime:
         store = provision.store()
         offered = {each.name for each in provision.plugins.of("jackfield_capabilities")}
         services = Services(store, frozenset(offered - set(provision.unavailable)))
+        capabilities = provision.made("capabilities", services)
+        services = replace(services, lent=capabilities)
         policies = provision.made("policies", services)
         orchestrator = Orchestrator(
             registry,
@@ -53,7 +55,7 @@ class Runtime:
                 if offer.name in policies
             ],
             intents=provision.made("intents", services),
-            capabilities=(capabilities := provision.made("capabilities", services)),
+            capabilities=capabilities,
             observers=[*provision.made("observers", services).values(), *observers],
         )
         registry.lock()

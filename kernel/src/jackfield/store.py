@@ -68,17 +68,18 @@ class Store(Protocol):
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """Add to a counter, which starts anew `window` seconds after its first addition; its new value."""
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
         """Be the one who runs something, or learn what became of it.
 
         The first caller gets `RUN`, everyone else what happened since. The same key with another fingerprint
-        is a `CONFLICT`. A claim and its result are forgotten after `ttl` seconds.
+        is a `CONFLICT`. A claim and its result are forgotten after `ttl` seconds. One that need not be
+        `durable` may be lost in a power cut, never otherwise: what it guards may run again then.
         """
 
     async def reclaim(self, key: str) -> bool:
         """Take over a claim that is in doubt; of any number of callers, one succeeds."""
 
-    async def complete(self, key: str, result: bytes) -> bool:
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
         """Record the result of a claim one holds; everyone who waits for it gets these bytes.
 
         False, and nothing recorded, when one does not hold it: it was completed, taken over or forgotten.
@@ -118,9 +119,10 @@ class MemoryStore:
     """The store of one process, for tests and for a host that may forget."""
 
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
-        # Anchored once, so that a wall clock that is set back or forward moves nothing.
-        anchor = time.time() - time.monotonic()
-        self.now = clock or (lambda: anchor + time.monotonic())
+        # Times are kept as the clock tells them. Anchored once to the wall clock, which may then be set back
+        # or forward and moves nothing.
+        self._clock = clock or time.monotonic
+        self._anchor = 0.0 if clock else time.time() - time.monotonic()
         self._values: dict[str, tuple[bytes, float]] = {}
         self._counters: dict[str, tuple[int, float]] = {}
         self._claims: dict[str, _Claimed] = {}
@@ -129,14 +131,18 @@ class MemoryStore:
         self._lengths: dict[str, int] = {}
         self._news: dict[str, asyncio.Event] = {}
 
+    def now(self) -> float:
+        """See `Store.now`."""
+        return self._anchor + self._clock()
+
     async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
         """See `Store.put`."""
-        self._values[key] = (value, _never if ttl is None else self.now() + ttl)
+        self._values[key] = (value, _never if ttl is None else self._clock() + ttl)
 
     async def get(self, key: str) -> bytes | None:
         """See `Store.get`."""
         held = self._values.get(key)
-        return held[0] if held and held[1] > self.now() else None
+        return held[0] if held and held[1] > self._clock() else None
 
     async def delete(self, key: str) -> bool:
         """See `Store.delete`."""
@@ -145,32 +151,42 @@ class MemoryStore:
     async def take(self, key: str) -> bytes | None:
         """See `Store.take`."""
         held = self._values.pop(key, None)
-        return held[0] if held and held[1] > self.now() else None
+        return held[0] if held and held[1] > self._clock() else None
 
     async def keys(self, prefix: str) -> list[str]:
         """See `Store.keys`."""
-        now = self.now()
+        now = self._clock()
         return sorted(
             key for key, (_, expires) in self._values.items() if key.startswith(prefix) and expires > now
         )
 
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """See `Store.add`."""
-        now = self.now()
+        now = self._clock()
         count, expires = self._counters.get(key, (0, 0.0))
         if expires <= now:
             count, expires = 0, now + window
         self._counters[key] = (count + amount, expires)
         return count + amount
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+    async def claim(
+        self,
+        key: str,
+        fingerprint: bytes,
+        *,
+        ttl: float,
+        durable: bool = True,  # noqa: ARG002 - nothing here is
+    ) -> Claim:
         """See `Store.claim`."""
-        now = self.now()
-        held = self._claims.get(key)
-        if held is None or held[1] <= now:
-            self._claims[key] = (fingerprint, now + ttl, None)
+        now = self._clock()
+        mine = (fingerprint, now + ttl, None)
+        held = self._claims.setdefault(key, mine)
+        if held is mine:
             return _RUN
-        claimed, _, result = held
+        claimed, expires, result = held
+        if expires <= now:
+            self._claims[key] = mine
+            return _RUN
         if claimed != fingerprint:
             return _CONFLICT
         return _RUNNING if result is None else Claim(ClaimState.DONE, result)
@@ -179,10 +195,10 @@ class MemoryStore:
         """Never: whoever holds a claim here lives as long as the store does."""
         return False
 
-    async def complete(self, key: str, result: bytes) -> bool:
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:  # noqa: ARG002
         """See `Store.complete`."""
-        held = self._running(key)
-        if held is None:
+        held = self._claims.get(key)
+        if held is None or held[2] is not None or held[1] <= self._clock():
             return False
         self._claims[key] = (held[0], held[1], result)
         if self._waiting:
@@ -200,18 +216,18 @@ class MemoryStore:
         if held := self._running(key):
             waiting = self._waiting.setdefault(key, asyncio.Event())
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(within, held[1] - self.now())):
+                async with asyncio.timeout(min(within, held[1] - self._clock())):
                     await waiting.wait()
             if self._running(key) is held:
                 return _RUNNING
         settled = self._claims.get(key)
-        if settled is None or settled[2] is None or settled[1] <= self.now():
+        if settled is None or settled[2] is None or settled[1] <= self._clock():
             return _FREE
         return Claim(ClaimState.DONE, settled[2])
 
     def _running(self, key: str) -> _Claimed | None:
         held = self._claims.get(key)
-        return held if held and held[2] is None and held[1] > self.now() else None
+        return held if held and held[2] is None and held[1] > self._clock() else None
 
     def _wake(self, key: str) -> None:
         if waiting := self._waiting.pop(key, None):
@@ -221,14 +237,14 @@ class MemoryStore:
         """See `Store.append`."""
         entry = Entry(self._lengths.get(stream, 0) + 1, value)
         self._lengths[stream] = entry.id
-        self._streams.setdefault(stream, []).append((entry, _never if ttl is None else self.now() + ttl))
+        self._streams.setdefault(stream, []).append((entry, _never if ttl is None else self._clock() + ttl))
         if news := self._news.pop(stream, None):
             news.set()
         return entry.id
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[Entry]:
         """See `Store.read`."""
-        now = self.now()
+        now = self._clock()
         held = self._streams.get(stream, ())
         return [entry for entry, expires in held if entry.id > after and expires > now][:limit]
 
@@ -245,7 +261,7 @@ class MemoryStore:
 
     async def prune(self) -> int:
         """See `Store.prune`."""
-        now = self.now()
+        now = self._clock()
         gone = 0
         expired: list[tuple[dict[str, Any], list[str]]] = [
             (self._values, [key for key, (_, expires) in self._values.items() if expires <= now]),

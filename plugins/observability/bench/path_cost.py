@@ -17,7 +17,7 @@ from jackfield.governance import Call
 from jackfield_observability.audit import Audit
 from jackfield_observability.metrics import Metrics
 from jackfield_observability.options import AuditOptions
-from jackfield_observability.record import Records, facts_of
+from jackfield_observability.record import Records, Unfinished
 from jackfield_observability.traces import Traces
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -92,8 +92,9 @@ def main() -> None:
             # Without their threads, which would be measured too.
             asyncio.run(observer.close())
         records = Records(arguments=True)
-        facts = facts_of(call, response, arguments=True)
-        record = orjson.loads(records.call(facts))
+        line = records.call(call, response)
+        assert isinstance(line, Unfinished)
+        record = orjson.loads(records.finish(line))
         metrics, client = Metrics(), Client()
         for name, work, after in [
             ("orjson.dumps of the record", lambda: orjson.dumps(record), lambda: None),
@@ -102,7 +103,7 @@ def main() -> None:
             ("  the same by prometheus-client", lambda: client.call_finished(call, response), lambda: None),
             ("traces, on the path", lambda: traces.call_finished(call, response), traces.waiting.clear),
             ("an empty call, for the loop's own cost", lambda: None, lambda: None),
-            ("audit, the line made by the thread", lambda: records.call(facts), lambda: None),
+            ("audit, arguments added by the thread", lambda: records.finish(line), lambda: None),
         ]:
             print(f"{best(work, after):8.2f}  {name}")
         audit = Audit(AuditOptions(str(Path(folder) / "audit.jsonl")))

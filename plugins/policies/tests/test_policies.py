@@ -126,8 +126,8 @@ def test_another_session_is_another_call() -> None:
 class Died(MemoryStore):
     """A store in which whoever claimed first has died."""
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
-        claim = await super().claim(key, fingerprint, ttl=ttl)
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+        claim = await super().claim(key, fingerprint, ttl=ttl, durable=durable)
         return Claim(ClaimState.IN_DOUBT) if claim.state is ClaimState.RUNNING else claim
 
     async def reclaim(self, key: str) -> bool:
@@ -168,10 +168,10 @@ class Gone(MemoryStore):
 
     gone = True
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
         if self.gone:
             raise StoreUnavailableError("no such server")
-        return await super().claim(key, fingerprint, ttl=ttl)
+        return await super().claim(key, fingerprint, ttl=ttl, durable=durable)
 
 
 def test_without_the_store_nothing_runs_and_with_it_everything_does_again() -> None:

@@ -115,6 +115,9 @@ class Work:
             await self.store.claim(f"done/{name}", b"", ttl=600)
             await self.store.complete(f"done/{name}", name.encode())
             self.told.add(f"done/{name}")
+            # May be lost, and must not take anything along.
+            await self.store.claim(f"read/{name}", b"", ttl=600, durable=False)
+            await self.store.complete(f"read/{name}", name.encode(), durable=False)
             await self.store.append("log", name.encode())
             self.appended += 1
 

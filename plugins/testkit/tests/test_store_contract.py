@@ -47,21 +47,21 @@ class TakesInTwoSteps(MemoryStore):
 
 
 class ClaimsInTwoSteps(MemoryStore):
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
         known = key in self._claims
         await asyncio.sleep(0)
         if not known:
             self._claims.pop(key, None)
-        return await super().claim(key, fingerprint, ttl=ttl)
+        return await super().claim(key, fingerprint, ttl=ttl, durable=durable)
 
 
 class IgnoresFingerprints(MemoryStore):
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
-        return await super().claim(key, b"", ttl=ttl)
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+        return await super().claim(key, b"", ttl=ttl, durable=durable)
 
 
 class ReplacesResults(MemoryStore):
-    async def complete(self, key: str, result: bytes) -> bool:
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
         held = self._claims.get(key)
         if held:
             self._claims[key] = (held[0], held[1], result)

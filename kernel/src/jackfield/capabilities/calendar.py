@@ -91,8 +91,8 @@ class CalendarView(Protocol):
         """What is taken between two moments; recurring events as their occurrences.
 
         Cancelled and transparent events take no time. What reaches beyond the range is cut to it. Without
-        details what overlaps in a calendar is one time; with them every event stands alone, and of a private one
-        still nothing but its time. `PERMANENT` for a calendar that is not set up.
+        details what overlaps in a calendar is one time; with them every event stands alone, and of a private
+        one still nothing but its time. `PERMANENT` for a calendar that is not set up.
         """
 
     async def create(self, draft: EventDraft) -> CreatedEvent:

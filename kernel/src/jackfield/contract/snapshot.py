@@ -94,10 +94,10 @@ class Snapshot:
 
     def withheld(self, tool: FrozenTool) -> tuple[str, ...]:
         """What a tool needs and nobody provides: capabilities, policies. Such a tool is not offered."""
-        unenforced = [field for field in tool.manifest.restrictions if field not in self.wire["enforced"]]
+        manifest, enforced, provided = tool.manifest, self.wire["enforced"], self.wire["capabilities"]
         return (
-            *(name for name in tool.manifest.requires if name not in self.capabilities),
-            *(f"a policy that enforces {field}" for field in unenforced),
+            *[name for name in manifest.requires if name not in provided],
+            *[f"a policy that enforces {field}" for field in manifest.restrictions if field not in enforced],
         )
 
 

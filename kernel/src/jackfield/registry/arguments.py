@@ -51,22 +51,25 @@ def _keyword(error: jsonschema_rs.ValidationError) -> str:
 class Arguments:
     """The parameters of one tool, compiled once."""
 
-    __slots__ = ("_fill", "_validator")
+    __slots__ = ("_validator", "complete", "is_valid")
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self._validator = compile_schema(parameters)
-        self._fill = _Defaults(parameters).of(parameters)
+        self.is_valid: Callable[[Any], bool] = self._validator.is_valid
+        """Whether arguments may be used."""
+        self.complete: _Fill = _Defaults(parameters).of(parameters) or _nothing_to_fill
+        """Fills in the defaults of arguments that are absent, nested ones too; says whether any was."""
 
     def violations(self, arguments: Any) -> list[Violation]:
         """Every way in which the arguments break the schema; empty when they may be used."""
-        return [] if self._validator.is_valid(arguments) else violations(self._validator, arguments)
-
-    def complete(self, arguments: dict[str, Any]) -> bool:
-        """Fill in the defaults of arguments that are absent, nested ones too; say whether any was."""
-        return self._fill(arguments) if self._fill else False
+        return [] if self.is_valid(arguments) else violations(self._validator, arguments)
 
 
 _Fill = Callable[[Any], bool]
+
+
+def _nothing_to_fill(_: Any) -> bool:
+    return False
 
 
 class _Defaults:

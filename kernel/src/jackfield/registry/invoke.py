@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
@@ -30,6 +31,8 @@ class Stoppable(Protocol):
 
     stopped: str
     task: asyncio.Task[Any] | None
+    took: float
+    ran_for: float
 
 
 class Deadlines:
@@ -46,9 +49,9 @@ class Deadlines:
         self._running: dict[Stoppable, float] = {}
         self._armed = False
 
-    def watch(self, call: Stoppable, seconds: float) -> None:
-        """Stop a call when its time is over."""
-        self._running[call] = self.loop.time() + seconds
+    def watch(self, call: Stoppable, until: float) -> None:
+        """Stop a call when the performance counter has come so far."""
+        self._running[call] = until
         if not self._armed:
             self._armed = True
             self.loop.call_later(TICK_SECONDS, self._look)
@@ -62,7 +65,7 @@ class Deadlines:
         return list(self._running)
 
     def _look(self) -> None:
-        now = self.loop.time()
+        now = time.perf_counter()
         for call in [call for call, deadline in self._running.items() if deadline <= now]:
             del self._running[call]
             stop(call, "timeout")
@@ -111,7 +114,8 @@ async def run_handler(
     `writes` decides what is said of a handler that did not come to its end: it may have changed things.
     """
     task = call.task = asyncio.current_task(deadlines.loop)
-    deadlines.watch(call, timeout)
+    began = time.perf_counter()
+    deadlines.watch(call, began + timeout)
     answer: Any
     try:
         answer = await handler(args, ctx)
@@ -126,6 +130,8 @@ async def run_handler(
     finally:
         deadlines.forget(call)
         call.task = None
+        call.took = took = time.perf_counter() - began
+        call.ran_for += took
     if task is not None and call.stopped != "":
         # The handler swallowed its cancellation and went on to an answer, which is what really happened.
         task.uncancel()
@@ -163,6 +169,7 @@ class Alone:
     def __init__(self) -> None:
         self.stopped = ""
         self.task: asyncio.Task[Any] | None = None
+        self.took = self.ran_for = 0.0
 
 
 async def invoke(

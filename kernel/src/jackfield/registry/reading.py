@@ -11,6 +11,9 @@ from jackfield.strict_json import Fault, FaultKind, StrictJsonError
 
 MAX_BYTES = 1024 * 1024
 
+# Single bytes are looked for as numbers, texts with `find`: `b"..." in data` first tries to read a number.
+_COLON, _BACKSLASH = b":\\"
+
 # Nineteen digits in a row may be an integer beyond 64 bits, which orjson turns into a float without a word.
 _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
@@ -33,7 +36,7 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     except orjson.JSONDecodeError:
         value = _strictly(data)
     canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    if canonical.count(b":") != data.count(b":") or b"\\u" in data or _may_hide_something(data):
+    if canonical.count(_COLON) != data.count(_COLON) or _may_hide_something(data):
         value = _strictly(data)
     if not isinstance(value, dict):
         raise StrictJsonError([Fault(FaultKind.SYNTAX, "/", "the arguments are not an object")])
@@ -41,10 +44,12 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
 
 
 def _may_hide_something(data: bytes) -> bool:
-    """Whether there is room for an integer beyond 64 bits, or for nesting without end."""
+    """Whether there is room for an escaped colon, an integer beyond 64 bits, or nesting without end."""
+    if _BACKSLASH in data and b"\\u" in data:
+        return True
     if len(data) > 2 * strict_json.MAX_DEPTH and data.count(b"{") + data.count(b"[") > strict_json.MAX_DEPTH:
         return True
-    return _LONG_NUMBER in data.translate(_AS_ZEROS)
+    return data.translate(_AS_ZEROS).find(_LONG_NUMBER) >= 0
 
 
 def _strictly(data: bytes) -> Any:

@@ -106,8 +106,9 @@ class Session:
 
     def begin_turn(self) -> Turn:
         """The user spoke: a new turn with a fresh budget, and nothing of the last one suppressed."""
-        for name in _OF_A_TURN:
-            self._changes.pop(name, None)
+        if self._changes:
+            for name in _OF_A_TURN:
+                self._changes.pop(name, None)
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn

@@ -28,14 +28,11 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     return [PolicyOffer("image_consent", Stage.SHAPE, 15, _consent)]
 
 
-def _images(settings: PluginSettings, services: Services) -> Images:
+def _images(settings: PluginSettings, services: Services) -> Images:  # noqa: ARG001
     from jackfield_images.images import Images
     from jackfield_images.options import Options
-    from jackfield_images.tariffs import publish
 
-    images = Images(Options.of(settings))
-    publish(services.store, images.cost)
-    return images
+    return Images(Options.of(settings))
 
 
 def _unavailable(settings: PluginSettings) -> str | None:

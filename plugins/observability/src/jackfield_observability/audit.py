@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from jackfield.contract.response import ToolResponse
@@ -23,7 +24,7 @@ _COMPLAINT_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Audit(OffPath[record.Facts]):
+class Audit(OffPath[record.Line | record.Unfinished]):
     """Writes a line for every call, and a line in place of those it had to drop."""
 
     def __init__(self, options: AuditOptions | None = None) -> None:
@@ -35,7 +36,6 @@ class Audit(OffPath[record.Facts]):
             self._file.open()
         except OSError as error:
             raise SettingsError(f"observers.audit.path: {self._file.path}: {error.strerror}") from None
-        self._arguments = options.arguments
         self._records = record.Records(arguments=options.arguments)
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -51,26 +51,33 @@ class Audit(OffPath[record.Facts]):
         return self.overflowed + self._lost
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Take down a call to be written; on the path of every call, so nothing else happens here."""
+        """Write down a call; on the path of every call, so whatever may take long is left to the thread.
+
+        A line is made at once, while all it speaks of is at hand: to keep the facts for later, and to look
+        at each of them again then, costs more.
+        """
         waiting = self.waiting
         if len(waiting) < QUEUE_LIMIT:
-            waiting.append(record.facts_of(call, response, arguments=self._arguments))
+            waiting.append(self._records.call(call, response))
         else:
             self.overflowed += 1
 
-    def receive(self, item: record.Facts) -> None:
-        """Make a line of a call."""
+    def receive(self, items: Sequence[record.Line | record.Unfinished]) -> None:
+        """Finish lines, and hold them until they are written."""
+        for item in items:
+            line = self._finished(item) if isinstance(item, record.Unfinished) else b"".join(item)
+            if line is None or self._pending_bytes + len(line) > PENDING_BYTES:
+                self._lost += 1
+                continue
+            self._pending.append(line)
+            self._pending_bytes += len(line)
+
+    def _finished(self, line: record.Unfinished) -> bytes | None:
         try:
-            line = self._records.call(item)
+            return self._records.finish(line)
         except Exception:  # noqa: BLE001 - notes are somebody else's objects, which may do anything
-            self._lost += 1
-            _log.exception("audit: no line could be made of a call of %s", item.tool.id)
-            return
-        if self._pending_bytes + len(line) > PENDING_BYTES:
-            self._lost += 1
-            return
-        self._pending.append(line)
-        self._pending_bytes += len(line)
+            _log.exception("audit: no line could be made of a call of %s", line.call.tool.id)
+            return None
 
     def settle(self) -> None:
         """Write the lines that wait, then say how many are missing after them."""

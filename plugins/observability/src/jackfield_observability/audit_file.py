@@ -96,8 +96,10 @@ class AuditFile:
         waiting = len(lines) - start
         if not self._max_bytes or not stat.S_ISREG(file.st_mode):
             return waiting
-        sizes = accumulate(len(line) for line in lines[start:])
         room = self._max_bytes - file.st_size
+        if sum(map(len, lines)) <= room:
+            return waiting
+        sizes = accumulate(len(line) for line in lines[start:])
         fitting = next((index for index, size in enumerate(sizes) if size > room), waiting)
         if fitting:
             return fitting

@@ -14,6 +14,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from jackfield.session.session import Session
@@ -46,8 +47,8 @@ class OffPath(ABC, Generic[Item]):
         _observers.add(self)
 
     @abstractmethod
-    def receive(self, item: Item) -> None:
-        """Work on one item; one thread at a time calls this."""
+    def receive(self, items: Sequence[Item]) -> None:
+        """Work on some items; one thread at a time calls this."""
 
     @abstractmethod
     def settle(self) -> None:
@@ -85,8 +86,7 @@ class OffPath(ABC, Generic[Item]):
             # Only what waits now: what comes meanwhile has its turn after this was written out.
             left = len(self.waiting)
             while left > 0:
-                for _ in range(min(left, _ITEMS_BETWEEN_YIELDS)):
-                    self.receive(self.waiting.popleft())
+                self.receive([self.waiting.popleft() for _ in range(min(left, _ITEMS_BETWEEN_YIELDS))])
                 left -= _ITEMS_BETWEEN_YIELDS
                 # Not while the queue fills up: better that the loop waits than that items are lost.
                 if not self._is_filling():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.response import Failure, ToolResponse
 from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -24,56 +25,23 @@ MAX_MET = 10_000
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
 
-class Facts(NamedTuple):
-    """What a line says of a call, taken when it is over.
+# What differs from call to call. It is put together as text: to make a dictionary of it first and write that
+# out costs more than all the rest.
+_OWN = b'"time":"%b.%06dZ","durationMs":%.3f,%b,"turn":%d,%b,"responseCharacters":%d,'
 
-    A call that waited to be written would keep its arguments and its answer alive meanwhile, and for as long
-    the garbage collector would look through them; that costs more than the line itself.
-    """
+Line = tuple[bytes, bytes, bytes, bytes]
+"""What all lines of a tool share, what those of a session do, what is this call's own, what policies decided.
 
-    tool: RegisteredTool
-    session: Session
-    began: float
-    ended: float
-    error: str | None
-    stopped: str
-    turn: int
-    call_id: str | None
-    key: str
-    parent: str | None
-    confirmed: bool
-    defaults_filled: bool
-    policies: tuple[str, ...]
-    trail: dict[str, str] | None
-    characters: int
-    more: tuple[Call, ToolResponse] | None
+In parts, because three of them are there already, and a whole line would be four times as much to keep.
+"""
 
 
-def facts_of(call: Call, response: ToolResponse, *, arguments: bool) -> Facts:
-    """Take down a call that is over; on the path of every call."""
-    failure = response.failure
-    wire = call.wire or b""
-    parent = call.parent
-    return Facts._make(
-        (
-            call.tool,
-            call.session,
-            call.began,
-            time.perf_counter(),
-            None if failure is None else failure.type.value,
-            call.stopped,
-            call.turn.number,
-            call.call_id,
-            call.key,
-            parent.tool.id if parent is not None else None,
-            call.confirmed,
-            call.defaults_filled,
-            call.policies,
-            call.trail() if call.decisions else None,
-            len(wire) if wire.isascii() else len(wire.decode()),
-            (call, response) if arguments or call.notes or call.meta or response.meta else None,
-        )
-    )
+class Unfinished(NamedTuple):
+    """A line that still lacks what others wrote, which has to be looked through for secrets first."""
+
+    line: Line
+    call: Call
+    response: ToolResponse
 
 
 class Records:
@@ -85,39 +53,46 @@ class Records:
         self._sessions: dict[str, bytes] = {}
         self._clock = _Clock()
 
-    def call(self, facts: Facts) -> bytes:
-        """The line of one call."""
-        met = self._met.get(facts.tool.id)
-        if met is None or met.tool is not facts.tool:
-            met = self._meet(facts.tool)
-        same = met.always + (self._sessions.get(facts.session.id) or self._session(facts.session))
-        record = self._record(facts)
-        more = self._more(*facts.more, met.redactor) if facts.more else {}
-        line = same + orjson.dumps({**record, **more} if more else record, option=_OPTIONS)[1:]
-        if len(line) <= MAX_LINE:
-            return line
-        left_out = f"[left out: the line had {len(line)} bytes]"
-        return same + orjson.dumps({**record, **dict.fromkeys(more, left_out)}, option=_OPTIONS)[1:]
+    def call(self, call: Call, response: ToolResponse) -> Line | Unfinished:
+        """The line of a call that is over, as far as it can be written on the path of every call."""
+        tool, session, failure, wire = call.tool, call.session, response.failure, call.wire or b""
+        met = self._met.get(tool.id)
+        if met is None or met.tool is not tool:
+            met = self._meet(tool)
+        microseconds = self._clock.read(call.began)
+        own = _OWN % (
+            self._clock.date,
+            microseconds,
+            (call.ended - call.began) * 1000,
+            _SUCCESS if failure is None and not call.stopped else _outcome(failure, call.stopped),
+            call.turn.number,
+            _identity(call.call_id, call.key),
+            len(wire) if wire.isascii() else len(wire.decode()),
+        )
+        course = (
+            _passed(call.policies, call.defaults_filled)
+            if not call.decisions and call.parent is None and not call.confirmed
+            else _course(call.trail(), call)
+        )
+        line = (met.always, self._sessions.get(session.id) or self._session(session), own, course)
+        if self._arguments or call.notes or call.meta or response.meta:
+            return Unfinished(line, call, response)
+        return line
 
-    def _record(self, facts: Facts) -> dict[str, Any]:
-        """What differs from call to call."""
-        return {
-            "time": self._clock.read(facts.began),
-            "durationMs": round((facts.ended - facts.began) * 1000, 3),
-            "ok": facts.error is None,
-            "error": facts.error,
-            "stopped": facts.stopped or None,
-            "turn": facts.turn,
-            "callId": None if facts.call_id is None else identifier(facts.call_id),
-            "key": identifier(facts.key) or None,
-            "parent": facts.parent,
-            "confirmed": facts.confirmed,
-            "defaultsFilled": facts.defaults_filled,
-            "decisions": _decisions(facts),
-            "responseCharacters": facts.characters,
-        }
+    def finish(self, unfinished: Unfinished) -> bytes:
+        """A line with all that belongs to it; off the path, because it may take long."""
+        line, call, response = unfinished
+        begun = b"".join(line).removesuffix(_END)
+        more = self._more(call, response, self._meet(call.tool).redactor)
+        whole = begun + _members(more)
+        if len(whole) > MAX_LINE:
+            whole = begun + _members(dict.fromkeys(more, f"[left out: the line had {len(whole)} bytes]"))
+        return whole
 
     def _meet(self, tool: RegisteredTool) -> _Met:
+        met = self._met.get(tool.id)
+        if met is not None and met.tool is tool:
+            return met
         # Ids that a model made up have no end. A registry that was reloaded brings another tool under the
         # same id, with marks of its own.
         if len(self._met) >= MAX_MET:
@@ -179,31 +154,67 @@ class _Clock:
     """Reads the performance counter as a date, which is the same for all of a second but its fraction."""
 
     def __init__(self) -> None:
-        self._second = -1
-        self._date = ""
+        self.date = b""
+        """The date of what was read last, up to the second."""
+        self._began = float("inf")
 
-    def read(self, counter: float) -> str:
-        # Looked up anew each time, because the wall clock may be set while a host runs.
-        moment = time.time() - (time.perf_counter() - counter)
-        second = int(moment)
-        if second != self._second:
-            self._second, self._date = (
-                second,
-                datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
-            )
-        return f"{self._date}.{int((moment - second) * 1_000_000):06}Z"
+    def read(self, counter: float) -> int:
+        """The microseconds of a moment, behind `date`."""
+        past = counter - self._began
+        if not 0.0 <= past < 1.0:
+            # Once a second, because the wall clock may be set while a host runs.
+            moment = time.time() - (time.perf_counter() - counter)
+            past = moment % 1
+            self._began = counter - past
+            self.date = datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
+        return int(past * 1_000_000)
 
 
-def _decisions(facts: Facts) -> Any:
-    """What each policy decided; where all let the call pass, the same words every time."""
-    if facts.trail is not None:
-        return {policy: name(decision) for policy, decision in facts.trail.items()}
-    return _all_passed(facts.policies, facts.defaults_filled)
+def _identity(call_id: str | None, key: str) -> bytes:
+    names = {"callId": None if call_id is None else identifier(call_id), "key": identifier(key) or None}
+    return orjson.dumps(names)[1:-1]
+
+
+def _outcome(failure: Failure | None, stopped: str) -> bytes:
+    error = None if failure is None else failure.type.value
+    return orjson.dumps({"ok": failure is None, "error": error, "stopped": stopped or None})[1:-1]
+
+
+def _course(trail: Mapping[str, str], call: Call) -> bytes:
+    """Where a call came from, and what each policy decided about it."""
+    return _written_course(
+        {policy: name(decision) for policy, decision in trail.items()},
+        parent=call.parent.tool.id if call.parent is not None else None,
+        confirmed=call.confirmed,
+        defaults_filled=call.defaults_filled,
+    )
 
 
 @lru_cache(1024)
-def _all_passed(policies: tuple[str, ...], defaults_filled: bool) -> orjson.Fragment:
+def _passed(policies: tuple[str, ...], defaults_filled: bool) -> bytes:
+    """The same for a model's call that all let pass, which is what most calls are."""
     trail = dict.fromkeys(policies, "pass")
     if defaults_filled:
         trail["validation"] = "defaults filled in"
-    return orjson.Fragment(orjson.dumps(trail))
+    return _written_course(trail, parent=None, confirmed=False, defaults_filled=defaults_filled)
+
+
+def _written_course(
+    trail: Mapping[str, str], *, parent: str | None, confirmed: bool, defaults_filled: bool
+) -> bytes:
+    course = {
+        "parent": parent,
+        "confirmed": confirmed,
+        "defaultsFilled": defaults_filled,
+        "decisions": trail,
+    }
+    return orjson.dumps(course, option=_OPTIONS)[1:]
+
+
+def _members(more: Mapping[str, Any]) -> bytes:
+    """The last members of a line, and its end."""
+    return b",%b" % orjson.dumps(more, option=_OPTIONS)[1:]
+
+
+_END = b"}\n"
+_SUCCESS = _outcome(None, "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jackfield.contract.response import ToolResponse
@@ -50,6 +52,7 @@ _BUCKETS = (
 MAX_BEGUN = 1000
 """How many calls may have a span because of a call they made, without having ended themselves."""
 
+_log = logging.getLogger(__name__)
 _now = time.perf_counter
 _SCOPE = "jackfield"
 
@@ -91,9 +94,16 @@ class Traces(OffPath[Ended]):
         else:
             self.overflowed += 1
 
-    def receive(self, item: Ended) -> None:
-        """Make the span of a call and measure it."""
-        call, response, at, context = item
+    def receive(self, items: Sequence[Ended]) -> None:
+        """Make the spans of calls and measure them."""
+        for item in items:
+            try:
+                self._span(item)
+            except Exception:  # noqa: BLE001 - an exporter's or a sampler's code; the next call is worth a try
+                _log.exception("traces: no span could be made of a call of %s", item.call.tool.id)
+
+    def _span(self, ended: Ended) -> None:
+        call, response, at, context = ended
         span = self._begin(call, context)
         del self._begun[call]
         measured: dict[str, Any] = {OPERATION: EXECUTE_TOOL, TOOL_NAME: call.tool.id}

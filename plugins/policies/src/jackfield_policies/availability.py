@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield import ErrorType, ToolResponse, fail
-from jackfield.governance import Call, Proceed
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -14,7 +14,7 @@ from jackfield.session.session import Session
 from jackfield_policies.settings import numbers
 
 
-class Availability:
+class Availability(Check):
     """Refuses a tool to sessions that its `availability` leaves out."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:
@@ -25,12 +25,11 @@ class Availability:
         """Only where the answer is no; nothing it depends on changes during a session."""
         return self._refusal(tool, session) is not None
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+    def before(self, call: Call) -> ToolResponse | None:
         """Refuse, and say what is missing."""
         refusal = self._refusal(call.tool, call.session)
-        if refusal is None:
-            return await proceed(call)
-        call.end("availability", "refused")
+        if refusal is not None:
+            call.end("availability", "refused")
         return refusal
 
     def _refusal(self, tool: RegisteredTool, session: Session) -> ToolResponse | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 from jackfield import ErrorType, ToolResponse, fail
-from jackfield.governance import Call, Proceed
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -22,7 +20,7 @@ _DEFAULTS = {
 }
 
 
-class Budgets:
+class Budgets(Check):
     """Refuses calls beyond a turn's budget; a limit of 0 is none. Time is told, not refused."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
@@ -37,12 +35,12 @@ class Budgets:
         calls, retrievals, tool_ms = self._limits[session.mode]
         return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+    def before(self, call: Call) -> ToolResponse | None:
         """Count the call, or refuse it."""
         if call.confirmed:
             # The user said yes to it, and it was counted when it asked.
-            return await proceed(call)
-        calls, retrievals, tool_ms = self._limits[call.session.mode]
+            return None
+        calls, retrievals, _ = self._limits[call.session.mode]
         turn = call.turn
         retrieval = call.tool.manifest.category == "retrieval"
         if calls and turn.calls >= calls:
@@ -55,9 +53,14 @@ class Budgets:
             )
         turn.calls += 1
         turn.retrievals += retrieval
-        began = time.perf_counter()
-        response = await proceed(call)
-        turn.tool_ms += (time.perf_counter() - began) * 1000
+        return None
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Add up the time of the turn's tools, and tell when it is over."""
+        if call.confirmed:
+            return response
+        turn, tool_ms = call.turn, self._limits[call.session.mode][2]
+        turn.tool_ms += call.ran_for * 1000
         if tool_ms and turn.tool_ms > tool_ms:
             call.decide("budgets", "over time")
             call.meta["turnTime"] = {"spentMs": round(turn.tool_ms), "budgetMs": tool_ms}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield import ToolResponse
-from jackfield.governance import Call, Proceed
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -11,7 +10,7 @@ from jackfield.session.session import Session
 from jackfield_policies.settings import numbers
 
 
-class Clamping:
+class Clamping(Check):
     """Lowers `top_k` in voice sessions before the handler sees it, and says so."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
@@ -21,11 +20,10 @@ class Clamping:
         """Tools with a `top_k`, in voice."""
         return session.mode == "voice" and "top_k" in tool.manifest.parameters.get("properties", {})
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Clamp, then go on."""
+    def before(self, call: Call) -> None:
+        """Clamp, then let it go on."""
         asked = call.args.get("top_k")
         if isinstance(asked, int | float) and asked > self._top_k:
             call.args["top_k"] = self._top_k
             call.decide("clamping", f"top_k {asked} -> {self._top_k}")
             call.meta["clamped"] = {"top_k": {"from": asked, "to": self._top_k}}
-        return await proceed(call)

@@ -36,7 +36,9 @@ class Duplicates:
         """Run the call, or answer with what became of it before."""
         store = self._store
         key = call.key = key_of(call)
-        claim = await store.claim(key, call.fingerprint, ttl=self._seconds)
+        # A read whose claim is lost in a power cut is only read again.
+        durable = not (call.tool.reads and call.tool.manifest.idempotent)
+        claim = await store.claim(key, call.fingerprint, ttl=self._seconds, durable=durable)
         if claim.state is not ClaimState.RUN:
             return await self._settle(claim, call, proceed)
         try:
@@ -52,7 +54,7 @@ class Duplicates:
             _log.error("call %s: a policy returned %s instead of an answer", key, type(response).__name__)
             response = policy_failed(writes=not call.tool.reads)
         try:
-            await store.complete(key, call.seal(response))
+            await store.complete(key, call.seal(response), durable=durable)
         except StoreUnavailableError as error:
             # It ran, and the model has to know what came of it; a repetition will be found in doubt.
             _log.error("call %s ran, but its answer could not be kept: %s", key, error)

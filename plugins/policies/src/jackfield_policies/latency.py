@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import logging
-import time
 
 from jackfield import ToolResponse
-from jackfield.governance import Call, Proceed
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
-from jackfield.registry.registry import RegisteredTool
-from jackfield.session.session import Session
 
 from jackfield_policies.settings import numbers
 
 _log = logging.getLogger(__name__)
 
 
-class Latency:
+class Latency(Check):
     """Holds the time of the handler against the tool's budget."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
         numbers("latency", settings, {})
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Every tool."""
-        return True
-
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Measure, and warn when it was late."""
-        began = time.perf_counter()
-        response = await proceed(call)
-        took = (time.perf_counter() - began) * 1000
-        budget = call.tool.manifest.latency_budget_ms
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Warn when it was late."""
+        took, budget = call.took * 1000, call.tool.manifest.latency_budget_ms
         if took > budget:
             call.decide("latency", "late")
             call.meta["late"] = {"tookMs": round(took), "budgetMs": budget}

@@ -5,39 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ErrorType, ToolResponse, fail
-from jackfield.governance import Call, Proceed
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
-from jackfield.registry.registry import RegisteredTool
-from jackfield.session.session import Session
 
 from jackfield_policies.settings import numbers
 
 
-class Loops:
+class Loops(Check):
     """Answers the third identical call of a turn, and a tool's second empty result in it."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
         limits = numbers("loops", settings, {"identical_calls": 3, "empty_results": 2})
         self._identical, self._empty = limits["identical_calls"], limits["empty_results"]
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Every tool."""
-        return True
-
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+    def before(self, call: Call) -> ToolResponse | None:
         """Let the call pass unless it goes in a circle."""
         if call.confirmed:
-            return await proceed(call)
-        turn, tool_id = call.turn, call.tool.id
-        times = turn.repeated[call.fingerprint] = turn.repeated.get(call.fingerprint, 0) + 1
-        if times >= self._identical:
-            call.end("loops", "refused")
-            return _refuse(
-                f"{tool_id} was called {times} times in this turn with the same arguments.",
-                "Use the answer you have, or call it with other arguments.",
-            )
-        response = await proceed(call)
-        if response.failure is None and is_empty(response.data):
+            return None
+        repeated, fingerprint = call.turn.repeated, call.fingerprint
+        times = repeated[fingerprint] = repeated.get(fingerprint, 0) + 1
+        if times < self._identical:
+            return None
+        call.end("loops", "refused")
+        return _refuse(
+            f"{call.tool.id} was called {times} times in this turn with the same arguments.",
+            "Use the answer you have, or call it with other arguments.",
+        )
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Let an answer pass unless it says nothing, again."""
+        if response.failure is None and not call.confirmed and is_empty(response.data):
+            turn, tool_id = call.turn, call.tool.id
             found_nothing = turn.empty[tool_id] = turn.empty.get(tool_id, 0) + 1
             if found_nothing >= self._empty:
                 call.decide("loops", "found nothing again")

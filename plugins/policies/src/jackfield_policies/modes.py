@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield import ErrorType, ToolResponse, fail
-from jackfield.governance import Call, Proceed
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -11,7 +11,7 @@ from jackfield.session.session import Session
 from jackfield_policies.settings import numbers
 
 
-class Modes:
+class Modes(Check):
     """Refuses a tool in a mode it is not made for; the mode of a session never changes."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
@@ -21,7 +21,7 @@ class Modes:
         """Only where the answer is no."""
         return session.mode not in tool.manifest.allowed_modes
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:  # noqa: ARG002
+    def before(self, call: Call) -> ToolResponse:
         """Refuse."""
         call.end("modes", "refused")
         allowed = " or ".join(call.tool.manifest.allowed_modes)

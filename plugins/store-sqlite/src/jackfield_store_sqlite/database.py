@@ -87,6 +87,11 @@ class Database:
             )
         if link is None:
             link = self._here.link = _Link(self._open(self._patience if patient else 0.0))
+            if not patient:
+                # What is written here is not flushed. What moves it into the file for good is, and that is
+                # left to the thread, which may wait; it writes several times in a lease.
+                link.connection.pragma("synchronous", "NORMAL")
+                link.connection.wal_autocheckpoint(0)
             self._links.append(link)
         link.trusted_until = moment + _LOOK_AGAIN
         return link.connection

@@ -22,6 +22,7 @@ from jackfield_store_sqlite.faults import reported
 from jackfield_store_sqlite.kept import TooBigHereError
 from jackfield_store_sqlite.machine import Machine, this_machine
 from jackfield_store_sqlite.owners import Owner
+from jackfield_store_sqlite.transaction import writing
 from jackfield_store_sqlite.writer import Work, Writer
 
 Result = TypeVar("Result")
@@ -110,7 +111,7 @@ class SqliteStore:
         )
         return await self._write(work, durable=False)
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
         """See `Store.claim`."""
         key, fingerprint, lasts = limits.key(key), limits.value(fingerprint), _lasting(ttl)
         known = await self._read(partial(claims.known, key=key, fingerprint=fingerprint, owner=self._owner))
@@ -120,17 +121,24 @@ class SqliteStore:
         def work(db: apsw.Connection, now: float) -> Claim:
             return claims.claim(db, now, key, fingerprint, expires=lasts(now), owner=self._owner)
 
-        return await self._hold(key, work, claims.RUN, claims.release)
+        if not durable and (made := self._at_once(work)) is not None:
+            return made
+        return await self._hold(key, work, claims.RUN, claims.release, durable=durable)
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""
         limits.key(key)
         return await self._hold(key, partial(claims.reclaim, key=key, owner=self._owner), True, claims.disown)
 
-    async def complete(self, key: str, result: bytes) -> bool:
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
         """See `Store.complete`."""
         work = partial(claims.complete, key=limits.key(key), result=limits.value(result), owner=self._owner)
-        return await self._write(work, topic=Topic(claim_mark, key))
+        topic = Topic(claim_mark, key)
+        await self._ready()
+        if not durable and (done := self._at_once(work)) is not None:
+            self._bells.ring([topic])
+            return done
+        return await self._writer.submit(work, durable=durable, topic=topic)
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""
@@ -225,10 +233,26 @@ class SqliteStore:
         await self._ready()
         return await self._writer.submit(work, durable=durable, topic=topic)
 
-    async def _hold(self, key: str, work: Work[Result], won: Result, undo: Undo) -> Result:
+    def _at_once(self, work: Work[Result]) -> Result | None:
+        """Write on the loop what need not be flushed; nothing, and nothing done, if somebody is in the way.
+
+        Handing it to the thread and being woken by it takes longer than the writing.
+        """
+        if not self._writer.is_known:
+            return None
+        try:
+            db = self._database.connection(patient=False)
+            with writing(db):
+                return work(db, self._database.now())
+        except (apsw.Error, OSError):
+            return None
+
+    async def _hold(
+        self, key: str, work: Work[Result], won: Result, undo: Undo, *, durable: bool = True
+    ) -> Result:
         """Get hold of a claim; let go of it if whoever wanted it was cancelled meanwhile."""
         await self._ready()
-        future = self._writer.submit(work)
+        future = self._writer.submit(work, durable=durable)
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:

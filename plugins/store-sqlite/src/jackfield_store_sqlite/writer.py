@@ -72,6 +72,12 @@ class Writer:
             self._waiting.put(_Job(work, durable, topic, future))
         return future
 
+    @property
+    def is_known(self) -> bool:
+        """Whether others know that this process lives, and do not take its claims for a dead one's."""
+        known, renewed = self._renewed
+        return known is not None and renewed <= self._database.now() < renewed + self._owner.lease * 2 / 3
+
     def close(self) -> None:
         """Finish what is waiting, and end; takes as long as that takes."""
         with self._starting:

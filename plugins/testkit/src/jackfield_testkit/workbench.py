@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from jackfield import ToolCall
@@ -56,8 +57,10 @@ class Workbench:
         self.store: Store = store or MemoryStore()
         self.events: list[tuple[str, Mapping[str, Any]]] = []
         said = settings or {}
-        lent = list(capabilities)
-        services = Services(self.store, frozenset(offer.name for offer in lent))
+        offered = list(capabilities)
+        services = Services(self.store, frozenset(offer.name for offer in offered))
+        lent = {offer.name: offer.create({}, services) for offer in offered}
+        services = replace(services, lent=lent)
         by_id = {tool.id: tool for tool in tools}
         snapshot = Snapshot(VERSION, "", {tool.id: tool.frozen for tool in tools}, {"capabilities": []})
         ordered = sorted(policies, key=lambda offer: (offer.stage, offer.rank, offer.name))
@@ -68,7 +71,7 @@ class Workbench:
                 for offer in ordered
             ],
             intents={offer.name: offer.create({}, services) for offer in intents},
-            capabilities={offer.name: offer.create({}, services) for offer in lent},
+            capabilities=lent,
             observers=list(observers),
         )
 

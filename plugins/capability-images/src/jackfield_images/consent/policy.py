@@ -7,49 +7,48 @@ from difflib import get_close_matches
 from typing import Any
 
 from jackfield import ToolResponse
-from jackfield.capabilities.images import ImageOrder
-from jackfield.governance import Call, Proceed
+from jackfield.capabilities.images import ImageOrder, Images
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
 
 from jackfield_images.consent.request import Vocabulary
-from jackfield_images.tariffs import cost_in
 
 _TOOL = "image_generate"
 _LISTS = ("verbs", "drawing_verbs", "nouns", "negations")
 _KNOWN = ("cost_limit", *_LISTS)
 
 
-class ImageConsent:
+class ImageConsent(Check):
     """Lets a picture be made without asking, or says on the card why the user is asked."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:
         _refuse_unknown(settings)
         self._limit = _limit(settings.get("cost_limit", 0.10))
         self._vocabulary = _vocabulary(settings)
-        self._store = services.store
+        self._images: Images | None = services.lent.get("images")
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """The tool that makes pictures."""
         return tool.id == _TOOL
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+    def before(self, call: Call) -> ToolResponse | None:
         """Vouch, or leave it to the confirmation policy, which is next."""
-        cost = cost_in(self._store, _order(call.args))
+        cost = self._images.cost(_order(call.args)) if self._images else None
         asked = self._vocabulary.asks_for_picture(call.turn.said)
         within = cost is not None and cost <= self._limit
         if asked and within:
             reason = f"the user asked for a picture, and it costs about {_dollars(cost)}"
             call.vouch(reason)
             call.decide("image_consent", f"vouched: {reason}")
-            return await proceed(call)
+            return None
         if not asked:
             call.remark("You did not ask for a picture in so many words.")
         call.remark(self._about(cost))
         call.decide("image_consent", "left to confirmation")
-        return await proceed(call)
+        return None
 
     def _about(self, cost: float | None) -> str:
         if cost is None:

@@ -1,0 +1,100 @@
+"""A chain: who is asked in which order, and what comes back through whom."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+from jackfield import ErrorType, ToolResponse, fail, ok
+from jackfield.governance import Call, Chain, Check, Policy, Proceed
+
+
+class Noted(Check):
+    """Notes what it sees, and answers itself if it is told to."""
+
+    def __init__(self, name: str, seen: list[str], *, answers: bool = False) -> None:
+        self.name, self.seen, self.answers = name, seen, answers
+
+    def before(self, call: Call) -> ToolResponse | None:
+        self.seen.append(f"{self.name} before")
+        return fail(ErrorType.PERMANENT, self.name) if self.answers else None
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        self.seen.append(f"{self.name} after")
+        return response.with_meta(**{self.name: len(response.meta)})
+
+
+class Around:
+    """Notes the same, around what follows."""
+
+    def __init__(self, name: str, seen: list[str]) -> None:
+        self.name, self.seen = name, seen
+
+    def concerns(self, tool: Any, session: Any) -> bool:
+        return True
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        self.seen.append(f"{self.name} before")
+        response = await proceed(call)
+        self.seen.append(f"{self.name} after")
+        return response
+
+
+def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> ToolResponse:
+    async def handler(_: Call) -> ToolResponse:
+        seen.append("handler")
+        return ok(1)
+
+    async def use() -> ToolResponse:
+        named = [(str(number), policy) for number, policy in enumerate(policies)]
+        chain = Chain(named, handler, *nameless)
+        assert chain.names == tuple(name for name, _ in named)
+        return await chain.run(cast("Call", None))
+
+    return asyncio.run(use())
+
+
+def test_checks_and_policies_that_wrap_are_one_chain() -> None:
+    seen: list[str] = []
+    response = run(
+        [Noted("a", seen), Noted("b", seen), Around("c", seen), Noted("d", seen)], seen, Noted("e", seen)
+    )
+    order = ["a", "b", "c", "d", "e"]
+    assert seen == [
+        *(f"{name} before" for name in order),
+        "handler",
+        *(f"{name} after" for name in reversed(order)),
+    ]
+    assert dict(response.meta) == {"e": 0, "d": 1, "b": 2, "a": 3}
+
+
+@pytest.mark.parametrize("around", [False, True])
+def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -> None:
+    seen: list[str] = []
+    between: list[Policy | Check] = [Around("w", seen)] if around else []
+    response = run(
+        [Noted("a", seen), *between, Noted("b", seen), Noted("c", seen, answers=True), Noted("d", seen)], seen
+    )
+    assert response.failure is not None
+    assert response.failure.message == "c"
+    assert [each for each in seen if "w" not in each] == [
+        "a before", "b before", "c before", "b after", "a after",
+    ]  # fmt: skip
+
+
+def test_a_check_that_says_nothing_changes_nothing() -> None:
+    seen: list[str] = []
+    assert run([Check(), Check()], seen) == ok(1)
+    assert seen == ["handler"]
+
+
+def test_a_check_that_breaks_lets_nothing_pass() -> None:
+    class Broken(Check):
+        def before(self, call: Call) -> ToolResponse | None:
+            raise RuntimeError("broken")
+
+    seen: list[str] = []
+    with pytest.raises(RuntimeError, match="broken"):
+        run([Noted("a", seen), Broken()], seen)
+    assert seen == ["a before"]

@@ -1,0 +1,106 @@
+"""Claims that need not be durable: written on the loop when the way is free, and as good as any other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+from jackfield.store import Claim, ClaimState
+from jackfield_store_sqlite import SqliteStore
+
+RUN, RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "jackfield.db"
+
+
+@asynccontextmanager
+async def two_stores(path: Path) -> AsyncIterator[tuple[SqliteStore, SqliteStore]]:
+    """Two that are open, and known to be alive."""
+    stores = (await SqliteStore.open(path), await SqliteStore.open(path))
+    try:
+        yield stores
+    finally:
+        for store in stores:
+            await store.close()
+
+
+def test_a_read_is_claimed_and_completed_without_the_thread(path: Path) -> None:
+    async def use() -> None:
+        async with two_stores(path) as (one, other):
+            before = one._writer.transactions
+            assert await one.claim("k", b"f", ttl=600, durable=False) == RUN
+            assert await other.claim("k", b"f", ttl=600, durable=False) == RUNNING
+            assert (await other.claim("k", b"g", ttl=600, durable=False)).state is ClaimState.CONFLICT
+            assert await other.complete("k", b"not mine", durable=False) is False
+            assert await one.complete("k", b"r", durable=False) is True
+            assert await one.complete("k", b"again", durable=False) is False
+            for store in (one, other):
+                assert await store.claim("k", b"f", ttl=600) == Claim(ClaimState.DONE, b"r")
+            assert one._writer.transactions == before
+
+    asyncio.run(use())
+
+
+def test_a_process_that_nobody_knows_yet_is_made_known_first(path: Path) -> None:
+    async def use() -> None:
+        async with two_stores(path) as (one, _):
+            stranger = SqliteStore(path)
+            assert await stranger.claim("k", b"f", ttl=600, durable=False) == RUN
+            # Not in doubt, which is what the claim of somebody without a row is.
+            assert await one.claim("k", b"f", ttl=600) == RUNNING
+            await stranger.close()
+
+    asyncio.run(use())
+
+
+def test_when_somebody_else_writes_the_thread_waits_and_the_loop_does_not(path: Path) -> None:
+    async def use() -> None:
+        async with two_stores(path) as (one, _):
+            db = apsw.Connection(str(path))
+            db.execute("BEGIN IMMEDIATE")
+            claiming = asyncio.create_task(one.claim("k", b"f", ttl=600, durable=False))
+            done, _pending = await asyncio.wait([claiming], timeout=0.1)
+            assert not done
+            db.execute("COMMIT")
+            db.close()
+            assert await claiming == RUN
+
+    asyncio.run(use())
+
+
+def test_whoever_waits_is_told(path: Path) -> None:
+    async def use() -> None:
+        async with two_stores(path) as (one, other):
+            await one.claim("k", b"f", ttl=600, durable=False)
+            waiting = [asyncio.create_task(store.outcome("k", within=30)) for store in (one, other)]
+            await asyncio.sleep(0.05)
+            await one.complete("k", b"r", durable=False)
+            assert await asyncio.gather(*waiting) == [Claim(ClaimState.DONE, b"r")] * 2
+
+    asyncio.run(use())
+
+
+def test_the_log_is_moved_into_the_file_by_the_thread(path: Path) -> None:
+    """What the loop writes does not pile up: the next transaction of the thread finds it too long."""
+
+    async def use() -> None:
+        async with two_stores(path) as (one, _):
+            log = path.with_name("jackfield.db-wal")
+            for number in range(600):
+                await one.claim(str(number), b"f", ttl=600, durable=False)
+                await one.complete(str(number), bytes(4000), durable=False)
+            await one.put("k", b"v")
+            size = log.stat().st_size
+            for number in range(100):
+                await one.claim(f"more {number}", b"f", ttl=600, durable=False)
+            # Written from its beginning again, and so no longer than it was.
+            assert log.stat().st_size == size
+
+    asyncio.run(use())
