@@ -8,8 +8,7 @@ from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, ok
 from jackfield.capabilities.calendar import MAX_DAYS, CalendarView, CreatedEvent, EventDraft
-
-from jackfield_tool_calendar_create_event.moments import read_moment, read_zone
+from jackfield.moments import read_moment, read_zone
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, ok
 from jackfield.capabilities.calendar import MAX_DAYS, Agenda, Busy, CalendarView
+from jackfield.moments import read_moment, read_zone
 
-from jackfield_tool_calendar_get_availability.moments import read_moment, read_zone
 from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
 
 

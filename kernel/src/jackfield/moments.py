@@ -1,4 +1,4 @@
-"""From what a model writes to moments and zones; what cannot be one is answered in a sentence."""
+"""For authors of tools that are told times: from what a model writes to moments and zones."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 from difflib import get_close_matches
 from zoneinfo import ZoneInfo, available_timezones
 
-from jackfield import ErrorType, ToolError
+from jackfield.contract.errors import ErrorType, ToolError
 
 _YEARS = range(1900, 2200)
 """What a person can mean; beyond it times can no longer be told in every zone."""
 
 
 def read_moment(name: str, text: str) -> datetime:
-    """A moment, told in UTC."""
+    """The moment that an argument names, in UTC; `ToolError` with a sentence when it names none."""
     try:
         found = datetime.fromisoformat(text.upper()).astimezone(UTC)
     except (ValueError, OverflowError):
@@ -22,14 +22,14 @@ def read_moment(name: str, text: str) -> datetime:
     if found is None or found.year not in _YEARS:
         raise ToolError(
             ErrorType.PERMANENT,
-            f"{name} is {text!r}, which is no moment an event can have.",
+            f"{name} is {text!r}, which is no moment that anybody can mean.",
             suggestion="Write it as 2026-03-02T09:00:00+01:00.",
         )
     return found
 
 
 async def read_zone(name: str) -> ZoneInfo:
-    """An IANA zone."""
+    """An IANA zone; `ToolError` with the nearest name when there is none of this."""
     try:
         return ZoneInfo(name)
     except (OSError, ValueError, LookupError):
