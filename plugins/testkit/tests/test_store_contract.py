@@ -108,10 +108,16 @@ class NumbersAnew(MemoryStore):
         return await super().append(stream, value, ttl=ttl)
 
 
+class SkipsWhatIsNotDurable(MemoryStore):
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+        return await super().claim(key, fingerprint, ttl=ttl) if durable else Claim(ClaimState.RUN)
+
+
 BROKEN: list[tuple[type[MemoryStore], str]] = [
     (TakesInTwoSteps, "test_one_takes"),
     (ClaimsInTwoSteps, "test_one_of_many_runs"),
     (IgnoresFingerprints, "test_another_fingerprint_conflicts"),
+    (SkipsWhatIsNotDurable, "test_a_claim_that_need_not_be_durable_is_still_a_claim"),
     (ReplacesResults, "test_a_result_is_final"),
     (ForgetsResults, "test_a_result_is_final"),
     (InvitesWhoWaited, "test_outcome_waits"),

@@ -36,6 +36,16 @@ class ClaimTests:
                 same(await store.claim("k", b"f", ttl=600), done(result), "claim() after complete()")
 
     @on_a_loop
+    async def test_a_claim_that_need_not_be_durable_is_still_a_claim(self, world: World) -> None:
+        """What a power cut may take is held against everybody else all the same."""
+        async with world.store() as store:
+            same(await store.claim("k", b"f", ttl=600, durable=False), RUN, "claim(durable=False)")
+            same(await store.claim("k", b"f", ttl=600), RUNNING, "claim() of a key claimed without durable")
+            same(await store.complete("k", b"r", durable=False), True, "complete(durable=False)")
+            same(await store.claim("k", b"f", ttl=600), done(b"r"), "claim() after complete(durable=False)")
+            same(await store.claim("k", b"g", ttl=600, durable=False), CONFLICT, "another fingerprint")
+
+    @on_a_loop
     async def test_an_empty_result_is_a_result(self, world: World) -> None:
         """No bytes are not the same as no result."""
         async with world.store() as store:
