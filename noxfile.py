@@ -52,10 +52,12 @@ def _uninstall_leftovers(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Build the registry of this repository's tools and show what would be served."""
+    """Build the registry of this repository's tools, show it, and ask the sample knowledge base something."""
     workspace(session)
     session.run("jackfield", "build")
     session.run("jackfield", "tools")
+    session.run("jackfield", "kb", "add", "--sample")
+    session.run("jackfield", "call", "kb_search", '{"query": "how do I book the photo room", "top_k": 2}')
 
 
 @nox.session
@@ -107,7 +109,7 @@ def new_tool(session: nox.Session) -> None:
 
 @nox.session
 def live(session: nox.Session) -> None:
-    """Hold conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, and costs a little."""
+    """Hold conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, costs a little."""
     workspace(session)
     session.run("python", "-m", "live", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
