@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-from bench import building, governed, start
+from bench import building, governed, relay, retrieval, start
 
-PARTS = {"start": start.run, "building": building.run, "governed": governed.run}
+PARTS = {
+    "start": start.run,
+    "building": building.run,
+    "governed": governed.run,
+    "retrieval": retrieval.run,
+    "relay": relay.run,
+}
 
 
 def main() -> None:

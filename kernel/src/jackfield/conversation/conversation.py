@@ -246,7 +246,7 @@ class Conversation:
                 await self._on_transcript(Transcript("user", self._hearing, final=True))
                 self._held.owed = True
             self._go(State.RECONNECTING)
-        elif not await self._held.trouble(event):
+        elif not await self._held.trouble(event) and self.session.state is not State.SPEAKING:
             await self._on_turn_complete(TurnComplete())
 
     async def _on_restored(self, _: Restored) -> None:

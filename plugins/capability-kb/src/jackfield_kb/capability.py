@@ -1,0 +1,120 @@
+"""The capability `kb`: a library as the sessions of a host see it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jackfield import ErrorType, ToolError
+from jackfield.capabilities.knowledge import Evidence, Filters, Record
+from jackfield.contract.context import SessionView
+
+from jackfield_kb.access import Access
+from jackfield_kb.errors import IndexUnavailableError, LibraryError
+from jackfield_kb.settings import KnowledgeSettings, open_library
+
+if TYPE_CHECKING:
+    from jackfield_kb.library import Library
+
+T = TypeVar("T")
+_THREADS = 4
+_MOST_RESULTS = 50
+_MOST_IDS = 100
+_log = logging.getLogger("jackfield.kb")
+
+
+class LibraryKnowledge:
+    """A library; searches run on threads of its own, beside the loop."""
+
+    def __init__(self, library: Library, settings: KnowledgeSettings) -> None:
+        self._library = library
+        self._settings = settings
+        self._threads = ThreadPoolExecutor(_THREADS, "jackfield-kb")
+        self._warming = threading.Lock()
+        self._warm = False
+
+    @classmethod
+    def from_settings(cls, table: Mapping[str, Any]) -> LibraryKnowledge:
+        """The library that the settings name."""
+        return cls(open_library(table), KnowledgeSettings.read(table))
+
+    def for_session(self, session: SessionView) -> SessionKnowledge:
+        """The library as the user of a session sees it."""
+        with self._warming:
+            # With the first session rather than with the first question, which somebody waits for.
+            if not self._warm:
+                self._threads.submit(self._library.warm)
+            self._warm = True
+        return SessionKnowledge(self, self._settings.access_of(session.user))
+
+    async def run(self, work: Callable[[Library], T]) -> T:
+        """Do something with the library beside the loop; what goes wrong is for the model to read."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._settings.patience):
+                return await loop.run_in_executor(self._threads, work, self._library)
+        except TimeoutError:
+            raise _unavailable("The knowledge base did not answer in time.") from None
+        except IndexUnavailableError as error:
+            raise _unavailable(f"{str(error).capitalize()}.") from error
+        except LibraryError as error:
+            # Paths and the like are for the log, not for the model.
+            _log.error("%s", error)
+            raise _unavailable("The knowledge base cannot be read at this moment.") from error
+
+    async def close(self) -> None:
+        """Let go of files and threads."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        self._library.close()
+
+
+class SessionKnowledge:
+    """What the handlers of one session are given."""
+
+    def __init__(self, knowledge: LibraryKnowledge, access: Access) -> None:
+        self._knowledge = knowledge
+        self._access = access
+
+    async def search(
+        self,
+        query: str,
+        *,
+        namespace: str = "studio",
+        filters: Filters | None = None,
+        limit: int = 5,
+        snippets: bool = True,
+    ) -> Sequence[Evidence]:
+        """The records that fit best, best first, each once; an empty answer is an answer."""
+        return await self._knowledge.run(
+            lambda library: library.search(
+                query,
+                access=self._access,
+                namespace=namespace,
+                filters=filters,
+                limit=min(limit, _MOST_RESULTS),
+                snippets=snippets,
+            )
+        )
+
+    async def get(self, ids: Sequence[str]) -> Sequence[Record]:
+        """Records by id, in the order asked; an id that is unknown or not for this user is left out."""
+        asked = list(ids)[:_MOST_IDS]
+        return await self._knowledge.run(
+            lambda library: [record for record in library.get(asked) if self._access.allows(record)]
+        )
+
+
+def _unavailable(message: str) -> ToolError:
+    return ToolError(
+        ErrorType.TRANSIENT,
+        message,
+        retryable=True,
+        suggestion="Try again in a moment, or answer without it.",
+    )

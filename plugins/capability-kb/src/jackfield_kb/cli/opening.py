@@ -1,0 +1,34 @@
+"""The library that the settings name, for as long as a command needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import click
+from jackfield.cli.report import echo
+from jackfield.settings import Settings, SettingsError
+
+if TYPE_CHECKING:
+    from jackfield_kb.library import Library
+
+
+def _notice(line: str) -> None:
+    echo(click.style(line, dim=True), err=True)
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Library]:
+    """The library; what is wrong with it or with a setting is told without a traceback."""
+    from jackfield_kb.errors import LibraryError
+    from jackfield_kb.settings import open_library
+
+    try:
+        library = open_library(settings.table("capabilities", "kb"), _notice)
+        try:
+            yield library
+        finally:
+            library.close()
+    except (LibraryError, SettingsError) as error:
+        raise click.ClickException(str(error)) from None

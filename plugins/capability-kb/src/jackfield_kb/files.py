@@ -1,0 +1,68 @@
+"""Files of an index: written whole or not at all, checked before they are believed."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from jackfield_kb.errors import DamagedIndexError
+
+_CHUNK = 1 << 22
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a JSON file in one step."""
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    with fresh.open("w", encoding="utf-8") as file:
+        json.dump(value, file)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file; `FileNotFoundError` when there is none, `DamagedIndexError` when it is no JSON."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except ValueError as error:
+        raise DamagedIndexError(f"{path.name} is damaged ({error})") from None
+
+
+def checksum(path: Path) -> int:
+    """What changes when one bit of a file does."""
+    crc = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            crc = zlib.crc32(chunk, crc)
+    return crc
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool) -> Iterator[bool]:
+    """Hold a lock among processes and threads; False when it is taken and one would not wait."""
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def size(folder: Path) -> int:
+    """The bytes that lie in a folder."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            if path.is_file():
+                total += path.stat().st_size
+        except FileNotFoundError:
+            continue  # An index tidies up beside us.
+    return total

@@ -1,0 +1,104 @@
+"""A file as the readers of the formats get it: opened once, safely, within a limit."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from jackfield_kb.loading.naming import in_a_command
+from jackfield_kb.loading.problems import UnreadableError
+
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LONGEST_LINE = 64_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One file to read."""
+
+    path: Path
+    modified: datetime
+    data: BinaryIO
+    """Its content, from the beginning."""
+
+    def text(self, declared: str | None = None) -> str:
+        """Its content as text: by its byte order mark, as UTF-8, or as it declares itself."""
+        data = self.data.read()
+        encoding = next((name for bom, name in _BOMS if data.startswith(bom)), None)
+        for candidate in (encoding,) if encoding else ("utf-8", declared):
+            if candidate:
+                try:
+                    return _without_nul(data.decode(candidate))
+                except (UnicodeDecodeError, LookupError):
+                    continue
+        raise not_utf8(self.path)
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Its lines with their numbers, one by one; `UnreadableError` at one that is no UTF-8 or endless."""
+        number = 0
+        while line := self.data.readline(_LONGEST_LINE):
+            number += 1
+            if len(line) == _LONGEST_LINE:
+                raise UnreadableError("the line is too long to be read", "split it into several", number)
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise not_utf8(self.path, number) from None
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise UnreadableError(
+            "it holds zero bytes, so it is no text", "give it the ending of what it is, or save it as text"
+        )
+    return text
+
+
+def not_utf8(path: Path, line: int | None = None) -> UnreadableError:
+    """What to say of text in an encoding that nobody told us."""
+    return UnreadableError(
+        "it is not in UTF-8",
+        f"save it as UTF-8, e.g. `iconv -f WINDOWS-1252 -t UTF-8 {in_a_command(path)} -o new.txt`",
+        line,
+    )
+
+
+@contextmanager
+def opened(path: Path, limit: int) -> Iterator[Document]:
+    """A regular file of at most `limit` bytes; never what a link that took its place points to."""
+    try:
+        # O_NONBLOCK, because opening a pipe would wait for somebody to write into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except PermissionError:
+        raise UnreadableError(
+            "it may not be read", f"allow it, e.g. with `chmod u+r {in_a_command(path)}`"
+        ) from None
+    except OSError as error:
+        raise UnreadableError(
+            f"it cannot be opened ({error.strerror})", "look whether it is still there"
+        ) from None
+    with os.fdopen(descriptor, "rb") as data:
+        facts = os.fstat(descriptor)
+        if not stat.S_ISREG(facts.st_mode):
+            raise UnreadableError("it is no regular file", "copy its content into one")
+        if facts.st_size > limit:
+            raise UnreadableError(
+                f"it has {facts.st_size / 1e6:.0f} MB; of its kind {limit / 1e6:.0f} MB are read",
+                "split it into several files",
+            )
+        if facts.st_size == 0:
+            raise UnreadableError("it is empty", "write something into it, or delete it")
+        yield Document(path, datetime.fromtimestamp(facts.st_mtime, UTC), data)

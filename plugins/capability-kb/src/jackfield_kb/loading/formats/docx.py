@@ -1,0 +1,91 @@
+"""Word documents: paragraphs and tables in their order."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC
+from typing import TYPE_CHECKING, Any
+
+from jackfield_kb.loading.documents import Document
+from jackfield_kb.loading.drafts import Draft
+from jackfield_kb.loading.naming import slug, spoken
+from jackfield_kb.loading.problems import UnreadableError
+
+if TYPE_CHECKING:
+    from docx.table import Table
+
+_MOST_UNPACKED = 256_000_000
+_MOST_XML = 64_000_000
+"""Of what is parsed, which takes many times its size in memory; a thousand pages have about a third of it."""
+
+_MOST_ENTRIES = 10_000
+
+
+def read(document: Document) -> Iterator[Draft]:
+    """One record; its title is the first heading, or that of its properties, or the name of the file."""
+    _refuse_bombs(document)
+    import docx
+    from docx.opc.exceptions import PackageNotFoundError
+    from docx.table import Table
+
+    try:
+        word = docx.Document(document.data)
+    except (PackageNotFoundError, KeyError, ValueError):
+        raise _broken() from None
+    blocks, heading = [], ""
+    for block in word.iter_inner_content():
+        if isinstance(block, Table):
+            blocks.append(_rows(block))
+            continue
+        words = block.text.strip()
+        if words and not heading and _is_heading(block):
+            heading = words
+        blocks.append(words)
+    text = "\n\n".join(block for block in blocks if block)
+    if not text:
+        raise UnreadableError("it has no text", "write something into it, or delete it")
+    facts = word.core_properties
+    changed = facts.modified
+    yield Draft(
+        title=heading or facts.title.strip() or spoken(slug(document.path.stem)),
+        text=text,
+        updated=changed and (changed if changed.tzinfo else changed.replace(tzinfo=UTC)),
+    )
+
+
+def _refuse_bombs(document: Document) -> None:
+    try:
+        with zipfile.ZipFile(document.data) as archive:
+            entries = archive.infolist()
+    except zipfile.BadZipFile:
+        raise _broken() from None
+    # An entry is never unpacked beyond the size it claims, so the claims can be added up.
+    unpacked = sum(entry.file_size for entry in entries)
+    xml = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
+    if len(entries) > _MOST_ENTRIES or unpacked > _MOST_UNPACKED or xml > _MOST_XML:
+        raise UnreadableError(
+            f"it unpacks to {unpacked / 1e6:.0f} MB, as if made to exhaust whoever opens it",
+            "look where it comes from; if it is honest, split it or save it without its pictures",
+        )
+    document.data.seek(0)
+
+
+def _broken() -> UnreadableError:
+    return UnreadableError(
+        "it is no whole Word document", "open it in a word processor and save it as .docx again"
+    )
+
+
+def _is_heading(paragraph: Any) -> bool:
+    style = paragraph.style
+    return style is not None and (style.name or "").startswith(("Heading", "Title"))
+
+
+def _rows(table: Table) -> str:
+    """A line for each row; a cell that spans several columns is said once."""
+    lines = []
+    for row in table.rows:
+        cells = {id(cell._tc): " ".join(cell.text.split()) for cell in row.cells}  # noqa: SLF001
+        lines.append(" | ".join(cells.values()))
+    return "\n".join(lines).strip()

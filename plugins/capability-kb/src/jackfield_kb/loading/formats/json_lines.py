@@ -1,0 +1,46 @@
+"""JSON lines: a record for each line, as `kb export` writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from jackfield.strict_json import StrictJsonError, loads
+
+from jackfield_kb.loading.documents import Document
+from jackfield_kb.loading.drafts import Draft
+from jackfield_kb.loading.formats import Entry
+from jackfield_kb.loading.naming import slug
+from jackfield_kb.loading.problems import UnreadableError
+
+
+def read(document: Document) -> Iterator[Entry]:
+    """The lines one by one; a broken one is reported with its number, and the others are read."""
+    for number, line in document.lines():
+        if line.strip():
+            yield _entry(line.strip(), number)
+
+
+def _entry(line: str, number: int) -> Entry:
+    try:
+        stated = loads(line)
+    except StrictJsonError as error:
+        return UnreadableError(
+            f"the line is no JSON ({_why(error)})", "mend the line, or take it out", number
+        )
+    if not isinstance(stated, dict) or not (stated.get("title") or stated.get("text") or stated.get("id")):
+        return UnreadableError(
+            "the line is no record",
+            'write an object with at least a title or a text: {"title": "..."}',
+            number,
+        )
+    return Draft(stated, line=number, exact=True, stem=_stem(stated))
+
+
+def _stem(stated: dict[str, Any]) -> str:
+    return slug(str(stated.get("title") or stated.get("text") or "")[:80]) or "line"
+
+
+def _why(error: StrictJsonError) -> str:
+    fault = error.faults[0]
+    return f"{fault.where.replace('line 1, ', '')}: {fault.message}"

@@ -1,0 +1,83 @@
+"""Markdown, with what stands between `---` lines at its head as fields of the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from jackfield_kb.loading.documents import Document
+from jackfield_kb.loading.drafts import Draft
+from jackfield_kb.loading.naming import slug, spoken
+from jackfield_kb.loading.problems import UnreadableError
+
+_HEAD = re.compile(r"---[ \t]*\r?\n(.*?)(?:^|\r?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL | re.MULTILINE)
+_LONGEST_HEAD = 64_000
+
+
+def read(document: Document) -> Iterator[Draft]:
+    """One record; its title is stated, or the first heading, or the name of the file."""
+    source = document.text()
+    stated, text = _front_matter(source)
+    text = text.strip()
+    if not text and not stated:
+        raise UnreadableError("it holds nothing but white space", "write something into it, or delete it")
+    yield Draft(stated, title=_heading(text) or spoken(slug(document.path.stem)), text=text)
+
+
+def _front_matter(source: str) -> tuple[dict[str, Any], str]:
+    head = _HEAD.match(source, 0, _LONGEST_HEAD)
+    if head is None:
+        return {}, source
+    import yaml
+
+    try:
+        stated = yaml.load(head[1], _loader())  # noqa: S506 - a safe loader that refuses more
+    except yaml.YAMLError as error:
+        raise _broken(error) from None
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError(f"its front matter holds a value that is none ({error})", "mend it") from None
+    if stated is None:
+        return {}, source[head.end() :]
+    if not isinstance(stated, dict):
+        if head[1].count("\n") == 0:
+            return {}, source  # A line of text between two rules is no front matter.
+        raise UnreadableError("its front matter is no list of `name: value` lines", "write it so")
+    return {str(name): value for name, value in stated.items()}, source[head.end() :]
+
+
+def _loader() -> Any:
+    import yaml
+
+    class Plain(yaml.SafeLoader):
+        """YAML of plain values: a few aliases could unfold into gigabytes."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()  # type: ignore[no-untyped-call]
+                raise yaml.composer.ComposerError(None, None, "aliases are not read", event.start_mark)
+            return super().compose_node(parent, index)
+
+    return Plain
+
+
+def _broken(error: Any) -> UnreadableError:
+    mark = getattr(error, "problem_mark", None)
+    why = getattr(error, "problem", None) or "it is no YAML"
+    return UnreadableError(
+        f"its front matter cannot be read: {why}",
+        "mend that line; a value with `: ` or `#` in it goes into quotation marks",
+        mark.line + 2 if mark is not None else None,
+    )
+
+
+def _heading(text: str) -> str:
+    """The first heading, as a parser sees it: a `#` in a block of code is none."""
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt().parse(text[:20_000])
+    for opening, inline in pairwise(tokens):
+        if opening.type == "heading_open":
+            return "".join(part.content for part in inline.children or ()).strip()
+    return ""

@@ -1,0 +1,83 @@
+"""CSV: a record for each row; columns named like fields of a record are those, others are metadata."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from jackfield_kb.loading.documents import Document
+from jackfield_kb.loading.drafts import FIELDS, Draft
+from jackfield_kb.loading.formats import Entry
+from jackfield_kb.loading.naming import slug
+from jackfield_kb.loading.problems import UnreadableError
+
+_LONGEST_CELL = 10_000_000
+
+
+def read(document: Document) -> Iterator[Entry]:
+    """The rows one by one; a bad one is reported with its line, and the others are read."""
+    csv.field_size_limit(_LONGEST_CELL)
+    lines = (line for _, line in document.lines())
+    header = next(lines)
+    delimiter = max(",;\t|", key=header.count)  # Spreadsheets of some countries write semicolons.
+    rows = csv.reader(chain((header,), lines), delimiter=delimiter, strict=True)
+    try:
+        columns = _columns(next(rows), delimiter)
+        start = rows.line_num + 1
+        for cells in rows:
+            if any(cell.strip() for cell in cells):
+                yield _entry(columns, cells, start)
+            start = rows.line_num + 1
+    except csv.Error as error:
+        raise UnreadableError(
+            f"the row cannot be read ({error})", "look for a quotation mark that is not closed", start
+        ) from None
+
+
+def _columns(header: list[str], delimiter: str) -> list[str]:
+    names = [name.strip() for name in header]
+    columns = [
+        slug(name).replace("-", "_") if slug(name).replace("-", "_") in FIELDS else name for name in names
+    ]
+    if "title" not in columns and "text" not in columns:
+        shown = ", ".join(names)[:200]
+        raise UnreadableError(
+            f"it has no column `title` or `text`; its first line, cut at {delimiter!r}, says: {shown}",
+            "name the columns in the first line, e.g. `title,text,tags`",
+            1,
+        )
+    twice = next((name for name in columns if name and columns.count(name) > 1), None)
+    if twice:
+        raise UnreadableError(f"it has two columns {twice!r}", "rename one of them", 1)
+    return columns
+
+
+def _entry(columns: list[str], cells: list[str], line: int) -> Entry:
+    if len(cells) > len(columns):
+        return UnreadableError(
+            f"the row has {len(cells)} cells and the table {len(columns)} columns",
+            "put a cell that holds the delimiter into quotation marks",
+            line,
+        )
+    said = {name: cell.strip() for name, cell in zip(columns, cells, strict=False) if name and cell.strip()}
+    try:
+        stated = said | _opened(said)
+    except ValueError:
+        return UnreadableError("its metadata is no JSON object", 'write it as {"name": "value"}', line)
+    if "title" not in said and "text" not in said:
+        return UnreadableError("the row has neither a title nor a text", "fill in one of them", line)
+    described = "\n".join(f"{name}: {cell}" for name, cell in said.items() if name not in FIELDS)
+    name = said.get("title") or said["text"][:60]
+    return Draft(stated, text=described, line=line, stem=slug(name) or "row")
+
+
+def _opened(said: dict[str, str]) -> dict[str, Any]:
+    if "metadata" not in said:
+        return {}
+    metadata = json.loads(said["metadata"])
+    if not isinstance(metadata, dict):
+        raise ValueError("no object")  # noqa: TRY004 - told like any other bad JSON
+    return {"metadata": metadata}

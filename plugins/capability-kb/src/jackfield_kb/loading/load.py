@@ -1,0 +1,204 @@
+"""Bringing a library up to date with files: only what changed is read, and what is told is safe on disk."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from jackfield_kb.errors import LibraryError
+from jackfield_kb.library import Library, Source
+from jackfield_kb.loading.claims import UNFINISHED, Part, file_of
+from jackfield_kb.loading.documents import opened
+from jackfield_kb.loading.drafts import Made, Options
+from jackfield_kb.loading.holders import Holders
+from jackfield_kb.loading.problems import Problem, UnreadableError
+from jackfield_kb.loading.reading import Reading
+from jackfield_kb.loading.shelving import Shelf
+from jackfield_kb.loading.summary import Summary
+from jackfield_kb.loading.walk import Found, Walk, walk
+
+
+class StoppedError(Exception):
+    """Indexing was cut short; the records are safe, and the rest is indexed the next time."""
+
+
+class Listener(Protocol):
+    """Who is told how a load goes."""
+
+    def progressed(self, summary: Summary) -> None:
+        """More files are done, and safe."""
+
+    def indexed(self, done: int, total: int) -> None:
+        """So many records can be found now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a load is asked to do."""
+
+    options: Options = Options()  # noqa: RUF009 - it never changes
+    sync: bool = False
+    dry_run: bool = False
+
+
+class Load:
+    """One load of some paths into a library."""
+
+    def __init__(self, library: Library, plan: Plan, listener: Listener, stopped: Callable[[], bool]) -> None:
+        self.summary = Summary(dry_run=plan.dry_run)
+        self._library = library
+        self._plan = plan
+        self._listener = listener
+        self._stopped = stopped
+        self._holders = Holders(library.folder)
+        self._shelf = Shelf(library, self._holders)
+        self._known: dict[str, dict[str, Source]] = defaultdict(dict)
+        """The sources of each file, by the file's own."""
+
+    def run(self, paths: Sequence[Path]) -> Summary:
+        """Load everything below the paths; what was told is safe, however it ends."""
+        for uri, source in self._library.sources().items():
+            self._known[uri.partition("#")[0]][uri] = source
+        found = walk(paths, self._library.folder)
+        try:
+            self._begin(found)
+            self._files(found)
+            if not self._plan.dry_run and not self.summary.interrupted:
+                self._index()
+        except LibraryError as error:
+            mend = "when that is mended, run the same command again; what is done is not read again"
+            self.summary.problems.append(Problem(str(self._library.folder), str(error), mend))
+        finally:
+            self._holders.close()
+        return self.summary
+
+    def _files(self, found: Walk) -> None:
+        for file in self._as_before(found.files):
+            self._file(file)
+            if self._shelf.is_full:
+                self._write()
+            if self._stopped():
+                self.summary.interrupted = True
+                break
+        else:
+            self._follow_deletions(found)
+        self._write()
+
+    def _index(self) -> None:
+        try:
+            self._library.refresh(self._indexed)
+        except StoppedError:
+            self.summary.interrupted = True
+
+    def _indexed(self, done: int, total: int) -> None:
+        self._listener.indexed(done, total)
+        if done < total and self._stopped():
+            raise StoppedError
+
+    def _begin(self, found: Walk) -> None:
+        summary = self.summary
+        summary.files = len(found.files)
+        summary.unknown, summary.hidden, summary.links = found.unknown, found.hidden, found.links
+        summary.problems += found.problems
+        self._listener.progressed(summary)
+
+    def _as_before(self, files: Sequence[Found]) -> Iterator[Found]:
+        """Files told from the folder they were loaded from before, so that a record keeps its id."""
+        folders = {file.named for file in files if file.named != file.path}
+        for uri, parts in self._known.items():
+            folders |= {
+                Path(str(file_of(source.collection))) for source in parts.values() if source.collection != uri
+            }
+        for file in files:
+            before = self._known.get(file.uri, {}).get(file.uri)
+            above = [folder for folder in file.path.parents if folder in folders]
+            named = file_of(before.collection) if before else above[-1] if above else None
+            yield replace(file, named=named or file.path)
+
+    def _file(self, file: Found) -> None:
+        try:
+            with opened(file.path, file.format.limit) as document:
+                reading = Reading(file, self._plan.options, document)
+                digest = reading.digest()
+                known = self._known.get(file.uri, {})
+                if file.uri in known and all(source.digest == digest for source in known.values()):
+                    self.summary.unchanged += 1
+                else:
+                    self._read(reading, digest, known)
+        except (UnreadableError, OSError) as error:
+            self._failed(file, error)
+
+    def _read(self, reading: Reading, digest: str, known: dict[str, Source]) -> None:
+        """Put the parts of a file on the shelf; its own source comes last, and says that it is whole."""
+        file = reading.found
+        # Records may have moved between the parts of a file that changed, so those are written together.
+        apart = all(source.digest == digest for source in known.values())
+        last: list[Made] = []
+        uris: list[str] = []
+        for made in reading.parts():
+            if last:
+                uris.append(f"{file.uri}#{len(uris) + 1}")
+                self._put(uris[-1], digest, reading, last)
+                if apart:
+                    self._write()
+                    if self._stopped():
+                        return
+            last = made
+        if not reading.records:
+            self._loaded(reading, is_new=False)
+            return
+        self._put(file.uri, f"{UNFINISHED}{digest}" if reading.problems else digest, reading, last)
+        self._drop(known.keys() - {file.uri, *uris})
+        self._shelf.then(lambda: self._loaded(reading, is_new=file.uri not in known))
+
+    def _put(self, uri: str, digest: str, reading: Reading, made: list[Made]) -> None:
+        if not self._plan.dry_run:
+            self._shelf.put(Part(Source(uri, digest, reading.found.named.as_uri()), reading, made))
+
+    def _drop(self, uris: Iterable[str]) -> None:
+        if not self._plan.dry_run:
+            for uri in uris:
+                self._shelf.drop(uri)
+
+    def _loaded(self, reading: Reading, *, is_new: bool) -> None:
+        self.summary.problems += reading.told()
+        self.summary.notes += reading.notes
+        self.summary.records += reading.records
+        if not reading.records:
+            self.summary.failed += 1
+        elif is_new:
+            self.summary.added += 1
+        else:
+            self.summary.changed += 1
+
+    def _failed(self, file: Found, error: UnreadableError | OSError) -> None:
+        if isinstance(error, OSError):
+            error = UnreadableError(f"it cannot be read ({error.strerror})", "look whether its disk is well")
+        self.summary.problems.append(error.at(file.shown))
+        self.summary.failed += 1
+
+    def _write(self) -> None:
+        self._shelf.write()
+        self._listener.progressed(self.summary)
+
+    def _follow_deletions(self, found: Walk) -> None:
+        files = {path: uri for uri in self._known if (path := file_of(uri)) is not None}
+        for root, gone in found.lost(files):
+            if not self._plan.sync:
+                self.summary.gone += len(gone)
+            elif found.is_bare(root):
+                what = (
+                    f"no file is left of the {len(gone)} that were loaded from here, so nothing was removed"
+                )
+                mend = "look whether a disk is missing; `jackfield kb remove --from PATH` removes them all"
+                self.summary.problems.append(Problem(str(root), what, mend))
+            else:
+                self._drop(uri for path in gone for uri in self._known[files[path]])
+                self._shelf.then(partial(self._removed, len(gone)))
+
+    def _removed(self, count: int) -> None:
+        self.summary.removed += count

@@ -1,0 +1,139 @@
+"""Finding files: below the paths that were named, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jackfield_kb.loading.formats import SUFFIXES, Format, format_of
+from jackfield_kb.loading.naming import legible
+from jackfield_kb.loading.problems import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file that can be loaded."""
+
+    path: Path
+    """Absolute, without links."""
+
+    shown: str
+    """As the person who named it would write it."""
+
+    named: Path
+    """What was asked to be loaded: a folder that holds it, or itself."""
+
+    format: Format
+
+    @property
+    def uri(self) -> str:
+        """What its records are kept under."""
+        return self.path.as_uri()
+
+    @property
+    def relative(self) -> Path:
+        """Its path below the folder that was named."""
+        return self.path.relative_to(self.path.parent if self.named == self.path else self.named)
+
+
+@dataclass(slots=True)
+class Walk:
+    """What lies below some paths."""
+
+    avoid: Path
+    """The folder of the library itself."""
+
+    roots: list[Path] = field(default_factory=list)
+    """What was named: files and folders."""
+
+    files: list[Found] = field(default_factory=list)
+    unknown: Counter[str] = field(default_factory=Counter)
+    """How many files of each ending that nobody here reads."""
+
+    hidden: int = 0
+    links: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    closed: list[Path] = field(default_factory=list)
+    """Folders that could not be looked into; what lies there may well be there still."""
+
+    def lost(self, known: Iterable[Path]) -> Iterator[tuple[Path, list[Path]]]:
+        """Of files that were loaded once, those that are no longer there, by what was named."""
+        there = {file.path for file in self.files}
+        missing = {path for path in known if path not in there and not _is_below(path, self.closed)}
+        for root in self.roots:
+            gone = sorted(path for path in missing if _is_below(path, (root,)))
+            missing.difference_update(gone)
+            if gone:
+                yield root, gone
+
+    def is_bare(self, root: Path) -> bool:
+        """Whether nothing was found below what was named."""
+        return not any(_is_below(file.path, (root,)) for file in self.files)
+
+
+def walk(paths: Sequence[Path], avoid: Path) -> Walk:
+    """Everything below the paths but for one folder, in the order of names, each file once."""
+    found = Walk(avoid=avoid.resolve())
+    seen: set[Path] = set()
+    for named in paths:
+        path = named.resolve()
+        found.roots.append(path)
+        files = _below(path, named, found) if path.is_dir() else [(path, legible(named))]
+        for file, shown in files:
+            if file in seen:
+                continue
+            seen.add(file)
+            kind = format_of(file)
+            if kind is None and file == path:
+                what = (
+                    f"files that end in {file.suffix!r} are not read"
+                    if file.suffix
+                    else "its name has no ending"
+                )
+                found.problems.append(
+                    Problem(shown, what, f"those that are read end in {', '.join(SUFFIXES)}")
+                )
+            elif kind is None:
+                found.unknown[file.suffix.lower() or file.name] += 1
+            else:
+                found.files.append(Found(file, shown, path, kind))
+    return found
+
+
+def _below(folder: Path, shown: Path, found: Walk) -> Iterator[tuple[Path, str]]:
+    folders = [(folder, shown)]
+    while folders:
+        current, name = folders.pop()
+        try:
+            entries = sorted(os.scandir(current), key=lambda entry: entry.name)
+        except OSError as error:
+            found.closed.append(current)
+            found.problems.append(
+                Problem(
+                    legible(name),
+                    f"the folder cannot be opened ({error.strerror})",
+                    "allow it, or leave it out",
+                )
+            )
+            continue
+        deeper = []
+        for entry in entries:
+            if entry.name.startswith("."):
+                found.hidden += 1
+            elif entry.is_symlink():
+                found.links += (
+                    1  # A link may lead out of the folder; what it leads to inside is found anyway.
+                )
+            elif entry.is_dir(follow_symlinks=False):
+                if current / entry.name != found.avoid:
+                    deeper.append((current / entry.name, name / entry.name))
+            elif entry.is_file(follow_symlinks=False):
+                yield current / entry.name, legible(name / entry.name)
+        folders.extend(reversed(deeper))
+
+
+def _is_below(path: Path, folders: Iterable[Path]) -> bool:
+    return any(path == folder or folder in path.parents for folder in folders)

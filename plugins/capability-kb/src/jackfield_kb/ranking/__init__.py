@@ -1,0 +1,1 @@
+"""From two opinions, by words and by meaning, to one order and one score."""

@@ -1,0 +1,1 @@
+"""Full text: the words of every passage, in a tantivy index."""

@@ -1,0 +1,93 @@
+"""Keeping full text in step with the truth: what is missing is added, what is gone is taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from jackfield_kb.errors import DamagedIndexError
+from jackfield_kb.files import locked
+from jackfield_kb.text import index as text
+from jackfield_kb.text.index import TextIndex, TextState
+from jackfield_kb.truth import reading
+from jackfield_kb.truth.database import Database
+from jackfield_kb.truth.reading import Position
+
+Notice = Callable[[str], None]
+Count = Callable[[int], None]
+_BATCH = 1_000
+_COMMIT = 50_000
+"""Records after which what was indexed so far is kept, should the rest be cut short."""
+
+
+class TextUpkeep:
+    """Whoever holds the lock brings the index up to date; the others go on reading."""
+
+    def __init__(self, database: Database, index: TextIndex, notice: Notice) -> None:
+        self._database = database
+        self._index = index
+        self._notice = notice
+        self._lock: Path = index.folder / "lock"
+
+    def lacks(self, *, anew: bool) -> int:
+        """How many records have yet to be indexed, or all when that is done anew."""
+        state = None if anew else self._usable()
+        with self._database.reading() as db:
+            return reading.count_after(db, state.position.number if state else 0)
+
+    def refresh(self, count: Count, *, anew: bool = False, wait: bool = True) -> bool:
+        """Bring the index up to date, from nothing if asked; False when another process is at it."""
+        with locked(self._lock, wait=wait) as mine:
+            if not mine:
+                return False
+            state = self._usable()
+            with self._database.reading() as db:
+                target = reading.position(db)
+            if state is not None and not anew and state.position == target:
+                return True
+            if state is None or anew:
+                self._fill(self._index.start_anew(), count, publish=state is None)
+            else:
+                self._extend(state, count)
+            return True
+
+    def _extend(self, state: TextState, count: Count) -> None:
+        try:
+            self._fill(state, count, publish=True)
+        except DamagedIndexError as error:
+            self._notice(f"the full-text index is damaged and is made anew: {error}")
+            self._fill(self._index.start_anew(), count, publish=False)
+
+    def _usable(self) -> TextState | None:
+        try:
+            return self._index.state()
+        except DamagedIndexError as error:
+            self._notice(f"the full-text index cannot be used and is made anew: {error}")
+            self._index.discard()
+            return None
+
+    def _fill(self, state: TextState, count: Count, *, publish: bool) -> None:
+        """Add what the truth has beyond a state; `publish` shows readers what is done so far."""
+        with self._database.reading() as db:
+            target = reading.position(db)
+            gone = reading.removed_after(db, state.position.step) if state.position.number else []
+        with text.damage_reported():
+            writer = text.writer(self._index.open(state, check=False))
+            text.remove(writer, gone)
+            number, pending = state.position.number, 0
+            while batch := self._next(number):
+                text.add(writer, batch)
+                number, pending = batch[-1].number, pending + len(batch)
+                count(len(batch))
+                if publish and pending >= _COMMIT:
+                    writer.commit()
+                    state = self._index.record(state, Position(number, target.step))
+                    pending = 0
+            writer.commit()
+            writer.wait_merging_threads()
+        state = self._index.record(state, Position(max(number, target.number), target.step))
+        self._index.tidy(state)
+
+    def _next(self, number: int) -> list[reading.Numbered]:
+        with self._database.reading() as db:
+            return reading.after(db, number, _BATCH)

@@ -1,0 +1,135 @@
+"""Whatever is asked by whomever: only what he may see, only what fits the filters, and all of it that
+should."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Filters, Record
+from jackfield_kb.access import SHARED, Access
+from jackfield_kb.library import Library
+from kb_world import WordModel
+
+USERS = ("ann", "ben", "Ann", "personal", "studio", "personal/ann", "*")
+TAGS = ("red", "green", "blue sky", "tag:red", "studio")
+WORDS = ("harbour", "kiln", "ferry", "lantern")
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+moments = st.integers(0, 6).map(lambda days: START + timedelta(days=days))
+tags = st.lists(st.sampled_from(TAGS), max_size=3, unique=True).map(tuple)
+
+
+@st.composite
+def shelves(draw: st.DrawFn) -> list[Record]:
+    records = []
+    for number in range(draw(st.integers(0, 14))):
+        namespace = draw(st.sampled_from(NAMESPACES))
+        records.append(
+            Record(
+                id=f"doc:{number}",
+                title=f"Entry {number}",
+                text=" ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))),
+                type=draw(st.sampled_from(TYPES)),
+                namespace=namespace,
+                owner=draw(st.sampled_from(USERS)) if namespace == "personal" else None,
+                tags=draw(tags),
+                last_updated=draw(st.none() | moments),
+            )
+        )
+    return records
+
+
+filters = st.none() | st.builds(
+    Filters,
+    type=st.none() | st.sampled_from(TYPES),
+    tags=tags,
+    updated_from=st.none() | moments,
+    updated_until=st.none() | moments,
+)
+accesses = st.builds(
+    Access.of,
+    st.none() | st.just("") | st.sampled_from(USERS),
+    st.sets(st.sampled_from(SHARED)),
+) | st.just(Access.everything())
+
+
+@contextmanager
+def library_of(records: list[Record], model: WordModel | None) -> Iterator[Library]:
+    with tempfile.TemporaryDirectory() as folder:
+        library = Library(Path(folder), embedder=model, notice=lambda line: None)
+        library.write([(None, records)])
+        library.refresh()
+        yield library
+        library.close()
+
+
+def fits(record: Record, narrowed: Filters | None) -> bool:
+    if narrowed is None:
+        return True
+    moment = record.last_updated
+    dated = narrowed.updated_from is not None or narrowed.updated_until is not None
+    return (
+        narrowed.type in (None, record.type)
+        and set(narrowed.tags) <= set(record.tags)
+        and not (dated and moment is None)
+        and not (narrowed.updated_from and moment and moment < narrowed.updated_from)
+        and not (narrowed.updated_until and moment and moment > narrowed.updated_until)
+    )
+
+
+def visible(record: Record, access: Access) -> bool:
+    if access.unlimited:
+        return True
+    if record.namespace == "personal":
+        return bool(access.owner) and record.owner == access.owner
+    return record.namespace in access.shared
+
+
+@pytest.mark.parametrize("model", [None, WordModel()], ids=["words alone", "with vectors"])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    records=shelves(),
+    asked=st.lists(
+        st.tuples(accesses, st.none() | st.sampled_from((*NAMESPACES, "personal/ann")), filters),
+        min_size=1,
+        max_size=6,
+    ),
+)
+def test_exactly_what_may_be_seen_is_found(
+    model: WordModel | None,
+    records: list[Record],
+    asked: list[tuple[Access, str | None, Filters | None]],
+) -> None:
+    with library_of(records, model) as library:
+        for access, namespace, narrowed in asked:
+            # Every record has one of these words, so words alone find all that is let through.
+            found = library.search(
+                " ".join(WORDS), access=access, namespace=namespace, filters=narrowed, limit=50
+            )
+            expected = {
+                record.id
+                for record in records
+                if visible(record, access)
+                and namespace in (None, record.namespace)
+                and fits(record, narrowed)
+            }
+            assert {each.record.id for each in found} == expected
+            assert all(0 <= each.score <= 1 for each in found)
+            assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(records=shelves(), access=accesses, query=st.text(max_size=60), limit=st.integers(1, 5))
+def test_no_query_gets_around_it(records: list[Record], access: Access, query: str, limit: int) -> None:
+    with library_of(records, WordModel()) as library:
+        found = library.search(query, access=access, limit=limit)
+        assert len(found) <= limit
+        assert all(visible(each.record, access) for each in found)
+        assert len({each.record.id for each in found}) == len(found)

@@ -1,0 +1,293 @@
+"""`jackfield kb` as a person uses it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import chdir
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from jackfield_kb.cli import kb
+from jackfield_kb.library import Library
+
+COMMAND = (sys.executable, "-m", "jackfield", "kb")
+
+
+class Shell:
+    """A working folder with settings, in which commands run."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir()
+        self.write("jackfield.toml", '[capabilities.kb]\nfolder = "kb"\nembeddings = "off"\n')
+
+    def write(self, name: str, text: str) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+    def start(self, *arguments: str, **more: Any) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            (*COMMAND, *arguments), cwd=self.folder, text=True, encoding="utf-8",
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONUTF8": "1"}, **more,
+        )  # fmt: skip
+
+    def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
+        """In this process, because a process for each command makes a slow test."""
+        with chdir(self.folder):
+            result = CliRunner().invoke(kb, arguments)
+        assert result.exit_code == code, result.output
+        return result.stdout, result.stderr
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self.run(*arguments, "--json", code=code)[0])
+
+    def ids(self) -> list[str]:
+        library = Library(self.folder / "kb", embedder=None, notice=lambda line: None)
+        try:
+            return [record.id for record in library]
+        finally:
+            library.close()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "desk")
+
+
+def test_the_sample_answers_the_questions_a_newcomer_has(shell: Shell) -> None:
+    out, err = shell.start("add", "--sample").communicate(timeout=120)
+    assert "21 files: 21 added, 0 unchanged; 31 records written" in out
+    assert "21 of 21 files done" in err
+    for question, expected in (
+        ("how do I book the photo room", "process:book-photo-room"),
+        ("days of paid leave a year", "doc:holiday-policy"),
+        ("who looks after the printers", "person:tobias-serif"),
+        ("what does a poster cost", "doc:public-faq"),
+        ("coffee packaging", "project:tidewater-coffee"),
+    ):
+        found = shell.json("search", question, "--limit", "3")
+        assert expected in [each["id"] for each in found], question
+    (tobias,) = shell.json("show", "person:tobias-serif")
+    assert tobias["metadata"]["linkedin"] == "https://www.linkedin.com/in/halden-street-sample-tobias"
+    (notes,) = shell.json("search", "flash head", "--namespace", "personal", "--limit", "1")
+    assert (notes["id"], notes["owner"]) == ("doc:demo-notes", "demo")
+    assert shell.json("remove", "--sample") == {"removed": 31}
+    assert shell.ids() == []
+
+
+def test_a_folder_is_loaded_searched_shown_and_counted(shell: Shell) -> None:
+    shell.write(
+        "docs/leave.md", "---\ntags: [people]\nlast_updated: 2026-05-01\n---\n# Leave\nAsk four weeks ahead."
+    )
+    shell.write("docs/keys.txt", "Keys hang beside the green door.")
+    shell.write("docs/photo.png", "picture")
+    shell.write("docs/.draft.md", "hidden")
+    out, _ = shell.run("add", "docs", "--tag", "handbook")
+    assert out.splitlines() == [
+        "2 files: 2 added, 0 unchanged; 2 records written",
+        "left out: 1 hidden, 1 .png",
+    ]
+    out, _ = shell.run("search", "leave", "--type", "doc", "--tag", "handbook", "--tag", "people")
+    assert "Leave  doc:leave" in out
+    assert "doc · studio · people, handbook · 2026-05-01" in out
+    for narrow in (
+        ("--tag", "other"),
+        ("--type", "person"),
+        ("--namespace", "public"),
+        ("--until", "2026-04-30"),
+    ):
+        assert "Nothing found" in shell.run("search", "leave", *narrow)[0]
+    (found,) = shell.json("search", "leave", "--since", "2026-05-01", "--until", "2026-05-01")
+    assert found["id"] == "doc:leave"
+    assert 0 < found["score"] <= 1
+    out, _ = shell.run("show", "doc:keys")
+    assert "Keys hang beside the green door." in out
+    figures = shell.json("stats")
+    assert (figures["records"], figures["sources"]) == (2, 2)
+    assert figures["by"] == [{"namespace": "studio", "type": "doc", "records": 2}]
+    assert "2 records" in shell.run("stats")[0]
+
+
+def test_what_could_not_be_read_is_told_and_ends_with_1(shell: Shell) -> None:
+    shell.write("docs/good.md", "Good.")
+    shell.write("docs/bad.jsonl", '{"title": "Fine"}\n{"title":\n')
+    out, err = shell.run("add", "docs", code=1)
+    assert "docs/bad.jsonl, line 2: the line is no JSON" in err
+    assert "-> mend the line, or take it out" in err
+    assert "2 files: 2 added, 0 unchanged; 2 records written" in out
+    summary = shell.json("add", "docs", code=1)
+    assert (summary["changed"], summary["unchanged"]) == (1, 1)
+    assert summary["problems"][0]["line"] == 2
+    assert shell.json("add", "docs", "--dry-run", code=1)["dryRun"]
+
+
+def test_an_export_is_the_same_after_it_was_loaded_back(shell: Shell, tmp_path: Path) -> None:
+    shell.run("add", "--sample")
+    shell.run("export", "all.jsonl")
+    export = shell.folder / "all.jsonl"
+    assert export.stat().st_mode & 0o777 == 0o600
+    other = Shell(tmp_path / "other")
+    summary = other.json("add", str(export))
+    assert (summary["records"], summary["problems"]) == (31, [])
+    out, err = other.run("export")
+    assert out == export.read_text("utf-8")
+    assert "31 records written to standard output" in err
+    assert [path.name for path in shell.folder.iterdir() if path.name.startswith(".")] == []
+
+
+def test_sync_remove_and_rebuild(shell: Shell) -> None:
+    for name in "abcd":
+        shell.write(f"docs/{name}.md", f"Text of {name}.")
+    shell.run("add", "docs")
+    (shell.folder / "docs" / "a.md").unlink()
+    assert "`--sync` removes" in shell.run("add", "docs")[0]
+    assert "1 removed" in shell.run("add", "--sync", "docs")[0]
+    assert "1 record removed" in shell.run("remove", "doc:b")[0]
+    assert "no record doc:b; nothing was removed" in shell.run("remove", "doc:c", "doc:b", code=1)[1]
+    assert shell.ids() == ["doc:c", "doc:d"]
+    assert shell.json("remove", "--from", "docs/d.md") == {"removed": 1}
+    assert "nothing was loaded from elsewhere" in shell.run("remove", "--from", "elsewhere", code=1)[1]
+    assert "1 passage can be found" in shell.run("rebuild")[0]
+    assert [each["id"] for each in shell.json("search", "text")] == ["doc:c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("add",), 2, "name files or folders to load, or say --sample"),
+        (("add", "missing.md"), 2, "'missing.md' does not exist"),
+        (("add", "--namespace", "personal", "."), 2, "say --owner USER"),
+        (("add", "--namespace", "public", "--owner", "a", "."), 2, "--owner is for personal records"),
+        (("add", "--type", "persn", "."), 2, "persn"),
+        (("search", " "), 2, "say what to search for"),
+        (("search", "x", "--since", "yesterday"), 2, "write it as 2026-10-31"),
+        (("show", "doc:none"), 1, "no record doc:none; `jackfield kb search` shows the ids"),
+        (("remove",), 2, "name records to remove"),
+        (("export", "no/such/folder.jsonl"), 1, "no/such/folder.jsonl cannot be written"),
+    ],
+)
+def test_a_mistake_is_answered_with_a_sentence(
+    shell: Shell, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    _, err = shell.run(*arguments, code=code)
+    assert told in err
+    assert "Traceback" not in err
+
+
+def test_a_setting_that_makes_no_sense_is_told_without_a_traceback(shell: Shell) -> None:
+    shell.write("jackfield.toml", '[capabilities.kb]\nfoldr = "kb"\n')
+    _, err = shell.run("stats", code=1)
+    assert "did you mean 'folder'?" in err
+    assert "Traceback" not in err
+
+
+def test_words_of_a_document_do_not_command_the_terminal(shell: Shell) -> None:
+    shell.write("docs/evil.md", "# Evil \x1b]0;owned\x07title\n\x1b[2Jtext\u202e")
+    shell.run("add", "docs")
+    for command in (("search", "evil"), ("show", "doc:evil")):
+        out, _ = shell.run(*command)
+        assert "Evil" in out
+        assert not {"\x1b", "\x07", "\u202e"} & set(out)
+
+
+def many_files(shell: Shell, number: int) -> None:
+    for n in range(number):
+        shell.write(f"many/{n // 100}/{n}.md", f"# Page {n}\n\nText number {n}.")
+
+
+def told_done(lines: list[str]) -> int:
+    done = [int(line.split()[0]) for line in lines if "files done" in line]
+    return max(done, default=0)
+
+
+def test_nothing_that_was_told_is_lost_to_kill_9(shell: Shell) -> None:
+    many_files(shell, 2_000)
+    with shell.start("add", "many") as process:
+        assert process.stderr is not None
+        lines = [next(line for line in process.stderr if told_done([line]))]
+        assert told_done(lines) < 2_000, "it tells nothing before the end"
+        process.send_signal(signal.SIGKILL)
+        lines += process.stderr.readlines()
+    told = told_done(lines)
+    kept = len(shell.ids())
+    assert told <= kept
+    summary = shell.json("add", "many")
+    assert (summary["unchanged"], summary["added"]) == (kept, 2_000 - kept)
+    assert len(shell.ids()) == 2_000
+    assert shell.json("search", "number 1999", "--limit", "1")[0]["id"] == "doc:19/1999"
+
+
+@pytest.mark.parametrize("ask", [signal.SIGINT, signal.SIGTERM])
+def test_asked_to_stop_it_says_what_is_done_and_how_to_go_on(shell: Shell, ask: signal.Signals) -> None:
+    def interrupted(number: int) -> tuple[int, str]:
+        many_files(shell, number)
+        with shell.start("add", "many") as process:
+            assert process.stderr is not None
+            assert process.stdout is not None
+            next(line for line in process.stderr if told_done([line]))
+            process.send_signal(ask)
+            process.stderr.read()
+            return process.wait(), process.stdout.read()
+
+    # A machine that stalls this test may finish a small load before it is asked to stop.
+    code, out = next(answer for number in (1_000, 4_000, 16_000) if (answer := interrupted(number))[0])
+    assert code == 130
+    done = next(line for line in out.splitlines() if line.startswith("Stopped: "))
+    assert int(done.split()[1]) == len(shell.ids())
+    assert "Run the same command again to go on" in done
+    assert "Traceback" not in out
+
+
+def test_help_imports_no_parser(shell: Shell) -> None:
+    code = (
+        "import sys; from jackfield.cli import main\n"
+        "try: main(['kb', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({name.partition('.')[0] for name in sys.modules}"
+        " & {'apsw', 'docx', 'lxml', 'markdown_it', 'numpy', 'pypdf', 'rich', 'tantivy', 'vobject', 'yaml'}))"
+    )
+    done = subprocess.run(
+        (sys.executable, "-c", code), cwd=shell.folder, capture_output=True, text=True, check=True
+    )
+    assert "jackfield kb add --sample" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def on_a_terminal(shell: Shell, arguments: tuple[str, ...]) -> str:
+    """What a person sees who runs a command on a terminal."""
+    import pty
+
+    leader, follower = pty.openpty()
+    process = subprocess.Popen(
+        (*COMMAND, *arguments), cwd=shell.folder, stdin=follower, stdout=follower, stderr=follower,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(follower)
+    seen = b""
+    read: Callable[[], bytes] = lambda: os.read(leader, 65536)  # noqa: E731
+    try:
+        while chunk := read():
+            seen += chunk
+    except OSError:  # The other end is closed.
+        pass
+    finally:
+        os.close(leader)
+        process.wait(timeout=60)
+    return seen.decode("utf-8", "replace")
+
+
+def test_a_person_at_a_terminal_sees_a_bar(shell: Shell) -> None:
+    many_files(shell, 200)
+    seen = on_a_terminal(shell, ("add", "many"))
+    assert "Reading files" in seen
+    assert "200/200" in seen
+    assert "200 files: 200 added" in seen

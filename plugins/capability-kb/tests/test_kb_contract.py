@@ -1,0 +1,88 @@
+"""The standard tests of a knowledge base, with words alone and with the local model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ErrorType, ToolError
+from jackfield.capabilities.knowledge import KnowledgeBase, Record
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_kb import jackfield_capabilities
+from jackfield_kb.capability import LibraryKnowledge
+from jackfield_kb.embedding import minilm
+from jackfield_kb.settings import open_library
+from jackfield_testkit import KnowledgeContractTests
+from jackfield_testkit.knowledge_contract.shelf import STUDIO, Visitor
+
+
+def knowledge(place: Path, records: Sequence[Record], **settings: Any) -> LibraryKnowledge:
+    table = {"folder": str(place / "knowledge"), "patience": 90, **settings}
+    library = open_library(table)
+    library.write([(None, records)])
+    library.refresh()
+    library.close()
+    (offer,) = jackfield_capabilities()
+    made = offer.create(table, Services(MemoryStore()))
+    assert isinstance(made, LibraryKnowledge)
+    return made
+
+
+class TestWordsAlone(KnowledgeContractTests):
+    async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
+        return await asyncio.to_thread(knowledge, place, records, embeddings="off")
+
+
+@pytest.mark.skipif(bool(minilm.missing()), reason="the local model is not installed")
+class TestLocalModel(KnowledgeContractTests):
+    async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
+        return await asyncio.to_thread(knowledge, place, records, embeddings="local")
+
+
+def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
+    async def main() -> None:
+        base = knowledge(tmp_path, STUDIO, embeddings="off", access={"studio": ["ann"]})
+        for user, expected in (("ann", 1), ("ben", 0), (None, 0)):
+            view = base.for_session(Visitor(user))
+            assert len(await view.search("lighthouse")) == expected
+            assert len(await view.get(["project:lighthouse"])) == expected
+        await base.close()
+
+    asyncio.run(main())
+
+
+def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_path: Path) -> None:
+    async def main() -> None:
+        base = knowledge(tmp_path, STUDIO, embeddings="off")
+        await base.close()
+        (tmp_path / "knowledge" / "knowledge.db").write_bytes(b"no database at all" * 300)
+        again = LibraryKnowledge.from_settings({"folder": str(tmp_path / "knowledge"), "embeddings": "off"})
+        with pytest.raises(ToolError) as raised:
+            await again.for_session(Visitor("ann")).search("lighthouse")
+        assert raised.value.type is ErrorType.TRANSIENT
+        assert raised.value.retryable
+        assert str(tmp_path) not in raised.value.message
+        await again.close()
+
+    asyncio.run(main())
+
+
+def test_what_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    async def main() -> None:
+        base = knowledge(tmp_path, STUDIO, embeddings="off", patience=0.05)
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def slow(library: object) -> None:
+            asyncio.run_coroutine_threadsafe(ended.wait(), loop).result()
+
+        with pytest.raises(ToolError, match="did not answer in time"):
+            await base.run(slow)
+        ended.set()
+        await base.close()
+
+    asyncio.run(main())

@@ -1,0 +1,403 @@
+"""Loads after loads: only what changed is read, what is gone goes when asked, and ids stay."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.capabilities.knowledge import Record
+from jackfield_kb.cli.progress import Silent
+from jackfield_kb.errors import LibraryError
+from jackfield_kb.library import Library
+from jackfield_kb.loading import reading
+from jackfield_kb.loading.drafts import Options
+from jackfield_kb.loading.load import Load, Plan
+from jackfield_kb.loading.summary import Summary
+
+
+class Desk:
+    """A folder of files and a library beside it."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / "files"
+        self.folder.mkdir()
+        self.library = Library(root / "library", embedder=None, notice=lambda line: None)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+        return path
+
+    def load(
+        self,
+        *paths: Path,
+        stopped: Callable[[], bool] = lambda: False,
+        plan: Plan | None = None,
+        **options: Any,
+    ) -> Summary:
+        chosen = plan or Plan(Options(**options))
+        return Load(self.library, chosen, Silent(), stopped).run(paths or (self.folder,))
+
+    def sync(self, *paths: Path, dry_run: bool = False) -> Summary:
+        return self.load(*paths, plan=Plan(sync=True, dry_run=dry_run))
+
+    def texts(self) -> dict[str, str]:
+        return {record.id: record.text for record in self.library}
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    desk.library.close()
+
+
+def counts(summary: Summary) -> tuple[int, int, int, int]:
+    return summary.added, summary.changed, summary.unchanged, summary.removed
+
+
+def test_only_what_changed_is_read_again(desk: Desk) -> None:
+    desk.write("a.md", "one")
+    changing = desk.write("b.md", "two")
+    assert counts(desk.load()) == (2, 0, 0, 0)
+    # A new time on the same content is no change.
+    os.utime(changing, (1, 1))
+    assert counts(desk.load()) == (0, 0, 2, 0)
+    changing.write_text("three", "utf-8")
+    desk.write("c.md", "four")
+    assert counts(desk.load()) == (1, 1, 1, 0)
+    assert desk.texts() == {"doc:a": "one", "doc:b": "three", "doc:c": "four"}
+
+
+def test_other_options_are_a_change(desk: Desk) -> None:
+    desk.write("a.md", "one")
+    desk.load()
+    assert counts(desk.load(tags=("new",))) == (0, 1, 0, 0)
+    assert next(iter(desk.library)).tags == ("new",)
+
+
+def test_personal_records_are_not_opened_by_forgetting_an_option(desk: Desk) -> None:
+    desk.write("a.md", "mine")
+    desk.load(owner="demo")
+    summary = desk.load()
+    (problem,) = summary.problems
+    assert "doc:a is personal to demo so far" in problem.what
+    assert "--owner demo" in problem.mend
+    assert next(iter(desk.library)).owner == "demo"
+    assert not desk.load(owner="demo").problems
+    assert not desk.load(namespace="studio").problems
+    assert next(iter(desk.library)).namespace == "studio"
+
+
+def test_records_of_a_deleted_file_stay_until_a_load_with_sync(desk: Desk) -> None:
+    gone = desk.write("a.md", "one")
+    desk.write("b.md", "two")
+    desk.load()
+    gone.unlink()
+    summary = desk.load()
+    assert (summary.gone, summary.removed) == (1, 0)
+    assert "doc:a" in desk.texts()
+    assert desk.sync(dry_run=True).removed == 1
+    assert "doc:a" in desk.texts()
+    assert desk.sync().removed == 1
+    assert desk.texts() == {"doc:b": "two"}
+
+
+def test_sync_removes_nothing_outside_of_what_is_named(desk: Desk) -> None:
+    inside, outside = desk.write("sub/a.md", "one"), desk.write("b.md", "two")
+    desk.write("sub/c.md", "three")
+    desk.load()
+    inside.unlink()
+    outside.unlink()
+    assert desk.sync(desk.folder / "sub").removed == 1
+    assert desk.texts() == {"doc:b": "two", "doc:sub/c": "three"}
+
+
+def test_sync_keeps_what_is_there_but_cannot_be_read_any_more(desk: Desk) -> None:
+    path = desk.write("a.md", "one")
+    desk.write("b.md", "two")
+    desk.load()
+    path.write_bytes(b"\xff\xff")
+    summary = desk.sync()
+    assert (summary.removed, summary.failed) == (0, 1)
+    assert desk.texts()["doc:a"] == "one"
+
+
+def test_sync_of_a_folder_that_lost_every_file_asks_for_certainty(desk: Desk) -> None:
+    desk.write("a.md", "one")
+    desk.load()
+    (desk.folder / "a.md").unlink()
+    summary = desk.sync()
+    assert summary.removed == 0
+    assert "no file is left of the 1" in summary.problems[0].what
+    assert desk.texts() == {"doc:a": "one"}
+
+
+def test_sync_spares_a_folder_it_may_not_look_into(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk.write("closed/a.md", "one")
+    desk.write("b.md", "two")
+    desk.load()
+    look = os.scandir
+
+    def scandir(folder: Path) -> Any:
+        # By hand, because whoever may do everything may look everywhere.
+        if folder.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return look(folder)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    summary = desk.sync()
+    assert summary.removed == 0
+    assert "cannot be opened (Permission denied)" in summary.problems[0].what
+    assert len(desk.texts()) == 2
+
+
+def test_of_two_folders_one_that_is_bare_is_spared_and_the_other_followed(desk: Desk) -> None:
+    desk.write("bare/a.md", "one")
+    desk.write("full/b.md", "two")
+    desk.write("full/c.md", "three")
+    desk.load()
+    (desk.folder / "bare" / "a.md").unlink()
+    (desk.folder / "full" / "b.md").unlink()
+    summary = desk.sync(desk.folder / "bare", desk.folder / "full")
+    assert (summary.removed, len(summary.problems)) == (1, 1)
+    assert desk.texts() == {"doc:bare/a": "one", "doc:full/c": "three"}
+
+
+def test_hidden_files_links_and_unknown_kinds_are_left_out_and_counted(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "secret.md").write_text("outside", "utf-8")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "more.md").write_text("outside", "utf-8")
+    desk.write("a.md", "one")
+    desk.write(".hidden.md", "hidden")
+    desk.write(".git/config.md", "hidden")
+    desk.write("photo.PNG", "picture")
+    (desk.folder / "link.md").symlink_to(tmp_path / "secret.md")
+    (desk.folder / "links").symlink_to(tmp_path / "outside")
+    (desk.folder / "round").symlink_to(desk.folder)
+    os.mkfifo(desk.folder / "pipe.md")
+    summary = desk.load()
+    assert desk.texts() == {"doc:a": "one"}
+    assert (summary.hidden, summary.links, dict(summary.unknown)) == (2, 3, {".png": 1})
+    assert not summary.problems
+
+
+def test_the_folder_of_the_library_is_not_loaded_into_itself(desk: Desk, tmp_path: Path) -> None:
+    desk.write("a.md", "one")
+    (tmp_path / "library").mkdir(exist_ok=True)
+    (tmp_path / "library" / "notes.md").write_text("inside", "utf-8")
+    summary = desk.load(tmp_path)
+    assert desk.texts() == {"doc:files/a": "one"}
+    assert not summary.unknown
+
+
+def test_a_named_file_of_an_unknown_kind_is_a_problem(desk: Desk) -> None:
+    summary = desk.load(desk.write("photo.png", "picture"))
+    assert "'.png' are not read" in summary.problems[0].what
+    assert ".md" in summary.problems[0].mend
+
+
+def test_ids_stay_whatever_part_of_a_folder_is_loaded_later(desk: Desk) -> None:
+    path = desk.write("guide/a.md", "one")
+    desk.load()
+    path.write_text("two", "utf-8")
+    desk.write("guide/b.md", "new")
+    desk.load(desk.folder / "guide")
+    path.write_text("three", "utf-8")
+    desk.load(path)
+    assert desk.texts() == {"doc:guide/a": "three", "doc:guide/b": "new"}
+
+
+def test_a_path_named_twice_is_loaded_once(desk: Desk) -> None:
+    path = desk.write("a.md", "one")
+    assert counts(desk.load(desk.folder, path, desk.folder / ".." / "files")) == (1, 0, 0, 0)
+
+
+def test_two_files_of_one_name_get_ids_of_their_own_that_last(desk: Desk) -> None:
+    desk.write("a.md", "markdown")
+    text = desk.write("a.txt", "text")
+    desk.load()
+    first = desk.texts()
+    assert first.pop("doc:a") == "markdown"
+    ((other, words),) = first.items()
+    assert (other[:6], words) == ("doc:a-", "text")
+    text.write_text("changed", "utf-8")
+    desk.load()
+    assert desk.texts() == {"doc:a": "markdown", other: "changed"}
+
+
+def test_an_id_that_another_file_has_is_refused_and_both_are_named(desk: Desk) -> None:
+    desk.write("a.md", "---\nid: doc:same\n---\none")
+    desk.load()
+    desk.write("b.md", "---\nid: doc:same\n---\ntwo")
+    desk.write("c.md", "three")
+    for _ in range(2):
+        summary = desk.load()
+        (problem,) = summary.problems
+        assert problem.path.endswith("b.md")
+        assert "doc:same comes from" in problem.what
+        assert "a.md already" in problem.what
+        assert summary.failed == 1
+    assert desk.texts() == {"doc:same": "one", "doc:c": "three"}
+    desk.write("b.md", "---\nid: doc:other\n---\ntwo")
+    assert not desk.load().problems
+    assert desk.texts()["doc:other"] == "two"
+
+
+def test_the_file_that_has_an_id_keeps_it_though_another_comes_first(desk: Desk) -> None:
+    desk.write("b.md", "---\nid: doc:same\n---\none")
+    desk.load()
+    desk.write("a.md", "---\nid: doc:same\n---\ntwo")
+    desk.write("b.md", "---\nid: doc:same\n---\nthree")
+    (problem,) = desk.load().problems
+    assert problem.path.endswith("a.md")
+    assert desk.texts() == {"doc:same": "three"}
+
+
+def test_an_id_may_move_from_one_file_to_another(desk: Desk) -> None:
+    desk.write("b.md", "---\nid: doc:wanted\n---\none")
+    desk.load()
+    desk.write("a.md", "---\nid: doc:wanted\n---\ntwo")
+    desk.write("b.md", "---\nid: doc:other\n---\none")
+    assert not desk.load().problems
+    assert desk.texts() == {"doc:wanted": "two", "doc:other": "one"}
+
+
+def test_a_moved_file_takes_its_record_along(desk: Desk) -> None:
+    path = desk.write("old/a.md", "---\nid: doc:kept\n---\none")
+    desk.load()
+    (desk.folder / "new").mkdir()
+    path.rename(desk.folder / "new" / "a.md")
+    assert not desk.load().problems
+    assert desk.texts() == {"doc:kept": "one"}
+    assert [uri.rpartition("files/")[2] for uri in desk.library.sources()] == ["new/a.md"]
+
+
+def test_a_dry_run_reads_everything_and_writes_nothing(desk: Desk) -> None:
+    desk.write("a.md", "one")
+    desk.write("bad.jsonl", "broken")
+    summary = desk.load(plan=Plan(dry_run=True))
+    assert (counts(summary), summary.failed, summary.records) == ((1, 0, 0, 0), 1, 1)
+    assert len(summary.problems) == 1
+    assert desk.texts() == {}
+    assert desk.library.sources() == {}
+
+
+def lines(*numbers: int) -> str:
+    return "".join(
+        json.dumps({"id": f"doc:{number:03}", "text": f"text {number}"}) + "\n" for number in numbers
+    )
+
+
+@pytest.fixture
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "PART", 10)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_long_file_is_kept_in_parts_and_follows_every_change(desk: Desk) -> None:
+    path = desk.write("long.jsonl", lines(*range(35)))
+    summary = desk.load()
+    assert (counts(summary), summary.records) == ((1, 0, 0, 0), 35)
+    assert len(desk.library.sources()) == 4
+    assert counts(desk.load()) == (0, 0, 1, 0)
+    # One line more at the head: every record but the last moves by one, over the ends of the parts.
+    path.write_text(lines(99, *range(34)), "utf-8")
+    assert counts(desk.load()) == (0, 1, 0, 0)
+    assert sorted(desk.texts()) == [f"doc:{number:03}" for number in (*range(34), 99)]
+    # And without it and the next one, every record moves the other way.
+    path.write_text(lines(*range(1, 34)), "utf-8")
+    assert not desk.load().problems
+    assert sorted(desk.texts()) == [f"doc:{number:03}" for number in range(1, 34)]
+    path.write_text(lines(*range(5, 12)), "utf-8")
+    assert counts(desk.load()) == (0, 1, 0, 0)
+    assert sorted(desk.texts()) == [f"doc:{number:03}" for number in range(5, 12)]
+    assert len(desk.library.sources()) == 1
+    path.unlink()
+    desk.write("other.md", "text")
+    assert desk.sync().removed == 1
+    assert list(desk.texts()) == ["doc:other"]
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_long_file_that_was_cut_short_is_finished_by_the_next_load(desk: Desk) -> None:
+    path = desk.write("long.jsonl", lines(*range(35)))
+    summary = desk.load(stopped=lambda: True)
+    assert summary.interrupted
+    assert summary.done == 0
+    assert len(desk.texts()) == 10
+    # The file is another one by now, though of the same beginning.
+    path.write_text(lines(*range(3, 33)), "utf-8")
+    assert not desk.load().problems
+    assert sorted(desk.texts()) == [f"doc:{number:03}" for number in range(3, 33)]
+    assert counts(desk.load()) == (0, 0, 1, 0)
+
+
+def test_a_stopped_load_has_written_what_it_told(desk: Desk) -> None:
+    for number in range(5):
+        desk.write(f"{number}.md", "text")
+    answers = iter((False, False, True))
+    summary = desk.load(stopped=lambda: next(answers))
+    assert summary.interrupted
+    assert summary.added == len(desk.texts()) == 3
+    assert counts(desk.load()) == (2, 0, 3, 0)
+
+
+def test_indexing_that_was_cut_short_is_finished_by_the_next_load(desk: Desk) -> None:
+    from jackfield_kb.access import Access
+
+    desk.write("long.jsonl", lines(*range(2_500)))
+    answers = iter((False, False))
+    summary = desk.load(stopped=lambda: next(answers, True))
+    assert (summary.interrupted, summary.added) == (True, 1)
+    assert counts(desk.load()) == (0, 0, 1, 0)
+    assert desk.library.stats().indexes["text"] == "up to date"
+    found = desk.library.search("2499", access=Access.everything(), limit=1)
+    assert [evidence.record.id for evidence in found] == ["doc:2499"]
+
+
+def test_a_library_that_fails_in_the_middle_is_told_with_what_is_done(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise LibraryError("its disk is full")
+
+    desk.write("a.md", "one")
+    monkeypatch.setattr(desk.library, "refresh", full)
+    summary = desk.load()
+    assert summary.added == 1
+    assert "its disk is full" in summary.problems[0].what
+    assert "run the same command again" in summary.problems[0].mend
+
+
+def test_a_name_that_is_no_utf_8_is_loaded_and_shown_as_far_as_it_can_be(desk: Desk) -> None:
+    (desk.folder / os.fsdecode(b"caf\xe9.md")).write_text("one", "utf-8")
+    (desk.folder / os.fsdecode(b"caf\xe8.txt")).write_bytes(b"\xff\xff")
+    summary = desk.load()
+    json.dumps(summary.as_json(), ensure_ascii=False).encode()
+    assert "caf\ufffd.txt" in summary.problems[0].path
+    assert list(desk.texts().values()) == ["one"]
+    assert counts(desk.load()) == (0, 0, 1, 0)
+
+
+def test_what_is_loaded_can_be_found(desk: Desk) -> None:
+    from jackfield_kb.access import Access
+
+    desk.write("a.md", "# Photo room\nBook the photo room in the team calendar.")
+    desk.write("b.md", "# Plotter\nProofs are printed on the plotter.")
+    desk.load()
+    found = desk.library.search("who may print proofs", access=Access.everything(), namespace=None, limit=1)
+    assert [evidence.record.id for evidence in found] == ["doc:b"]
+
+
+def test_a_record_without_a_file_is_not_taken_over(desk: Desk) -> None:
+    desk.library.write([(None, [Record("doc:mine", "Mine", "by hand")])])
+    desk.write("a.md", "---\nid: doc:mine\n---\ntheirs")
+    summary = desk.load()
+    assert "comes from a record without a file already" in summary.problems[0].what
+    assert desk.texts() == {"doc:mine": "by hand"}

@@ -1,0 +1,118 @@
+"""The vector index: the quick look misses next to nothing, and rows come and go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jackfield.capabilities.knowledge import Record
+from jackfield_kb.library import Library
+from jackfield_kb.truth.reading import Numbered
+from jackfield_kb.vectors import signs
+from jackfield_kb.vectors.index import Rows, VectorIndex, added
+from jackfield_kb.vectors.search import VectorReader, VectorView
+from kb_world import EVERYTHING, WordModel, ids, notes, opened
+from numpy.typing import NDArray
+
+ROWS, DIMENSIONS = 3 * signs.BLOCK + 777, 100
+
+
+@pytest.fixture(scope="module")
+def vectors() -> NDArray[np.float32]:
+    random = np.random.default_rng(5)
+    centres = random.standard_normal((60, DIMENSIONS)) + 0.7
+    rows = centres[random.integers(0, 60, ROWS)] + 0.8 * random.standard_normal((ROWS, DIMENSIONS))
+    found: NDArray[np.float32] = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    return found
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory, vectors: NDArray[np.float32]) -> VectorView:
+    index = VectorIndex(tmp_path_factory.mktemp("vectors"))
+    state = index.start_anew("m")
+    # In uneven pieces, as records come.
+    for start in range(0, ROWS, 1_000):
+        part = vectors[start : start + 1_000]
+        items = [Numbered(start + n + 1, Record(f"doc:{start + n}", "", "")) for n in range(len(part))]
+        state = added(index.columns(state), state, Rows(items, [1] * len(part), part))
+    index.record(state)
+    found = VectorReader(index, "m").view()
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.12, 0.05, 0.001])
+def test_the_nearest_are_found_among_those_asked_for(
+    view: VectorView, vectors: NDArray[np.float32], share: float
+) -> None:
+    random = np.random.default_rng(6)
+    mask = None if share == 1.0 else random.random(ROWS) < share
+    allowed = np.arange(ROWS) if mask is None else np.flatnonzero(mask)
+    hit = total = 0
+    for row in random.integers(0, ROWS, 40):
+        query = vectors[row] + 0.04 * random.standard_normal(DIMENSIONS)
+        query = (query / np.linalg.norm(query)).astype(np.float32)
+        near = view.search(query, mask, 10)
+        assert set(near.rows) <= set(allowed)
+        assert list(near.cosines) == sorted(near.cosines, reverse=True)
+        exact = allowed[np.argsort(-(vectors[allowed] @ query))[:10]]
+        hit += len(set(near.rows) & set(exact))
+        total += len(exact)
+        assert exact[0] in near.rows
+    assert hit / total > 0.98
+
+
+def test_another_reader_sees_rows_that_were_added(tmp_path: Path) -> None:
+    writer, reader = opened(tmp_path, WordModel()), opened(tmp_path, WordModel())
+    for start in range(0, 2_400, 600):
+        writer.write([(None, notes(600, first=start))])
+        writer.refresh()
+        for number in (0, start, start + 599):
+            assert first(reader, number) == f"doc:{number}"
+    writer.close()
+    reader.close()
+
+
+def test_rows_of_records_that_are_gone_are_dropped_in_time(tmp_path: Path) -> None:
+    library = opened(tmp_path, WordModel())
+    library.write([(None, notes(2_500))])
+    library.refresh()
+    before = library.stats().bytes["vectors"]
+    library.delete([f"doc:{number}" for number in range(2_000)])
+    library.refresh()
+    assert library.stats().bytes["vectors"] < before / 2
+    for number in (2_000, 2_499):
+        assert first(library, number) == f"doc:{number}"
+    assert "doc:10" not in ids(library.search("subject10", access=EVERYTHING))
+    library.write([(None, notes(100, first=5_000))])
+    library.refresh()
+    assert first(library, 5_050) == "doc:5050"
+    library.close()
+
+
+def first(library: Library, number: int) -> str:
+    return ids(library.search(f"subject{number}", access=EVERYTHING, limit=1))[0]
+
+
+@pytest.mark.parametrize("period", [1, 5, 10, 1_000])
+def test_the_nearest_of_very_many_are_few_whatever_the_order(period: int) -> None:
+    random = np.random.default_rng(7)
+    distance = random.integers(100, 300, 600_000).astype(np.uint16)
+    # As a filter leaves it: only one row in so many counts, always at the same place.
+    distance[np.arange(len(distance)) % period != period - 1] = 385
+    found = signs.nearest(distance, 500, 384)
+    assert 250 <= len(found) <= max(2_000, 500 + np.bincount(distance).max() * (period == 1))
+    assert distance[found].max() <= np.sort(distance)[3_600]
+
+
+def test_distances_count_the_bits_that_differ() -> None:
+    random = np.random.default_rng(8)
+    blocks = random.integers(0, 1 << 63, (37, 2, signs.BLOCK)).astype(np.uint64)
+    query = random.integers(0, 1 << 63, 2).astype(np.uint64)
+    counted = signs.distances(blocks, query)
+    rows = random.integers(0, len(counted), 50)
+    assert (signs.distances_of(blocks, rows, query) == counted[rows]).all()
+    for row in rows[:10]:
+        pair = blocks[row // signs.BLOCK, :, row % signs.BLOCK]
+        assert counted[row] == sum((int(a) ^ int(b)).bit_count() for a, b in zip(pair, query, strict=True))

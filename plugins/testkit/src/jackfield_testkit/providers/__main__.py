@@ -1,0 +1,50 @@
+"""A scripted provider for another process, or another language: `python -m jackfield_testkit.providers`."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jackfield_testkit.providers.model import Script
+from jackfield_testkit.providers.playing import script_from_yaml
+
+
+def main() -> None:
+    """Serve a script until interrupted; the address is the first line of output."""
+    parser = argparse.ArgumentParser(prog="python -m jackfield_testkit.providers", description=__doc__)
+    parser.add_argument("provider", choices=["openai", "gemini"], help="whose protocols to speak")
+    parser.add_argument(
+        "scripts", nargs="+", type=Path, metavar="SCRIPT", help="YAML, one for each connection"
+    )
+    parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
+    options = parser.parse_args()
+    try:
+        scripts = [script_from_yaml(path.read_text("utf-8")) for path in options.scripts]
+    except (OSError, ValueError) as error:
+        parser.error(str(error))
+    with suppress(KeyboardInterrupt):
+        asyncio.run(_serve(options.provider, scripts, options.port))
+
+
+async def _serve(provider: str, scripts: list[Script], port: int) -> None:
+    server: Any
+    if provider == "openai":
+        from jackfield_testkit.providers.openai import OpenAIServer
+
+        server = OpenAIServer(*scripts, port=port)
+    else:
+        from jackfield_testkit.providers.gemini import GeminiServer
+
+        server = GeminiServer(*scripts, port=port)
+    async with server:
+        print(server.base_url, flush=True)  # noqa: T201
+        if certificate := getattr(server, "ca_file", None):
+            print(f"trust {certificate}", flush=True)  # noqa: T201
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

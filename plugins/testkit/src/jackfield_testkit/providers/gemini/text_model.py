@@ -1,0 +1,223 @@
+"""The model behind `generateContent`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import orjson
+
+from jackfield_testkit.providers.gemini.text_exchange import TextExchange
+from jackfield_testkit.providers.gemini.violations import Violations
+from jackfield_testkit.providers.gemini.wording import HTTP_ERRORS, encode
+from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
+
+SIGNED = "thoughtSignature"
+
+
+class TextModel(ScriptedModel):
+    """Plays one conversation, which is a row of requests that each repeat what was said before."""
+
+    def __init__(self, violations: Violations, *, call_ids: bool = True) -> None:
+        self.exchanges: list[TextExchange] = []
+        self.signatures: dict[str, str] = {}
+        """The signature that each call was made with."""
+        self._violations = violations
+        self._call_ids = call_ids
+        self._asked: asyncio.Queue[TextExchange] = asyncio.Queue()
+        self._current: TextExchange | None = None
+        self._made = 0
+        self._envelopes: dict[str, Any] = {}
+
+    def take(self, exchange: TextExchange) -> None:
+        """The next request of the conversation; one that lost a signature is refused, as Gemini does."""
+        self.exchanges.append(exchange)
+        if wrong := self._wrong(exchange):
+            self._violations.note(wrong)
+            exchange.fail(400, wrong)
+        else:
+            self._asked.put_nowait(exchange)
+
+    @property
+    def instructions(self) -> str:
+        """The system instruction of the last request."""
+        parts = (self.exchanges[-1].request.get("systemInstruction") or {}).get("parts") or ()
+        return "\n".join(part.get("text", "") for part in parts)
+
+    @property
+    def tools(self) -> Mapping[str, Any]:
+        """The function declarations of the last request."""
+        declared = (
+            each.get("functionDeclarations") or () for each in self.exchanges[-1].request.get("tools") or ()
+        )
+        return {each["name"]: each for declarations in declared for each in declarations}
+
+    @property
+    def received(self) -> list[Mapping[str, Any]]:
+        """The last request's contents, which hold all before them."""
+        return list(self.exchanges[-1].contents)
+
+    async def hears(self) -> Heard:
+        """Wait for a request."""
+        exchange = await self._next()
+        texts: list[str] = []
+        for content in reversed(exchange.contents):
+            if content.get("role") == "model":
+                break
+            texts += [part["text"] for part in reversed(content.get("parts") or ()) if "text" in part]
+        return Heard(text="\n".join(reversed(texts)))
+
+    async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> Heard:  # noqa: ARG002
+        """There is no sound."""
+        _voice_only()
+
+    async def says(self, text: str, *, pieces: int = 3) -> None:
+        """Write an answer and end it; its last piece is signed, and empty, as Gemini's often is."""
+        exchange = self._current or await self._next()
+        words = 0
+        length = max(1, -(-len(text) // max(1, pieces)))
+        for place in range(0, len(text), length):
+            piece = text[place : place + length]
+            words += len(piece.split())
+            exchange.send({"text": piece}, words=words)
+            # Lets what was sent go out, and a client that has left be noticed.
+            await asyncio.sleep(0)
+        exchange.send({"text": "", SIGNED: encode(b"said")}, finish="STOP", words=words)
+        self._current = None
+
+    async def thinks(self, thought: str) -> None:
+        """Show a thought, which is not for the user."""
+        exchange = self._current or await self._next()
+        exchange.send({"text": thought, "thought": True})
+
+    async def stops(self, finish: str, said: str = "") -> None:
+        """End the answer for a reason of `FinishReason`."""
+        exchange = self._current or await self._next()
+        exchange.send(*([{"text": said}] if said else []), finish=finish)
+        self._current = None
+
+    async def blocks(self, reason: str = "PROHIBITED_CONTENT") -> None:
+        """Refuse the question itself."""
+        exchange = self._current or await self._next()
+        exchange.block(reason)
+        self._current = None
+
+    async def speaks(self, text: str, *, ms: int) -> None:  # noqa: ARG002
+        """There is no sound."""
+        _voice_only()
+
+    async def ends_speaking(self) -> None:
+        """There is no sound."""
+        _voice_only()
+
+    async def is_interrupted(self) -> None:
+        """There is no sound."""
+        _voice_only()
+
+    async def truncated(self) -> int:
+        """There is no sound."""
+        _voice_only()
+
+    async def calls(self, *calls: Call, taken_back: bool = False) -> dict[str, Any]:
+        """Call functions, one a chunk, the first one signed; malformed arguments end the answer."""
+        exchange = self._current or await self._next()
+        made = [self._made_of(call) for call in calls]
+        well_formed = all(isinstance(each["args"], dict) for each in made)
+        for number, each in enumerate(made if well_formed else ()):
+            sent = each if self._call_ids else {key: value for key, value in each.items() if key != "id"}
+            part: dict[str, Any] = {"functionCall": sent}
+            if number == 0:
+                part[SIGNED] = self.signatures[each["id"]] = encode(f"thought of {each['id']}".encode())
+            exchange.send(part)
+            await asyncio.sleep(0)
+        exchange.send(finish="MALFORMED_FUNCTION_CALL" if taken_back or not well_formed else "STOP")
+        self._current = None
+        if taken_back or not well_formed:
+            for each in made:
+                self.signatures.pop(each["id"], None)
+            return {}
+        return await self._answers([each["id"] for each in made])
+
+    async def cancels(self, *ids: str) -> None:
+        """There is no such message."""
+        raise NotImplementedError("generateContent cannot take calls back; use calls(..., taken_back=True)")
+
+    async def results(self, *ids: str) -> dict[str, Any]:
+        """Envelopes that came with an earlier request."""
+        return {each: self._envelopes[each] for each in ids}
+
+    async def goes_away(self, seconds: float) -> None:
+        """There is no such message."""
+        raise NotImplementedError("generateContent has no lasting connection that could end")
+
+    async def errs(self, code: str, message: str = "") -> None:
+        """Answer with an error."""
+        exchange = self._current or await self._next()
+        status, words = HTTP_ERRORS[code]
+        exchange.fail(status, f"{words} {message}".rstrip())
+        self._current = None
+
+    async def closes(self, code: int = 1000, reason: str = "") -> None:  # noqa: ARG002
+        """Break off in the middle of the answer."""
+        exchange = self._current or await self._next()
+        exchange.break_off()
+        self._current = None
+
+    def ends(self) -> None:
+        """Answer what is still open with nothing."""
+        waiting = [] if self._current is None else [self._current]
+        while not self._asked.empty():
+            waiting.append(self._asked.get_nowait())
+        for exchange in waiting:
+            if not exchange.over:
+                exchange.send(finish="STOP")
+
+    async def _next(self) -> TextExchange:
+        self._current = await self._asked.get()
+        return self._current
+
+    async def _answers(self, made: list[str]) -> dict[str, Any]:
+        exchange = await self._next()
+        place = max(n for n, each in enumerate(exchange.contents) if each.get("role") == "model")
+        parts = [part for content in exchange.contents[place + 1 :] for part in content.get("parts") or ()]
+        answers = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+        self._envelopes |= (found := dict(zip(made, answers, strict=True)))
+        return found
+
+    def _wrong(self, exchange: TextExchange) -> str:
+        """What Gemini would refuse; empty when there is nothing."""
+        contents = exchange.contents
+        shown = [part.get(SIGNED) for each in contents for part in each.get("parts") or () if SIGNED in part]
+        lost = [
+            call
+            for call, signature in self.signatures.items()
+            if _standard(signature) not in map(_standard, shown)
+        ]
+        if lost:
+            return f"Function call is missing a thought_signature in functionCall parts: {lost}"
+        for place, content in enumerate(contents):
+            asked = [part["functionCall"] for part in content.get("parts") or () if "functionCall" in part]
+            after = contents[place + 1].get("parts") if place + 1 < len(contents) else ()
+            answered = [part["functionResponse"] for part in after or () if "functionResponse" in part]
+            if asked and [each.get("name") for each in asked] != [each.get("name") for each in answered]:
+                return "The number of function response parts has to equal that of the function call parts."
+        return ""
+
+    def _made_of(self, call: Call) -> dict[str, Any]:
+        self._made += 1
+        args: Any = call.arguments
+        if isinstance(args, str):
+            try:
+                args = orjson.loads(args)
+            except orjson.JSONDecodeError:
+                args = None
+        return {"id": call.id or f"function-call-{self._made}", "name": call.tool, "args": args}
+
+
+def _standard(data: str) -> str:
+    return data.replace("-", "+").replace("_", "/").rstrip("=")
+
+
+def _voice_only() -> NoReturn:
+    raise NotImplementedError("generateContent carries no sound; this step is for voice")

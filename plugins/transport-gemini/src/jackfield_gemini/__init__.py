@@ -1,0 +1,36 @@
+"""Gemini for Jackfield: the transport, and the forms in which Gemini wants tools declared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jackfield import hookimpl
+from jackfield.offers import PluginSettings, SchemaAdapterOffer, TransportOffer
+
+from jackfield_gemini.schemas import as_json_schema, native
+
+if TYPE_CHECKING:
+    from jackfield.transport.protocol import Transport
+
+__all__ = ["jackfield_schema_adapters", "jackfield_transports"]
+
+
+@hookimpl
+def jackfield_transports() -> list[TransportOffer]:
+    """Offer the transport under the name `gemini`."""
+    return [TransportOffer("gemini", _create)]
+
+
+@hookimpl
+def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
+    """Offer Gemini's own schema language, and JSON Schema as it is."""
+    return [
+        SchemaAdapterOffer("gemini-native", native),
+        SchemaAdapterOffer("gemini-json-schema", as_json_schema),
+    ]
+
+
+def _create(settings: PluginSettings) -> Transport:
+    from jackfield_gemini.transport import GeminiTransport
+
+    return GeminiTransport.from_settings(settings)

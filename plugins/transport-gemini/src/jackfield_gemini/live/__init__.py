@@ -1,0 +1,1 @@
+"""Voice: one WebSocket of Gemini's Live API for each connection."""

@@ -1,0 +1,1 @@
+"""Text: one streamed request for each answer, with the history kept here."""

@@ -1,0 +1,249 @@
+"""Voice: how a session with Gemini Live begins, goes on in another connection, and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import pytest
+from gemini_line import KEY, Line, live, run
+from jackfield.transport.events import (
+    Closed,
+    GoingAway,
+    Trouble,
+    TurnComplete,
+)
+from jackfield.transport.protocol import Opening, TransportError, Utterance, VoiceSettings
+from jackfield_gemini.schemas import native
+from jackfield_gemini.transport import GeminiTransport
+from jackfield_testkit.providers.audio import tone
+from jackfield_testkit.providers.gemini import GeminiServer, LiveModel
+from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+
+
+async def answers(model: ScriptedModel) -> None:
+    while True:
+        await model.hears()
+        await model.says("Good day.")
+
+
+def test_what_a_session_begins_with() -> None:
+    async def talk() -> None:
+        voice = VoiceSettings(voice="Kore", language="en-GB", silence_ms=700)
+        async with live(answers, opening={"voice": voice}) as line:
+            setup = line.model.setup
+        assert setup["model"] == "models/gemini-3.8-live"
+        assert setup["generationConfig"]["responseModalities"] == ["AUDIO"]
+        speech = setup["generationConfig"]["speechConfig"]
+        assert speech["voiceConfig"]["prebuiltVoiceConfig"]["voiceName"] == "Kore"
+        assert speech["languageCode"] == "en-GB"
+        assert setup["sessionResumption"] == {}
+        assert setup["contextWindowCompression"] == {"slidingWindow": {}}
+        assert setup["realtimeInputConfig"] == {"automaticActivityDetection": {"silenceDurationMs": 700}}
+        assert setup["inputAudioTranscription"] == setup["outputAudioTranscription"] == {}
+        assert line.model.instructions == "You are a clerk."
+        assert {name: each["behavior"] for name, each in line.model.tools.items()} == {
+            "look_up": "BLOCKING",
+            "shop_order": "BLOCKING",
+        }
+
+    run(talk())
+
+
+def test_declarations_of_either_adapter_are_taken() -> None:
+    schema = {"type": "object", "properties": {"size": {"type": ["integer", "null"], "enum": [1, 2]}}}
+
+    async def talk() -> None:
+        declared = {"a.b": native("a.b", "Measures.", schema).declaration}
+        settings = {"adapter": "gemini-native"}
+        async with live(answers, opening={"declarations": declared}, settings=settings) as line:
+            assert line.transport.adapter("voice") == "gemini-native"
+            (tool,) = line.model.tools.values()
+            assert tool["parameters"]["type"] == "OBJECT"
+
+    run(talk())
+
+
+def test_without_transcription_nothing_is_written_down() -> None:
+    async def talk() -> None:
+        async with live(answers, opening={"voice": VoiceSettings(transcribe=False)}) as line:
+            assert "inputAudioTranscription" not in line.model.setup
+            assert "outputAudioTranscription" not in line.model.setup
+
+    run(talk())
+
+
+def test_a_session_is_taken_up_again_with_its_handle() -> None:
+    async def talk() -> None:
+        async with live(answers) as line:
+            await line.connection.send_text("I am Ada.")
+            await line.next(TurnComplete)
+            await line.until(lambda: line.connection.resume)
+            handle = line.connection.resume
+            await line.connection.close()
+            opening = Opening("voice", "", {}, history=(Utterance("user", "I am Ada."),), resume=handle)
+            again = await line.transport.connect(opening)
+            old, new = line.server.models
+            assert isinstance(new, LiveModel)
+            assert new.resumed is old
+            await again.send_text("Who am I?")
+            async for event in again.events():
+                if isinstance(event, TurnComplete):
+                    await again.close()
+            # The session at the provider's knows what was said; told again, it would be there twice.
+            assert "I am Ada." not in str(new.received)
+
+    run(talk())
+
+
+def test_a_handle_that_is_gone_means_an_expired_session() -> None:
+    async def talk() -> None:
+        async with live(answers) as line:
+            with pytest.raises(TransportError) as refused:
+                await line.transport.connect(Opening("voice", "", {}, resume="handle-of-yesterday"))
+            assert refused.value.code == "session_expired"
+
+    run(talk())
+
+
+def test_going_away_comes_before_the_end_and_the_end_can_be_resumed() -> None:
+    async def leaves(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.goes_away(9.5)
+        await model.errs("going_away")
+
+    async def talk() -> None:
+        async with live(leaves) as line:
+            await line.connection.send_text("Hello.")
+            await line.next(Closed)
+            assert line.of(GoingAway) == [GoingAway(9.5)]
+            # The connection's time was up, not the session's, which the handle takes up again.
+            assert line.of(Closed)[0].code == "network"
+            assert line.connection.resume
+
+    run(talk())
+
+
+def test_a_refused_turn_is_trouble_and_no_answer() -> None:
+    async def refuses(model: LiveModel) -> None:
+        await model.hears()
+        await model.refuses("PROHIBITED_INPUT_CONTENT")
+        await model.hears()
+        await model.calls(Call("look_up", "{not json"))
+        await model.hears()
+        await model.says("Good day.")
+
+    async def talk() -> None:
+        async with live(refuses) as line:
+            for number in (1, 2):
+                await line.connection.send_text("Say something.")
+                await line.next(Trouble, number)
+            await line.connection.send_text("Hello.")
+            await line.next(TurnComplete)
+            assert [each.code for each in line.of(Trouble)] == ["content_refused", "server_error"]
+
+    run(talk())
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"serverContent": 5},
+        {"serverContent": {"modelTurn": {"parts": [{"inlineData": {"mimeType": "audio/pcm", "data": 7}}]}}},
+        {"toolCall": {"functionCalls": ["look_up"]}},
+        {"toolCallCancellation": {"ids": 3}},
+        {"usageMetadata": {"promptTokenCount": "many"}},
+    ],
+    ids=lambda message: next(iter(message)),
+)
+def test_a_message_that_makes_no_sense_ends_nothing(nonsense: Any) -> None:
+    async def babbles(model: LiveModel) -> None:
+        await model.hears()
+        await model._send(nonsense)
+        await model._send({"somethingNew": {"of": "tomorrow"}})
+        await model.says("Good day.")
+
+    async def talk() -> None:
+        async with live(babbles) as line:
+            await line.connection.send_text("Hello.")
+            await line.next(TurnComplete)
+            assert [each.code for each in line.of(Trouble)] == ["server_error"]
+
+    run(talk())
+
+
+def test_errors_never_hold_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(0)
+
+    async def talk() -> None:
+        refusal = Refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
+        async with GeminiServer(answers, refusals=[refusal]) as server:
+            settings = {"base_url": server.base_url, "ca_file": server.ca_file or ""}
+            transport = GeminiTransport.from_settings(settings)
+            with pytest.raises(TransportError) as refused:
+                await transport.connect(Opening("voice", "", {}))
+            await transport.close()
+        assert refused.value.code == "authentication"
+        assert KEY not in f"{refused.value!r} {refused.value.__cause__!r} {refused.value.detail}"
+
+    run(talk())
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("jackfield")]
+    assert not any(KEY in message for message in ours)
+
+
+def test_a_certificate_that_nobody_vouches_for_is_not_trusted() -> None:
+    async def talk() -> None:
+        async with GeminiServer(answers) as server:
+            transport = GeminiTransport.from_settings({"base_url": server.base_url})
+            with pytest.raises(TransportError, match="ca_file"):
+                await transport.connect(Opening("voice", "", {}))
+            await transport.close()
+            assert server.models == []
+
+    run(talk())
+
+
+def test_a_server_that_says_nothing_is_given_up_on() -> None:
+    async def talk(port: int) -> None:
+        settings = {"base_url": f"https://127.0.0.1:{port}", "connect_timeout": 0.2}
+        transport = GeminiTransport.from_settings(settings)
+        with pytest.raises(TransportError) as given_up:
+            await transport.connect(Opening("voice", "", {}))
+        assert given_up.value.code == "network"
+        await transport.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        run(talk(silent.getsockname()[1]))
+
+
+def test_hanging_up_leaves_nothing_behind() -> None:
+    async def talk() -> None:
+        async with live(answers) as line:
+            await line.connection.send_audio(tone(100))
+            await line.hang_up()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        assert [each for each in others if "jackfield_gemini/" in repr(each)] == []
+
+    run(talk())
+
+
+def test_the_end_of_a_connection_frees_it() -> None:
+    async def breaks(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.closes(1011)
+
+    async def talk() -> None:
+        async with live(breaks) as line:
+            await _until_it_breaks(line)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            assert [each for each in others if "jackfield_gemini/" in repr(each)] == []
+
+    run(talk())
+
+
+async def _until_it_breaks(line: Line) -> None:
+    await line.connection.send_audio(tone(40))
+    await line.connection.send_text("Hello.")
+    await line.next(Closed)
+    await asyncio.sleep(0.01)

@@ -1,0 +1,206 @@
+"""Voice: calls and their results over Gemini Live."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+from gemini_line import envelope, live, run
+from jackfield.transport.events import (
+    Audio,
+    Interrupted,
+    ToolCalls,
+    ToolCallsCancelled,
+    TurnComplete,
+)
+from jackfield.transport.protocol import ToolResult
+from jackfield_testkit.providers.gemini import LiveHabits, LiveModel
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+
+def test_a_session_cannot_be_resumed_while_a_call_is_open() -> None:
+    async def asks(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("look_up", {}, "call-1"))
+        await model.says("Done.")
+
+    async def talk() -> None:
+        async with live(asks) as line:
+            await line.until(lambda: line.connection.resume)
+            await line.connection.send_text("Look it up.")
+            await line.calls()
+            assert line.connection.resume is None
+            await line.connection.send_results([ToolResult("call-1", "look_up", envelope())])
+            await line.next(TurnComplete)
+            await line.until(lambda: line.connection.resume)
+
+    run(talk())
+
+
+def test_cancelled_calls_are_told_and_not_answered() -> None:
+    async def changes_its_mind(model: LiveModel) -> None:
+        await model.hears()
+        asking = asyncio.create_task(
+            model.calls(Call("shop_order", {"item": "oil"}, "call-1"), Call("look_up", {}, "call-2"))
+        )
+        await model.inbox.until(lambda: True if len(model.inbox.open) == 2 else None)
+        await asyncio.sleep(0.02)
+        await model.cancels("call-1", "call-2")
+        await asking
+        await model._cut()
+        await model.hears()
+        await model.says("Fine.")
+
+    async def talk() -> None:
+        async with live(changes_its_mind) as line:
+            await line.connection.send_text("Order oil.")
+            await line.calls()
+            assert (await line.next(ToolCallsCancelled)).call_ids == ("call-1", "call-2")
+            stopped = orjson.dumps({"ok": False, "error": {"type": "TRANSIENT", "partialSideEffects": False}})
+            await line.connection.send_results(
+                [
+                    ToolResult("call-1", "shop.order", envelope(data={"order": 7})),
+                    ToolResult("call-2", "look_up", stopped),
+                ]
+            )
+            await line.connection.send_text("What happened?")
+            await line.next(TurnComplete)
+            # Nobody waits for a tool response; but that something was ordered has to be known.
+            assert line.model.inbox.responses == []
+            told = str(line.model.received)
+            assert '"order":7' in told
+            assert "TRANSIENT" not in told
+
+    run(talk())
+
+
+@pytest.mark.parametrize("where", ["both", "content"])
+def test_a_call_comes_once_wherever_the_model_shows_it(where: Any) -> None:
+    async def asks(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(*(Call("look_up", {"title": title}, f"call-{title}") for title in "ab"))
+        await model.says("Done.")
+
+    async def talk() -> None:
+        async with live(asks, habits=LiveHabits(calls_in=where)) as line:
+            await line.connection.send_text("Look it up.")
+            calls = await line.calls()
+            await line.connection.send_results(
+                [ToolResult(each.call_id or "", each.tool_id, envelope()) for each in calls]
+            )
+            await line.next(TurnComplete)
+            made = [call.call_id for event in line.of(ToolCalls) for call in event.calls]
+            assert made == ["call-a", "call-b"]
+
+    run(talk())
+
+
+@pytest.mark.parametrize("where", ["tool_call", "both"])
+def test_calls_without_ids_stay_so_and_are_answered_all_the_same(where: Any) -> None:
+    got: list[Any] = []
+
+    async def asks(model: ScriptedModel) -> None:
+        await model.hears()
+        results = await model.calls(*(Call("look_up", {"title": title}) for title in "ab"))
+        got.extend(results.values())
+        await model.says("Done.")
+
+    async def talk() -> None:
+        async with live(asks, habits=LiveHabits(call_ids=False, calls_in=where)) as line:
+            await line.connection.send_text("Look it up.")
+            calls = await line.calls()
+            assert [each.call_id for each in calls] == [None, None]
+            await line.connection.send_results(
+                [ToolResult("", each.tool_id, envelope(data=orjson.loads(each.arguments))) for each in calls]
+            )
+            await line.next(TurnComplete)
+            assert [each["data"]["title"] for each in got] == ["a", "b"]
+
+    run(talk())
+
+
+def test_names_on_the_wire_are_the_tools_ids_again() -> None:
+    async def asks(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("shop_order", {"item": "oil"}, "call-1"))
+        await model.says("Done.")
+
+    async def talk() -> None:
+        async with live(asks) as line:
+            await line.connection.send_text("Order oil.")
+            (call,) = await line.calls()
+            assert (call.tool_id, orjson.loads(call.arguments)) == ("shop.order", {"item": "oil"})
+            await line.connection.send_results([ToolResult("call-1", "shop.order", envelope())])
+            await line.next(TurnComplete)
+            (response,) = line.model.inbox.responses
+            assert (response["id"], response["name"]) == ("call-1", "shop_order")
+            # A model that waits needs no schedule, and some refuse one.
+            assert "scheduling" not in response
+
+    run(talk())
+
+
+def test_results_that_nobody_waits_for_say_when_they_want_to_be_heard() -> None:
+    async def asks(model: ScriptedModel) -> None:
+        for number in (1, 2):
+            await model.hears()
+            await model.calls(Call("look_up", {}, f"call-{number}"))
+            await model.says("Done.")
+
+    async def talk() -> None:
+        settings = {"calls": "non_blocking", "scheduling": "interrupt"}
+        async with live(asks, settings=settings, habits=LiveHabits(blocking=False)) as line:
+            assert line.model.tools["look_up"]["behavior"] == "NON_BLOCKING"
+            for number, respond in ((1, True), (2, False)):
+                await line.connection.send_text("Look it up.")
+                (call,) = await line.calls(number)
+                result = ToolResult(call.call_id or "", call.tool_id, envelope())
+                await line.connection.send_results([result], respond=respond)
+                await line.next(TurnComplete, number)
+            assert [each["scheduling"] for each in line.model.inbox.responses] == ["INTERRUPT", "SILENT"]
+
+    run(talk())
+
+
+def test_context_waits_until_it_cuts_nobody_short() -> None:
+    async def speaks(model: LiveModel) -> None:
+        await model.hears()
+        await model.speaks("Once upon a time", ms=80)
+        await asyncio.sleep(0.1)
+        assert "map" not in str(model.received)
+        await model.ends_speaking()
+        await model.hears()
+        await model.says("I see it.")
+
+    async def talk() -> None:
+        async with live(speaks) as line:
+            await line.connection.send_text("A story!")
+            await line.next(Audio)
+            await line.connection.send_context("The user opened the map.")
+            await line.next(TurnComplete)
+            assert line.of(Interrupted) == []
+            await line.connection.send_text("Do you see it?")
+            await line.next(TurnComplete, 2)
+            received = str(line.model.received)
+            assert 0 <= received.index("opened the map") < received.index("Do you see it?")
+
+    run(talk())
+
+
+def test_context_does_not_stop_an_answer_that_is_about_to_come() -> None:
+    async def thinks(model: LiveModel) -> None:
+        await model.hears()
+        await asyncio.sleep(0.1)
+        assert "map" not in str(model.received)
+        await model.says("Here it is.")
+
+    async def talk() -> None:
+        async with live(thinks) as line:
+            await line.connection.send_text("Where is it?")
+            await line.connection.send_context("The user opened the map.")
+            await line.next(TurnComplete)
+            await line.until(lambda: "opened the map" in str(line.model.received))
+
+    run(talk())

@@ -1,0 +1,142 @@
+"""What a deployment may say and may not, and what goes wrong at the provider, in the kernel's words."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.settings import SettingsError
+from jackfield.transport.protocol import Opening, TransportError
+from jackfield.transport.troubles import TROUBLES
+from jackfield_gemini import troubles
+from jackfield_gemini.options import Options, options
+from jackfield_gemini.transport import GeminiTransport
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"voice_modell": "x"}, "did you mean 'voice_model'"),
+        ({"verify": False}, "has no setting 'verify'"),
+        ({"text_model": 3}, "text_model is a text"),
+        ({"connect_timeout": True}, "connect_timeout is a number of seconds"),
+        ({"request_timeout": 0}, "request_timeout is a number of seconds"),
+        ({"base_url": "localhost:8000"}, "base_url is an address"),
+        ({"adapter": "openai"}, "one of gemini-json-schema, gemini-native"),
+        ({"calls": "sometimes"}, "one of blocking, non_blocking"),
+        ({"api_version": "v2"}, "one of v1, v1beta, v1alpha"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_with_a_sentence(settings: Any, sentence: str) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        options(settings)
+
+
+def test_a_key_in_the_settings_is_refused_and_not_repeated() -> None:
+    with pytest.raises(SettingsError) as refused:
+        options({"api_key_variable": "AIzaSyFictional-Key"})
+    assert "AIza" not in str(refused.value)
+
+
+def test_certificates_that_cannot_be_read_stop_the_start(tmp_path: Path) -> None:
+    empty = tmp_path / "ca.pem"
+    empty.write_text("no certificate")
+    for file in (empty, tmp_path / "missing.pem"):
+        with pytest.raises(SettingsError, match="ca_file"):
+            GeminiTransport.from_settings({"ca_file": str(file)})
+
+
+def test_the_key_comes_from_the_variable_that_is_named() -> None:
+    both = {"GEMINI_API_KEY": "one", "GOOGLE_API_KEY": "two", "OURS": "three"}
+    assert Options().key(both) == "one"
+    assert Options().key({"GOOGLE_API_KEY": "two"}) == "two"
+    assert Options(api_key_variable="OURS").key(both) == "three"
+    # A variable that is named is meant: another key may be another project's.
+    with pytest.raises(TransportError, match="OURS"):
+        Options(api_key_variable="OURS").key({"GOOGLE_API_KEY": "two"})
+
+
+def test_without_a_key_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GEMINI_API_KEY")
+    with pytest.raises(TransportError, match="GEMINI_API_KEY") as refused:
+        asyncio.run(GeminiTransport.from_settings({}).connect(Opening("text", "", {})))
+    assert refused.value.code == "authentication"
+
+
+def test_asking_what_is_offered_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, jackfield_gemini as g\n"
+        "g.jackfield_transports()[0].create({})\n"
+        "heavy = {'google.genai', 'numpy', 'samplerate', 'websockets', 'pydantic'} & set(sys.modules)\n"
+        "sys.exit(f'loaded: {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "trouble"),
+    [
+        (1000, "", "network"),
+        (1001, "", "network"),
+        (1006, "", "network"),
+        (1007, "Request contains an invalid argument.", "invalid_request_error"),
+        (1007, "API key not valid. Please pass a valid API key.", "authentication"),
+        (
+            1007,
+            "The input token count exceeds the maximum number of tokens allowed",
+            "context_length_exceeded",
+        ),
+        (1008, "", "invalid_request_error"),
+        (1008, "The operation was aborted.", "network"),
+        (1008, "BidiGenerateContent session not found", "session_expired"),
+        (1011, "", "server_error"),
+        (1011, "The service is currently unavailable.", "server_error"),
+        (1011, "Deadline expired before operation could complete.", "network"),
+        (1011, "You exceeded your current quota, please check your plan and billing.", "quota_exhausted"),
+        (1011, "Resource has been exhausted (e.g. check quota).", "rate_limit_exceeded"),
+        (4999, "", "network"),
+    ],
+)
+def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> None:
+    assert troubles.of_close(code, reason)[0] == trouble
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "trouble"),
+    [
+        (400, "Request contains an invalid argument.", "invalid_request_error"),
+        (400, "API key not valid. Please pass a valid API key.", "authentication"),
+        (400, "The input token count (2000000) exceeds the maximum.", "context_length_exceeded"),
+        (401, "", "authentication"),
+        (403, "", "authentication"),
+        (404, "models/gemini-0 is not found for API version v1.", "invalid_request_error"),
+        (429, "", "rate_limit_exceeded"),
+        (429, "You exceeded your current quota.", "quota_exhausted"),
+        (500, "An internal error has occurred about an API key.", "server_error"),
+        (503, "The model is overloaded.", "server_error"),
+        (418, "", "invalid_request_error"),
+    ],
+)
+def test_what_a_status_means(status: int, message: str, trouble: str) -> None:
+    assert troubles.of_status(status, message).code == trouble
+
+
+def test_details_of_an_error_say_when_to_try_again_and_whether_that_helps() -> None:
+    def error(quota: str) -> Any:
+        violations = {"violations": [{"quotaId": quota}]}
+        return {"error": {"details": [violations, {"retryDelay": "36.5s"}, "nonsense"]}}
+
+    minute = troubles.of_status(429, "", error("GenerateRequestsPerMinutePerProject"))
+    assert (minute.code, minute.retry_after) == ("rate_limit_exceeded", 36.5)
+    assert troubles.of_status(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
+
+
+def test_every_table_speaks_the_kernels_words() -> None:
+    tables = (troubles.CLOSE_CODES, troubles.STATUSES, troubles.FINISH_REASONS, troubles.TURN_REASONS)
+    codes = {code for table in tables for code in table.values()} | {said.code for said in troubles.WORDS}
+    assert codes <= set(TROUBLES)

@@ -1,0 +1,64 @@
+"""The SDK's client, made when it is first needed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING
+
+from jackfield.transport.protocol import TransportError
+
+from jackfield_openai.options import Options
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
+_NO_KEY = "none"
+"""What a compatible server gets that asks for no key."""
+
+
+class Client:
+    """One client for all connections of a transport."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._made: AsyncOpenAI | None = None
+        self._making = asyncio.Lock()
+
+    async def get(self) -> AsyncOpenAI:
+        """The client; `TransportError` when there is no key for it."""
+        async with self._making:
+            if self._made is None:
+                key = self._key()
+                # The import takes long enough to be heard in a conversation that goes on beside it.
+                self._made = await asyncio.to_thread(_make, self._options, key)
+            return self._made
+
+    def _key(self) -> str:
+        variable = self._options.api_key_variable
+        if key := os.environ.get(variable, "").strip():
+            return key
+        if self._options.base_url:
+            return _NO_KEY
+        raise TransportError(
+            "authentication",
+            f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
+            "name another one with [transports.openai] api_key_variable",
+        )
+
+    async def close(self) -> None:
+        """Close what is open; a later `get` makes a new one."""
+        made, self._made = self._made, None
+        if made is not None:
+            await made.close()
+
+
+def _make(options: Options, key: str) -> AsyncOpenAI:
+    from openai import AsyncOpenAI, Timeout
+
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=options.base_url,
+        timeout=Timeout(options.request_timeout, connect=options.connect_timeout),
+        max_retries=options.retries,
+    )

@@ -1,0 +1,85 @@
+"""What a Realtime session is told to be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jackfield.transport.protocol import Opening, Utterance
+
+from jackfield_openai.options import Options
+from jackfield_openai.tool_names import ToolNames
+
+_PCM = {"type": "audio/pcm", "rate": 24_000}
+_CONTENT = {"user": "input_text", "assistant": "output_text"}
+
+
+def voice_session(opening: Opening, options: Options, names: ToolNames) -> dict[str, Any]:
+    """Everything, for a connection that carries the sound itself; its model stands in the URL."""
+    session = beside_session(opening, names)
+    audio = _audio(opening, options)
+    for side in ("input", "output"):
+        audio[side]["format"] = _PCM
+    return {**session, "output_modalities": ["audio"], "audio": audio}
+
+
+def browser_session(opening: Opening, options: Options, names: ToolNames) -> Any:
+    """Everything, for a call whose sound takes another way and agrees on its own format."""
+    return {
+        **beside_session(opening, names),
+        "model": options.voice_model,
+        "output_modalities": ["audio"],
+        "audio": _audio(opening, options),
+    }
+
+
+def beside_session(opening: Opening, names: ToolNames) -> dict[str, Any]:
+    """What a browser must not decide, even though it could send a session of its own: words and tools."""
+    return {
+        "type": "realtime",
+        "instructions": opening.instructions,
+        "tools": names.declared,
+        "tool_choice": "auto",
+    }
+
+
+def history_item(said: Utterance, item_id: str) -> dict[str, Any]:
+    """Something that was said before, as an item of the conversation."""
+    return _message(said.speaker, _CONTENT[said.speaker], said.text, item_id)
+
+
+def user_item(text: str, item_id: str) -> dict[str, Any]:
+    """A typed message of the user."""
+    return _message("user", "input_text", text, item_id)
+
+
+def context_item(text: str, item_id: str) -> dict[str, Any]:
+    """A note for the model."""
+    return _message("system", "input_text", text, item_id)
+
+
+def result_item(call_id: str, output: str, item_id: str) -> dict[str, Any]:
+    """The output of a function."""
+    return {"id": item_id, "type": "function_call_output", "call_id": call_id, "output": output}
+
+
+def _message(role: str, kind: str, text: str, item_id: str) -> dict[str, Any]:
+    return {"id": item_id, "type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+
+def _audio(opening: Opening, options: Options) -> dict[str, dict[str, Any]]:
+    wanted = opening.voice
+    detection: dict[str, Any] = {
+        "type": options.turn_detection,
+        "create_response": True,
+        "interrupt_response": True,
+    }
+    if options.turn_detection == "server_vad":
+        detection["silence_duration_ms"] = wanted.silence_ms
+    heard: dict[str, Any] = {"turn_detection": detection, "transcription": None}
+    if wanted.transcribe:
+        heard["transcription"] = {"model": options.transcription_model}
+        if wanted.language:
+            heard["transcription"]["language"] = wanted.language.partition("-")[0].lower()
+    if options.noise_reduction:
+        heard["noise_reduction"] = {"type": options.noise_reduction}
+    return {"input": heard, "output": {"voice": wanted.voice or options.voice_name}}

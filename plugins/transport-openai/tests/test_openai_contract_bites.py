@@ -1,0 +1,231 @@
+"""The standard tests of transports find what they are there for: each of these breaks one promise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from jackfield import Mode
+from jackfield.contract.call import ToolCall
+from jackfield.transport.events import (
+    Audio,
+    Closed,
+    Event,
+    Interrupted,
+    SpeechStopped,
+    TextDelta,
+    ToolCalls,
+    Transcript,
+    Trouble,
+    TurnComplete,
+    Usage,
+)
+from jackfield.transport.protocol import Opening, TransportError
+from jackfield_openai import schemas
+from jackfield_openai.options import Options
+from jackfield_openai.transport import OpenAITransport
+from jackfield_testkit import TransportContractTests
+from jackfield_testkit.providers.model import Refusal, Script
+from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_testkit.transport_contract import Served
+from jackfield_testkit.transport_contract import stage as stages
+
+Change = Callable[[Event], Sequence[Event]]
+
+
+class BrokenConnection:
+    """A connection with one thing wrong: what its events become, or what becomes of its verbs."""
+
+    def __init__(self, inner: Any, change: Change, verbs: dict[str, Any]) -> None:
+        self._inner = inner
+        self._change = change
+        self._verbs = verbs
+
+    def __getattr__(self, name: str) -> Any:
+        verb = self._verbs.get(name)
+        return getattr(self._inner, name) if verb is None else lambda *a, **k: verb(self._inner, *a, **k)
+
+    async def events(self) -> AsyncIterator[Event]:
+        async for event in self._inner.events():
+            for each in self._change(event):
+                yield each
+
+
+class BrokenTransport(OpenAITransport):
+    def __init__(self, options: Options, change: Change, verbs: dict[str, Any]) -> None:
+        super().__init__(options)
+        self.change, self.verbs = change, verbs
+
+    async def connect(self, opening: Opening) -> Any:
+        changed = replace(opening, history=self.verbs.get("history", opening.history))
+        try:
+            return BrokenConnection(await super().connect(changed), self.change, self.verbs)
+        except TransportError as error:
+            raise TransportError("server_error", error.detail) from None
+
+
+class Suite(TransportContractTests, abstract=True):
+    pass
+
+
+def without(kind: type) -> Change:
+    return lambda event: () if isinstance(event, kind) else (event,)
+
+
+def twice(kind: type) -> Change:
+    return lambda event: (event, event) if isinstance(event, kind) else (event,)
+
+
+def instead(kind: type, make: Callable[[Any], Sequence[Event]]) -> Change:
+    return lambda event: make(event) if isinstance(event, kind) else (event,)
+
+
+def renamed(event: ToolCalls) -> Sequence[Event]:
+    return (ToolCalls(tuple(ToolCall(each.tool_id, "{}", each.call_id) for each in event.calls)),)
+
+
+def one_by_one(event: ToolCalls) -> Sequence[Event]:
+    return [ToolCalls((each,)) for each in event.calls]
+
+
+async def nothing(inner: Any, *given: Any, **named: Any) -> None:
+    pass
+
+
+async def exploding(inner: Any, *given: Any, **named: Any) -> None:
+    raise RuntimeError("the line is closed")
+
+
+async def uncut(inner: Any, item: str, heard_ms: int) -> None:
+    await inner._send(
+        {"type": "conversation.item.truncate", "item_id": item, "content_index": 0, "audio_end_ms": heard_ms}
+    )
+
+
+def same(event: Event) -> Sequence[Event]:
+    return (event,)
+
+
+WAITS = "nothing came for"
+"""What is said when something that has to come does not."""
+
+BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
+    ("test_an_answer_comes_in_pieces_and_whole", "text", twice(TextDelta), {}, "what the model said"),
+    ("test_an_answer_comes_in_pieces_and_whole", "voice", twice(TurnComplete), {}, "turns completed"),
+    ("test_turns_follow_each_other", "voice", without(TurnComplete), {}, WAITS),
+    ("test_what_was_said_before_is_known", "voice", same, {"history": ()}, "did not reach the model"),
+    (
+        "test_context_reaches_the_model_in_silence",
+        "text",
+        same,
+        {"send_context": nothing},
+        "the context did not reach",
+    ),
+    ("test_usage_is_reported", "voice", without(Usage), {}, "no Usage came"),
+    (
+        "test_parallel_calls_come_together",
+        "text",
+        instead(ToolCalls, one_by_one),
+        {},
+        "the tools of the message",
+    ),
+    ("test_parallel_calls_come_together", "voice", same, {"send_results": nothing}, WAITS),
+    (
+        "test_malformed_arguments_are_passed_on",
+        "voice",
+        instead(ToolCalls, renamed),
+        {},
+        "as they were written",
+    ),
+    ("test_a_duplicate_is_passed_on", "text", twice(ToolCalls), {}, WAITS),
+    ("test_interrupt_stops_the_model", "text", same, {"interrupt": nothing}, WAITS),
+    ("test_interrupt_stops_the_model", "voice", without(Interrupted), {}, WAITS),
+    (
+        "test_interrupting_silence_does_nothing",
+        "voice",
+        twice(Interrupted),
+        {"interrupt": exploding},
+        "the line is closed",
+    ),
+    ("test_a_barge_in_cuts_at_what_was_heard", "voice", same, {"truncate": nothing}, WAITS),
+    ("test_truncating_beyond_the_end_is_cut_to_it", "voice", same, {"truncate": uncut}, WAITS),
+    ("test_nothing_heard_deletes_the_item", "voice", same, {"truncate": nothing}, WAITS),
+    ("test_speech_is_noticed_and_answered", "voice", without(Audio), {}, "length of the answer"),
+    ("test_the_users_speech_starts_and_stops", "voice", without(SpeechStopped), {}, "the user's speech"),
+    ("test_both_sides_are_written_down", "voice", twice(Transcript), {}, "what the user said"),
+    (
+        "test_fast_sound_and_a_slow_reader",
+        "voice",
+        instead(Audio, lambda e: (Audio(e.pcm[::-1], e.item),)),
+        {},
+        "incomplete or disordered",
+    ),
+    ("test_closing_ends_the_events_once", "voice", twice(Closed), {}, "exactly one Closed"),
+    ("test_closing_ends_the_events_once", "text", without(Closed), {}, "exactly one Closed"),
+    ("test_verbs_after_the_end_do_nothing", "voice", same, {"send_audio": exploding}, "the line is closed"),
+    ("test_refusals_are_named", "voice", same, {}, "the code for status 401"),
+    (
+        "test_close_codes_are_named",
+        "voice",
+        instead(Closed, lambda e: (Closed("network"),)),
+        {},
+        "an end with 1001",
+    ),
+    (
+        "test_errors_of_the_provider_are_named",
+        "text",
+        instead(Trouble, lambda e: (Trouble("oops"),)),
+        {},
+        "not one of TROUBLES",
+    ),
+]
+
+
+@pytest.mark.parametrize(("test", "mode", "change", "verbs", "sentence"), BROKEN)
+def test_a_broken_promise_is_found(
+    test: str,
+    mode: Mode,
+    change: Change,
+    verbs: dict[str, Any],
+    sentence: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+    import openai.resources.realtime  # noqa: F401 - which takes longer than the patience below
+
+    monkeypatch.setattr(stages, "_PATIENCE", 2.5)
+
+    @asynccontextmanager
+    async def serving(
+        mode: Mode, *scripts: Script, refusals: Sequence[Refusal] = (), split: int = 0, delay: float = 0.0
+    ) -> AsyncIterator[Served]:
+        async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
+            options = Options(base_url=server.base_url, retries=0)
+            yield Served(BrokenTransport(options, change, verbs), server.models)
+
+    def declare(mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
+        adapt = schemas.realtime if mode == "voice" else schemas.chat
+        return adapt(tool_id, "A tool.", parameters).declaration
+
+    stage = stages.Stage(serving, declare, mode, dict(TransportContractTests.close_codes))
+    with pytest.raises((pytest.fail.Exception, AssertionError, RuntimeError)) as found:
+        getattr(Suite(), test)(stage)
+    assert sentence in str(found.value)
+
+
+def test_a_standard_test_cannot_be_replaced() -> None:
+    with pytest.raises(TypeError, match="replaces the standard test test_usage_is_reported"):
+
+        class Cheating(TransportContractTests, abstract=True):
+            def test_usage_is_reported(self) -> None:  # type: ignore[override]
+                pass
+
+
+def test_a_suite_says_how_its_server_is_made() -> None:
+    with pytest.raises(TypeError, match="define `def serving"):
+
+        class Empty(TransportContractTests):
+            pass

@@ -1,0 +1,392 @@
+"""Voice over the Realtime API: who may speak when, and what becomes of what was said."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from jackfield.transport.events import (
+    Audio,
+    Closed,
+    GoingAway,
+    Interrupted,
+    SpeechStarted,
+    ToolCalls,
+    Trouble,
+    TurnComplete,
+)
+from jackfield.transport.protocol import TransportError, VoiceSettings
+from jackfield_testkit.providers.audio import tone
+from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_testkit.providers.openai import OpenAIServer, RealtimeModel
+from jackfield_testkit.transport_contract.stage import Ear, closed, result
+
+
+def sent(model: ScriptedModel, kind: str) -> list[Any]:
+    return [each for each in model.received if each["type"] == kind]
+
+
+async def answers(model: ScriptedModel) -> None:
+    while True:
+        await model.hears()
+        await model.says("Good day.")
+
+
+def test_the_active_response_race(meeting: Any, run: Any) -> None:
+    """Results that come while the model speaks are told at once, and asked about when it is done."""
+
+    async def speaks_meanwhile(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        await model.hears()
+        calling = asyncio.create_task(model.calls(Call("look_up", {"title": "lamp"})))
+        await model.hears()
+        await model.speaks("While we wait, a story.", ms=200)
+        await calling
+        await asyncio.sleep(0.05)
+        assert len(sent(model, "response.create")) == 2
+        await model.ends_speaking()
+        await model.says("It is a lamp.")
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", speaks_meanwhile) as (talk, _):
+            await talk.connection.send_text("What is that?")
+            (call,) = (await talk.ear.next(ToolCalls)).calls
+            await talk.connection.send_text("Tell me a story meanwhile.")
+            await talk.ear.next(Audio)
+            await talk.connection.send_results([result(call)])
+            while "It is a lamp." not in talk.ear.words():
+                await talk.ear.next(TurnComplete)
+            assert len(sent(talk.model, "response.create")) == 3
+            assert talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+def test_a_response_that_was_refused_is_asked_for_again(meeting: Any, run: Any) -> None:
+    """The server began a response of its own while our message was under way."""
+
+    async def begins_by_itself(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        async with model.session.changed:
+            await model.session.changed.wait_for(lambda: bool(model.received))
+        await model.session.begin()
+        async with model.session.changed:
+            await model.session.changed.wait_for(lambda: bool(sent(model, "response.create")))
+        await model.says("Of my own accord. ")
+        await model.says("And as you asked.")
+
+    async def scenario() -> None:
+        crossing = ["conversation_already_has_active_response"]
+        async with OpenAIServer(begins_by_itself, allow=crossing) as server:
+            transport = meeting.transport(server)
+            connection = await transport.connect(meeting.opening("voice"))
+            await asyncio.sleep(0.05)
+            # Nothing was read yet, so that the response which stands already is not known here.
+            await connection.send_text("Hello?")
+            ear = Ear(connection)
+            await ear.next(TurnComplete)
+            await ear.next(TurnComplete)
+            assert ear.words() == "Of my own accord. And as you asked."
+            assert ear.of(Trouble) == []
+            assert len(sent(server.models[0], "response.create")) == 2
+            await connection.close()
+            await ear.to_the_end()
+            await transport.close()
+
+    run(scenario())
+
+
+def test_results_during_speech_are_answered_with_it(meeting: Any, run: Any) -> None:
+    """The server answers what the user says; asking about the result too would make two answers."""
+
+    async def is_talked_over(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        await model.hears()
+        calling = asyncio.create_task(model.calls(Call("look_up", {"title": "lamp"})))
+        await asyncio.sleep(0.02)
+        await model.is_interrupted()
+        await calling
+        await model.hears_speech("And who made it?")
+        await model.says("A lamp, made by Fresnel.")
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", is_talked_over) as (talk, _):
+            await talk.connection.send_text("What is that?")
+            (call,) = (await talk.ear.next(ToolCalls)).calls
+            await talk.ear.next(SpeechStarted)
+            await talk.connection.send_results([result(call)])
+            await talk.connection.send_audio(tone(400))
+            await talk.ear.next(TurnComplete)
+            await asyncio.sleep(0.05)
+            assert len(sent(talk.model, "response.create")) == 1
+            assert talk.ear.words() == "A lamp, made by Fresnel."
+
+    run(scenario())
+
+
+def test_results_can_wait_for_the_users_words(meeting: Any, run: Any) -> None:
+    async def waits(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("look_up", {"title": "lamp"}))
+        await model.says("A lamp.")
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", waits) as (talk, _):
+            await talk.connection.send_text("What is that?")
+            (call,) = (await talk.ear.next(ToolCalls)).calls
+            await talk.connection.send_results([result(call)], respond=False)
+            await asyncio.sleep(0.05)
+            assert len(sent(talk.model, "response.create")) == 1
+            await talk.says("Well?")
+            assert talk.ear.words() == "A lamp."
+
+    run(scenario())
+
+
+def test_the_model_is_asked_on_only_when_every_result_is_there(meeting: Any, run: Any) -> None:
+    async def calls_twice(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("look_up", {"title": "a"}), Call("look_up", {"title": "b"}))
+        await model.says("Both.")
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", calls_twice) as (talk, _):
+            await talk.connection.send_text("Both, please.")
+            first, second = (await talk.ear.next(ToolCalls)).calls
+            await talk.connection.send_results([result(second)])
+            await talk.connection.send_results([result(first)])
+            await talk.ear.next(TurnComplete)
+            kinds = [each.get("item", each).get("type") for each in talk.model.received]
+            assert kinds[-3:] == ["function_call_output", "function_call_output", "response.create"]
+
+    run(scenario())
+
+
+def test_nothing_is_cancelled_when_nothing_is_said(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with meeting.talk("voice", answers) as (talk, _):
+            await talk.connection.interrupt()
+            await talk.says("Hello.")
+            await talk.connection.interrupt()
+            await talk.says("Hello again.")
+            assert sent(talk.model, "response.cancel") == []
+            assert talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+def test_a_cancel_that_comes_too_late_is_harmless(meeting: Any, run: Any) -> None:
+    """The answer was over before the message came; the server says so, and nobody is bothered with it."""
+
+    async def scenario() -> None:
+        async with OpenAIServer(answers) as server:
+            transport = meeting.transport(server)
+            connection = await transport.connect(meeting.opening("voice"))
+            await connection.send_text("Hello.")
+            # Nothing is read, so that the response counts as active here while it is over there.
+            await asyncio.sleep(0.1)
+            await connection.interrupt()
+            ear = Ear(connection)
+            await ear.next(TurnComplete)
+            await connection.send_text("Still there?")
+            await ear.next(TurnComplete)
+            assert len(sent(server.models[0], "response.cancel")) == 1
+            assert ear.of(Trouble) == []
+            await connection.close()
+            await ear.to_the_end()
+            await transport.close()
+
+    run(scenario())
+
+
+def test_a_session_is_what_the_settings_say(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        options = {
+            "voice_name": "cedar",
+            "transcription_model": "gpt-live-transcribe",
+            "noise_reduction": "far_field",
+        }
+        voice = VoiceSettings(language="pt-BR", silence_ms=700)
+        async with meeting.talk("voice", answers, options=options, voice=voice) as (talk, _):
+            (update,) = sent(talk.model, "session.update")
+            pcm = {"type": "audio/pcm", "rate": 24_000}
+            assert update["session"]["audio"] == {
+                "input": {
+                    "format": pcm,
+                    "transcription": {"model": "gpt-live-transcribe", "language": "pt"},
+                    "noise_reduction": {"type": "far_field"},
+                    "turn_detection": {
+                        "type": "server_vad",
+                        "silence_duration_ms": 700,
+                        "create_response": True,
+                        "interrupt_response": True,
+                    },
+                },
+                "output": {"format": pcm, "voice": "cedar"},
+            }
+        silent = VoiceSettings(voice="ash", transcribe=False)
+        semantic = {"turn_detection": "semantic_vad"}
+        async with meeting.talk("voice", answers, options=semantic, voice=silent) as (talk, _):
+            (update,) = sent(talk.model, "session.update")
+            audio = update["session"]["audio"]
+            assert audio["input"]["transcription"] is None
+            assert audio["output"]["voice"] == "ash"
+            assert audio["input"]["turn_detection"]["type"] == "semantic_vad"
+            assert "silence_duration_ms" not in audio["input"]["turn_detection"]
+
+    run(scenario())
+
+
+def test_a_session_that_is_refused_does_not_stand(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with OpenAIServer(answers, allow=["invalid_request_error"]) as server:
+            transport = meeting.transport(server)
+            with pytest.raises(TransportError) as refused:
+                await transport.connect(meeting.opening("voice", declarations={"look_up": {"name": "x"}}))
+            assert refused.value.code == "invalid_request_error"
+            assert "tool" in refused.value.detail
+            await transport.close()
+
+    run(scenario())
+
+
+def test_the_end_of_an_hour_is_announced(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with meeting.talk("voice", answers, options={"renew_after_minutes": 0.001}) as (talk, _):
+            warning = await talk.ear.next(GoingAway)
+            assert 3500 < warning.seconds <= 3600
+            await talk.says("Hello.")
+            assert len(talk.ear.of(GoingAway)) == 1
+
+    run(scenario())
+
+
+def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
+    """An expired session ends with that code, by which what was said is carried over into a new one."""
+
+    async def expires(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.errs("session_expired", "Your session hit the maximum duration of 60 minutes.")
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", expires) as (talk, _):
+            await talk.connection.send_text("Hello.")
+            end = closed(await talk.ear.to_the_end())
+            assert (end.code, "60 minutes" in end.detail) == ("session_expired", True)
+            assert talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "event"),
+    [
+        ("incomplete", {"reason": "content_filter"}, Trouble("content_refused")),
+        ("incomplete", {"reason": "max_output_tokens"}, TurnComplete()),
+        ("failed", {"error": {"code": "insufficient_quota", "type": "x"}}, Trouble("quota_exhausted")),
+        ("cancelled", {"reason": "turn_detected"}, Interrupted()),
+    ],
+)
+def test_responses_that_fall_short(meeting: Any, run: Any, status: str, details: Any, event: Any) -> None:
+    async def falls_short(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        await model.hears()
+        response, model.session.active = model.session.active, None
+        assert response is not None
+        await response.finish(status, details)
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", falls_short, answers) as (talk, _):
+            await talk.connection.send_text("Hello.")
+            found = await talk.ear.next(type(event))
+            assert getattr(found, "code", None) == getattr(event, "code", None)
+            assert len(talk.ear.of(TurnComplete)) == (1 if isinstance(event, TurnComplete) else 0)
+
+    run(scenario())
+
+
+def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) -> None:
+    async def runs_out(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        await model.hears()
+        response, model.session.active = model.session.active, None
+        assert response is not None
+        await response.call("call_1", "add_note", '{"text": "complete in itself"}')
+        await response.finish("incomplete", {"reason": "max_output_tokens"})
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", runs_out) as (talk, _):
+            await talk.connection.send_text("Note it.")
+            assert (await talk.ear.next(Trouble)).code == "context_length_exceeded"
+            assert talk.ear.calls() == []
+
+    run(scenario())
+
+
+def test_nonsense_from_the_server_is_trouble_and_no_more(meeting: Any, run: Any) -> None:
+    async def babbles(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        async with model.session.changed:
+            await model.session.changed.wait_for(lambda: bool(model.received))
+        for nonsense in ("response.done", "response.output_audio.delta", "conversation.item.added", "error"):
+            await model.session.wire.send(nonsense)
+        await model.session.wire.send("response.output_audio.delta", delta="%%%", item_id=7)
+        await model.session.wire.send("an.event.of.tomorrow", response=None)
+        await model.hears()
+        await model.says("Pardon me.")
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", babbles) as (talk, _):
+            await talk.says("Hello.")
+            assert talk.ear.words() == "Pardon me."
+            assert {each.code for each in talk.ear.of(Trouble)} == {"server_error"}
+
+    run(scenario())
+
+
+def test_a_server_that_never_answers_is_given_up(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        left = asyncio.Event()
+
+        async def nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.read()
+            writer.close()
+            await writer.wait_closed()
+            left.set()
+
+        server = await asyncio.start_server(nothing, "127.0.0.1", 0)
+        async with server:
+            base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+            transport = meeting.transport(OpenAIServer(answers), base_url=base_url, connect_timeout=0.1)
+            with pytest.raises(TransportError) as late:
+                await transport.connect(meeting.opening("voice"))
+            assert late.value.code == "network"
+            await transport.close()
+            await left.wait()
+
+    run(scenario())
+
+
+def test_a_refusal_says_how_long_to_wait(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        busy = Refusal(429, "rate_limit_exceeded", "Slow down.", retry_after=7)
+        async with OpenAIServer(answers, refusals=[busy]) as server:
+            transport = meeting.transport(server)
+            with pytest.raises(TransportError) as refused:
+                await transport.connect(meeting.opening("voice"))
+            assert (refused.value.code, refused.value.retry_after) == ("rate_limit_exceeded", 7.0)
+            await transport.close()
+
+    run(scenario())
+
+
+def test_a_socket_that_breaks_is_trouble_of_the_network(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with meeting.talk("voice", answers) as (talk, server):
+            await talk.says("Hello.")
+            server.drop()
+            end = closed(await talk.ear.to_the_end())
+            assert end == Closed("network", "")
+
+    run(scenario())

@@ -1,0 +1,34 @@
+"""Frames as they are, over TLS."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import Awaitable, Callable
+
+from websockets.asyncio.client import connect
+
+from bench.relays.job import FRAME, FRAMES, PORT, measure
+
+
+async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:
+    trusted = ssl.create_default_context(cafile=os.environ["BENCH_CA"])
+    socket = await connect(f"wss://127.0.0.1:{PORT}/plain", ssl=trusted, compression=None, max_size=None)
+
+    async def take() -> int:
+        await socket.send("go")
+        taken = 0
+        for _ in range(FRAMES):
+            taken += len(await socket.recv())
+        return taken
+
+    async def give() -> None:
+        for _ in range(FRAMES):
+            await socket.send(FRAME)
+        await socket.recv()
+
+    return take, give
+
+
+if __name__ == "__main__":
+    measure(program)

@@ -1,0 +1,177 @@
+"""Quality on judged collections: words, meaning and both; how the weights hold up; what a score is worth."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+from jackfield.capabilities.knowledge import Evidence
+from jackfield_kb.embedding import minilm
+from jackfield_kb.library import Access, Library
+from jackfield_kb.passages import number_of
+from jackfield_kb.ranking import fusion
+from jackfield_kb.vectors.index import VectorIndex
+from jackfield_kb.vectors.search import VectorReader
+
+from bench.clock import table
+from bench.retrieval import judged
+from bench.retrieval.judged import Collected, Question
+
+Search = Callable[[str], list[str]]
+GRID = tuple(product((0.5, 0.6, 0.7, 0.8, 1.0), (0, 2, 3), (0.5, 1.0)))
+"""Weights of the words, how many pull, how far."""
+
+EVERYTHING = Access.everything()
+
+
+class Chosen(NamedTuple):
+    """A point of the grid and what it gives for each question of each collection."""
+
+    point: tuple[float, int, float]
+    values: dict[str, list[float]]
+
+
+def run() -> None:
+    if not judged.DATA.is_dir():
+        print("## Retrieval, quality: left out, the judged collections are not here\n")
+        return
+    if minilm.missing():
+        print("## Retrieval, quality: left out, the local embedding model is not installed\n")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        libraries = {name: _filled(Path(folder) / name, judged.load(name)) for name in judged.NAMES}
+        try:
+            _alone_and_together(libraries)
+            _held_out(libraries)
+            _worth_of_a_score(libraries)
+        finally:
+            for library, _ in libraries.values():
+                library.close()
+
+
+Libraries = dict[str, tuple[Library, Collected]]
+
+
+def _filled(folder: Path, collected: Collected) -> tuple[Library, Collected]:
+    library = Library(folder, embedder=minilm.MiniLM())
+    library.write([(None, collected.records)])
+    library.refresh()
+    return library, collected
+
+
+def _values(search: Search, questions: list[Question]) -> list[float]:
+    return [judged.ndcg(search(each.text), each.right) for each in questions]
+
+
+def _ids(found: list[Evidence]) -> list[str]:
+    return [each.record.id for each in found]
+
+
+def _both(library: Library) -> Search:
+    return lambda text: _ids(library.search(text, access=EVERYTHING, limit=10, snippets=False))
+
+
+def _words(library: Library) -> Iterator[Search]:
+    alone = Library(library.folder, embedder=None, notice=lambda line: None)
+    yield _both(alone)
+    alone.close()
+
+
+def _meaning(library: Library) -> Search:
+    model = minilm.MiniLM()
+    view = VectorReader(VectorIndex(library.folder / "vectors"), model.model).view()
+    assert view is not None
+    # Numbers were given in the order of writing.
+    ids = dict(enumerate((record.id for record in judged.load(library.folder.name).records), 1))
+
+    def search(text: str) -> list[str]:
+        near = view.search(model.embed([text])[0], None, 60)
+        return list(dict.fromkeys(ids[number_of(key)] for key in view.keys(near.rows)))[:10]
+
+    return search
+
+
+def _alone_and_together(libraries: Libraries) -> None:
+    print("## Retrieval, quality (nDCG@10)\n")
+    rows = []
+    for name, (library, collected) in libraries.items():
+        figures = [statistics.mean(_values(search, collected.questions)) for search in _words(library)]
+        figures += [
+            statistics.mean(_values(search, collected.questions))
+            for search in (_meaning(library), _both(library))
+        ]
+        size = f"{len(collected.records)} records, {len(collected.questions)} questions"
+        rows.append((f"{name} ({size})", *(f"{figure:.4f}" for figure in figures)))
+    table(("collection", "words alone", "meaning alone", "both"), rows)
+
+
+@contextmanager
+def _with(point: tuple[float, int, float]) -> Iterator[None]:
+    kept = fusion.WEIGHT, fusion.PULLING, fusion.PULL
+    fusion.WEIGHT, fusion.PULLING, fusion.PULL = point
+    yield
+    fusion.WEIGHT, fusion.PULLING, fusion.PULL = kept
+
+
+def _held_out(libraries: Libraries) -> None:
+    """Choose the weights on some questions, and see what they give for the others."""
+    tried = []
+    for point in GRID:
+        with _with(point):
+            values = {
+                name: _values(_both(library), collected.questions)
+                for name, (library, collected) in libraries.items()
+            }
+        tried.append(Chosen(point, values))
+    halves = {name: [each.half for each in collected.questions] for name, (_, collected) in libraries.items()}
+    print("## Retrieval, weights chosen on some questions and measured on others (nDCG@10)\n")
+    rows = []
+    # What meaning alone gives for the very same questions: one half is easier than the other.
+    alone = Chosen(
+        (0, 0, 0),
+        {name: _values(_meaning(library), kept.questions) for name, (library, kept) in libraries.items()},
+    )
+    for half in (0, 1):
+        best = max(tried, key=lambda each: sum(_mean(each, name, halves, half) for name in judged.NAMES))
+        for what, each in ((_named(best), best), ("meaning alone", alone)):
+            held = [f"{_mean(each, name, halves, 1 - half):.4f}" for name in judged.NAMES]
+            rows.append((f"half {half + 1} of both", what, *held))
+    for learnt, other in (judged.NAMES, judged.NAMES[::-1]):
+        best = max(tried, key=lambda each: statistics.mean(each.values[learnt]))
+        figure = f"{statistics.mean(best.values[other]):.4f}"
+        rows.append((learnt, _named(best), *(figure if name == other else "" for name in judged.NAMES)))
+    table(("chosen on", "weight, pulling, pull", *(f"held out: {name}" for name in judged.NAMES)), rows)
+    print(f"In use: {fusion.WEIGHT}, {fusion.PULLING}, {fusion.PULL}.\n")
+
+
+def _mean(each: Chosen, name: str, halves: dict[str, list[int]], half: int) -> float:
+    return statistics.mean(
+        value for value, which in zip(each.values[name], halves[name], strict=True) if which == half
+    )
+
+
+def _named(each: Chosen) -> str:
+    return ", ".join(f"{part:g}" for part in each.point)
+
+
+def _worth_of_a_score(libraries: Libraries) -> None:
+    """Of the results with a score, how many are right; the other collection's questions have no answer."""
+    results: list[tuple[float, bool]] = []
+    for name, (library, _) in libraries.items():
+        for asked, (_, collected) in libraries.items():
+            for question in collected.questions:
+                found = library.search(question.text, access=EVERYTHING, limit=10, snippets=False)
+                right = question.right if asked == name else frozenset()
+                results += [(each.score, each.record.id in right) for each in found]
+    print("## Retrieval, what a score is worth\n")
+    rows = []
+    for tenth in range(10):
+        inside = [right for score, right in results if tenth / 10 <= score < (tenth + 1) / 10]
+        if inside:
+            rows.append((f"{tenth / 10:.1f}", f"{statistics.mean(inside):.2f}", str(len(inside))))
+    table(("score from", "right", "results"), rows)
