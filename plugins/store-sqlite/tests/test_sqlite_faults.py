@@ -109,7 +109,8 @@ def test_a_locked_file_fails_closed_without_holding_the_loop_and_recovers(path: 
             assert "is locked by another process" in str(refused[0])
             assert await store.get("k") == b"v"
         ticking.cancel()
-        assert max(gaps) < 0.25
+        # A loop that was held would have stood still for all of the patience.
+        assert max(gaps) < 0.35
         before = time.monotonic()
         await store.put("k", b"w")
         assert time.monotonic() - before < 5
@@ -285,7 +286,8 @@ def test_what_this_process_writes_rings_at_once(path: Path) -> None:
             before = time.monotonic()
             await waiting
             waits.append(time.monotonic() - before)
-        assert sorted(waits)[4] < 0.01
+        # Whoever polls finds out after up to 50 ms.
+        assert sorted(waits)[4] < 0.025
         await store.close()
 
     asyncio.run(use())
