@@ -58,6 +58,8 @@ class Besides:
         self.close = inner.close
 
     async def connect(self, opening: Opening) -> Connection:
+        if opening.mode == "text":
+            return await self._inner.connect(opening)
         call = await self._inner.exchange("v=0 offer", opening)
         return await self._inner.attach(call.call_id, opening)
 

@@ -166,6 +166,45 @@ def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
 
 
 @EVERY
+def test_a_long_conversation_is_summarised_by_the_model_and_its_last_turns_are_kept(
+    way: str, site: Any, tmp_path: Path
+) -> None:
+    there = WAYS[way]
+    seen: dict[str, str] = {}
+
+    async def first(model: ScriptedModel) -> None:
+        for number in range(7):
+            await hears(there)(model, f"question {number}")
+            await model.says(f"Answer {number}.")
+        await asyncio.sleep(10)
+
+    async def summary(model: ScriptedModel) -> None:
+        seen["older"] = (await model.hears()).text
+        await model.says("They asked about numbers.")
+
+    async def third(model: ScriptedModel) -> None:
+        await hears(there)(model, "question 7")
+        seen["known"] = model.instructions + str(model.received)
+        await model.says("Answer 7.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, first, summary, third) as user:
+            for number in range(7):
+                await user.says(f"question {number}")
+                await user.turn_ends(number + 1)
+            await user.conversation.renew()
+            await user.says("question 7")
+            await user.until(lambda: "Answer 7" in user.words)
+
+    asyncio.run(main())
+    assert "question 1" in seen["older"]
+    assert "question 2" not in seen["older"]
+    assert "They asked about numbers." in seen["known"]
+    assert "Answer 2" in seen["known"]
+    assert "Answer 1" not in seen["known"]
+
+
+@EVERY
 def test_a_dropped_connection_is_restored_and_the_question_is_answered(
     way: str, site: Any, tmp_path: Path
 ) -> None:

@@ -76,6 +76,11 @@ class Continuity:
         self.owed, self._retries = False, 0
         self.quiet.set()
 
+    async def broke(self, event: Trouble) -> None:
+        """The line is about to be restored: a provider session that ended took its memory along."""
+        if TROUBLES[event.code].remedy == "renew":
+            await self._memory.condense(self._summarise)
+
     async def trouble(self, event: Trouble) -> bool:
         """Do what a trouble calls for while the connection stands; whether an answer may still come."""
         kind = TROUBLES[event.code]

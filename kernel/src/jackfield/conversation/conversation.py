@@ -11,6 +11,7 @@ from jackfield.conversation.ledger import Ledger
 from jackfield.conversation.line import Restored
 from jackfield.conversation.memory import Memory, Summarise, digest
 from jackfield.conversation.notices import Notice, of_trouble
+from jackfield.conversation.summary import by_model
 from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
@@ -57,7 +58,7 @@ class Conversation:
         *,
         instructions: str,
         memory: Memory | None = None,
-        summarise: Summarise = digest,
+        summarise: Summarise | None = None,
         voice: VoiceSettings | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
@@ -68,7 +69,7 @@ class Conversation:
         self._transport = transport
         self._deliver = deliver
         self._instructions = instructions
-        self._summarise = summarise
+        self._summarise = summarise or (by_model(transport) if "text" in transport.modes else digest)
         self._voice = voice or VoiceSettings()
         self._dead_air = dead_air
         self._reached: tuple[Continuity, Calls] | None = None
@@ -246,6 +247,7 @@ class Conversation:
                 await self._on_transcript(Transcript("user", self._hearing, final=True))
                 self._held.owed = True
             self._go(State.RECONNECTING)
+            await self._held.broke(event)
         elif not await self._held.trouble(event) and self.session.state is not State.SPEAKING:
             await self._on_turn_complete(TurnComplete())
 
