@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Protocol
@@ -28,12 +27,26 @@ MAX_DEPTH = 4
 """How deep tools may call tools."""
 
 
+_PLAIN = frozenset({int, bool, type(None)})
+
+
 def _is_finite(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if isinstance(value, dict):
-        return all(_is_finite(member) for member in value.values())
-    return not isinstance(value, list | tuple) or all(_is_finite(item) for item in value)
+    """Whether every number in it is one; a walk without recursion, because most answers hold some null."""
+    waiting: list[Iterable[Any]] = [(value,)]
+    for members in waiting:
+        for each in members:
+            kind = each.__class__
+            if kind is str or kind in _PLAIN:
+                continue
+            if kind is float:
+                # Zero for every number, and not a number for what is none.
+                if each - each:
+                    return False
+            elif isinstance(each, dict):
+                waiting.append(each.values())
+            elif isinstance(each, list | tuple):
+                waiting.append(each)
+    return True
 
 
 class Call:

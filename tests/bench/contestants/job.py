@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from importlib import resources
 from typing import Any
 
 TOOL = "kb_search"
 
-NAMESPACES = ("studio", "personal", "public")
-TYPES = ("project", "person", "process", "link", "doc")
-FIELDS = ("id", "type", "title", "snippet", "score", "url")
-
-PARAMETERS: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["query"],
-    "properties": {
-        "query": {"type": "string", "description": "What to look for.", "minLength": 1, "maxLength": 200},
-        "namespace": {
-            "type": "string",
-            "description": "Where to look.",
-            "enum": list(NAMESPACES),
-            "default": "studio",
-        },
-        "filters": {
-            "type": "object",
-            "description": "What to leave out.",
-            "additionalProperties": False,
-            "properties": {
-                "type": {"type": "string", "enum": list(TYPES)},
-                "tags": {"type": "array", "items": {"type": "string", "maxLength": 50}, "maxItems": 5},
-                "date_range": {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "properties": {
-                        "from": {"type": "string", "format": "date"},
-                        "to": {"type": "string", "format": "date"},
-                    },
-                },
-            },
-        },
-        "top_k": {"type": "integer", "description": "How many.", "minimum": 1, "maximum": 10, "default": 5},
-        "return_fields": {
-            "type": "array",
-            "description": "What to return of each.",
-            "items": {"type": "string", "enum": list(FIELDS)},
-        },
-        "include_snippets": {"type": "boolean", "description": "Whether with texts.", "default": True},
-    },
-}
+PARAMETERS: dict[str, Any] = json.loads(
+    resources.files("jackfield_tool_kb_search").joinpath("schema.json").read_text("utf-8")
+)["parameters"]
 
 ARGUMENTS = (
     '{"query":"who founded the studio in Lisbon","filters":{"type":"person","tags":["founder"]},"top_k":5}'
@@ -59,29 +22,40 @@ WRONG = {
     "a value that is not in the list": '{"query":"who","namespace":"elsewhere"}',
     "an unknown argument": '{"query":"who","limit":7}',
     "too many tags": '{"query":"who","filters":{"tags":["a","b","c","d","e","f"]}}',
-    "a day that never was": '{"query":"who","filters":{"date_range":{"from":"2026-02-30"}}}',
+    "a day that never was": '{"query":"who","filters":{"date_range":{"start":"2026-02-30T00:00:00Z"}}}',
 }
 """Arguments that the parameters do not allow, by what is wrong with them."""
 
-_ITEMS = [
-    {
-        "id": f"person:{number}",
-        "type": "person",
-        "title": f"Person {number}",
-        "snippet": "Founder of a studio in Lisbon.",
-        "score": 0.9 - number / 10,
-        "source_type": "crm",
-        "last_updated": "2026-01-10",
-        "url": f"https://example.org/people/{number}",
-        "metadata": {"role": "founder"},
-    }
-    for number in range(5)
-]
+_SNIPPET = 280
+"""About how long the passages are that the knowledge base shows."""
+
+
+def _sample() -> list[dict[str, Any]]:
+    """Five results in the form that `kb_search` gives them, with passages of the sample knowledge base."""
+    handbook = resources.files("jackfield_kb.sample").joinpath("halden_street", "handbook")
+    pages = sorted(page.read_text("utf-8") for page in handbook.iterdir() if page.name.endswith(".md"))
+    return [
+        {
+            "id": f"person:{number}",
+            "type": "person",
+            "title": f"Person {number}",
+            "snippet": " ".join(page.rpartition("---")[2].split())[:_SNIPPET] + "…",
+            "score": round(0.917 - number / 7, 3),
+            "source_type": "document",
+            "last_updated": "2026-10-05T00:00:00Z",
+            "url": None,
+            "metadata": {"role": "founder"},
+        }
+        for number, page in enumerate(pages[:5])
+    ]
+
+
+_ITEMS = _sample()
 
 
 def evidence(top_k: int) -> dict[str, Any]:
     """What the search finds; it takes no time, so that what is measured is the way to it and back."""
-    return {"items": _ITEMS[:top_k], "total": 5}
+    return {"results": _ITEMS[:top_k]}
 
 
 def found(result: str) -> bool:

@@ -16,11 +16,11 @@ _Strict = pydantic.ConfigDict(extra="forbid")
 
 
 class DateRange(pydantic.BaseModel):  # type: ignore[misc] # whatever it is there
-    """A span of days."""
+    """A span of time."""
 
     model_config = _Strict
-    from_: Annotated[dt.date | None, pydantic.Field(alias="from")] = None
-    to: dt.date | None = None
+    start: dt.datetime | None = None
+    end: dt.datetime | None = None
 
 
 class Filters(pydantic.BaseModel):  # type: ignore[misc] # whatever it is there
@@ -29,7 +29,8 @@ class Filters(pydantic.BaseModel):  # type: ignore[misc] # whatever it is there
     model_config = _Strict
     type: Literal["project", "person", "process", "link", "doc"] | None = None
     tags: Annotated[
-        list[Annotated[str, pydantic.Field(max_length=50)]] | None, pydantic.Field(max_length=5)
+        list[Annotated[str, pydantic.Field(min_length=1, max_length=100)]] | None,
+        pydantic.Field(max_length=5),
     ] = None
     date_range: DateRange | None = None
 
@@ -39,7 +40,7 @@ async def kb_search(
     namespace: Literal["studio", "personal", "public"] = "studio",
     filters: Filters | None = None,
     top_k: Annotated[int, pydantic.Field(ge=1, le=10)] = 5,
-    return_fields: list[Literal["id", "type", "title", "snippet", "score", "url"]] | None = None,
+    return_fields: list[Literal["snippet", "full_text", "metadata", "sources", "url"]] | None = None,
     include_snippets: bool = True,
 ) -> dict[str, Any]:
     """Search the knowledge base."""
