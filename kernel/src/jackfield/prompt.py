@@ -25,6 +25,16 @@ _LOOP: dict[Mode, str] = {
 }
 
 
+_OURS = Path(__file__).parent / "prompts"
+
+
+def folders(own: Path | None) -> list[Path]:
+    """Where prompts are looked for: a deployment's own folder, then ours."""
+    if own is not None and not own.is_dir():
+        raise SettingsError(f"`prompts` is {str(own)!r}, and there is no such folder")
+    return [_OURS] if own is None else [own, _OURS]
+
+
 class Prompt(NamedTuple):
     """Instructions, and about how many tokens they and the declarations take."""
 

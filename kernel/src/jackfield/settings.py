@@ -15,8 +15,10 @@ from typing import Any
 CONFIG_FILE = "jackfield.toml"
 
 LISTS = ("allow", "deny")
-KEYS = (*LISTS, "registry", "deployment", "store", "provider")
+KEYS = (*LISTS, "registry", "deployment", "store", "provider", "prompts")
 """What is a key of `jackfield.toml` and a variable JACKFIELD_<KEY>."""
+
+PATHS = {"registry": "the file the registry is frozen into", "prompts": "a folder with prompts"}
 
 TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports")
 """What holds a table for each offer of its kind, such as `[policies.budgets]`."""
@@ -49,6 +51,9 @@ class Settings:
 
     provider: str = ""
     """The provider of models by its name; empty takes `local` where it is installed."""
+
+    prompts: Path | None = None
+    """A folder with prompts of one's own; what is missing in it is taken from those that ship."""
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     """What is said about each offer, by kind and name."""
@@ -117,9 +122,9 @@ def _checked(name: str, value: Any) -> Any:
         raise SettingsError(f'`{name}` is a text, e.g. {name} = "..."')
     if name == "deployment" and value not in DEPLOYMENTS:
         raise SettingsError(f"`deployment` is {value!r}; it is one of {', '.join(DEPLOYMENTS)}")
-    if name == "registry":
+    if name in PATHS:
         if not value:
-            raise SettingsError("`registry` is empty; it names the file the registry is frozen into")
+            raise SettingsError(f"`{name}` is empty; it names {PATHS[name]}")
         return Path(value).expanduser()
     return value
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from jackfield.cli import authoring, building, calling, showing
+from jackfield.cli import authoring, building, calling, chatting, showing
 from jackfield.cli.offered import OfferedCommands
 
 
@@ -22,8 +22,8 @@ def main() -> None:
     Plugins add commands of their own; `jackfield plugins` says which come from whom.
 
     Settings come from options, then from JACKFIELD_ALLOW, JACKFIELD_DENY, JACKFIELD_REGISTRY,
-    JACKFIELD_DEPLOYMENT, JACKFIELD_STORE and JACKFIELD_PROVIDER, then from jackfield.toml or the file that
-    JACKFIELD_CONFIG names.
+    JACKFIELD_DEPLOYMENT, JACKFIELD_STORE, JACKFIELD_PROVIDER and JACKFIELD_PROMPTS, then from jackfield.toml
+    or the file that JACKFIELD_CONFIG names.
     """
 
 
@@ -35,6 +35,7 @@ for command in (
     showing.describe,
     showing.plugins,
     calling.call,
+    chatting.chat,
     authoring.new_tool,
     authoring.validate,
     authoring.schema,

@@ -250,6 +250,7 @@ class Conversation:
             await self._held.broke(event)
         elif not await self._held.trouble(event) and self.session.state is not State.SPEAKING:
             await self._on_turn_complete(TurnComplete())
+            await self._deliver(TurnComplete())
 
     async def _on_restored(self, _: Restored) -> None:
         self._go(State.READY)

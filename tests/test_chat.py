@@ -1,0 +1,177 @@
+"""`jackfield chat` as a person uses it: a real process, and a scripted provider at the end of a socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_testkit.providers.openai import OpenAIServer
+from talks import tools
+
+
+def configure(folder: Path, server: OpenAIServer) -> None:
+    """A deployment whose provider is this server."""
+    (folder / "jackfield.toml").write_text(
+        'provider = "openai"\nstore = "memory"\n'
+        f'[transports.openai]\nbase_url = "{server.base_url}"\napi_key_variable = "FAB_KEY"\nretries = 0\n'
+    )
+
+
+async def chat(folder: Path, server: OpenAIServer, lines: str, *options: str) -> tuple[int, str, str]:
+    """What the command printed for these lines, and its exit status."""
+    configure(folder, server)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "jackfield", "chat", "--user", "ada", *options,
+        cwd=folder, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, err = await asyncio.wait_for(process.communicate(lines.encode()), 60)
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+@pytest.fixture
+def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A registry of tools that leave a trace."""
+    from jackfield.build import freeze
+    from jackfield.build.pipeline import build
+    from jackfield.settings import Settings
+
+    monkeypatch.setenv("JACKFIELD_ALLOW", "fab-*,jackfield-policies,jackfield-intents,jackfield-transport-*")
+    tools(site, tmp_path / "log.txt")
+    settings = Settings.load()
+    made = build(settings, import_handlers=False)
+    assert made.snapshot, made.findings
+    freeze.write(made.snapshot, settings.registry)
+    return tmp_path
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: bool) -> None:
+    seen: dict[str, Any] = {}
+
+    async def script(model: ScriptedModel) -> None:
+        seen["asked"] = (await model.hears()).text
+        seen["told"] = model.instructions
+        await model.calls(Call("fab_look", {"text": "one two"}))
+        await model.says("Two words.")
+        await model.hears()
+        await model.calls(Call("fab_book", {"text": "a table"}))
+        await model.says("It waits for you.")
+        await model.hears()
+        seen["settled"] = str(model.received)
+        await model.says("So be it.")
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer(script) as server:
+            return await chat(built, server, "count\nbook it\n", *(["--yes"] if approve else []))
+
+    status, out, err = asyncio.run(main())
+    assert (status, seen["asked"]) == (0, "count")
+    assert out.splitlines() == ["Two words.", "It waits for you.", "Book a table?", "So be it."]
+    assert "· fab_look done" in err
+    assert "user: ada" in seen["told"]
+    assert "You are writing in a chat" in seen["told"]
+    assert "fab_look" in seen["told"]
+    assert ("approved" if approve else "declined") in seen["settled"]
+    assert "done fab_book" in (built / "log.txt").read_text() or not approve
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("refusal", "sentence"),
+    [
+        (Refusal(401, "invalid_api_key", "no"), "does not accept the key"),
+        (Refusal(429, "insufficient_quota", "no"), "quota of this deployment is used up"),
+    ],
+)
+def test_what_the_provider_refuses_is_a_sentence(built: Path, refusal: Refusal, sentence: str) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.says("Never.")
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer(script, refusals=[refusal] * 5) as server:
+            return await chat(built, server, "hello\n")
+
+    _, out, err = asyncio.run(main())
+    assert sentence in err
+    assert "Never" not in out
+    assert "Traceback" not in err
+
+
+def test_wrong_settings_say_what_to_change(built: Path) -> None:
+    async def main() -> list[tuple[int, str, str]]:
+        async with OpenAIServer() as server:
+            return [
+                await chat(built, server, "", "--provider", "opnai"),
+                await chat(built, server, "", "--config", str(built / "other.toml")),
+            ]
+
+    (built / "other.toml").write_text('prompts = "nowhere"\nprovider = "openai"\n')
+    (first, _, unknown), (second, _, missing) = asyncio.run(main())
+    assert (first, second) == (1, 1)
+    assert "'opnai'; there are gemini, openai" in unknown
+    assert "'nowhere', and there is no such folder" in missing
+
+
+def test_the_prompts_ship_with_the_kernel() -> None:
+    from importlib import resources
+
+    ours = resources.files("jackfield").joinpath("prompts")
+    assert {each.name for each in ours.iterdir()} >= {"core.md", "voice.md", "text.md"}
+
+
+def test_control_c_ends_an_answer_and_not_the_conversation(built: Path) -> None:
+    """At a terminal: the answer stops, and the next line is answered."""
+    heard: list[str] = []
+
+    async def script(model: ScriptedModel) -> None:
+        heard.append((await model.hears()).text)
+        await model.calls(Call("fab_slow_look", {"text": "x"}))
+        await model.says("I stopped.")
+        heard.append((await model.hears()).text)
+        await model.says("Still here.")
+
+    async def main() -> bytes:
+        ours, theirs = pty.openpty()
+        async with OpenAIServer(script) as server:
+            configure(built, server)
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield", "chat",
+                cwd=built, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
+                stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            )  # fmt: skip
+            os.close(theirs)
+            assert process.stdout
+            shown = b""
+
+            async def until(words: bytes) -> None:
+                nonlocal shown
+                while words not in shown:
+                    piece = await asyncio.wait_for(process.stdout.read(4096), 60)  # type: ignore[union-attr]
+                    assert piece, shown
+                    shown += piece
+
+            os.write(ours, b"look for it\n")
+            await until(b"fab_slow_look")
+            process.send_signal(signal.SIGINT)
+            await until(b"I stopped.")
+            await asyncio.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            await until(b"Ctrl-D ends")
+            os.write(ours, b"are you there\n")
+            await until(b"Still here.")
+            os.write(ours, b"\x04")
+            assert await asyncio.wait_for(process.wait(), 60) == 0
+            os.close(ours)
+            return shown
+
+    shown = asyncio.run(main())
+    assert heard == ["look for it", "are you there"]
+    assert b"Traceback" not in shown
