@@ -41,6 +41,10 @@ class Call:
     """Left out, a stable one is made."""
 
 
+class NotOnThisProtocolError(Exception):
+    """A step of a script that the protocol has no message for."""
+
+
 class ScriptedModel(ABC):
     """What a script can do and see; one for each connection."""
 
@@ -113,3 +117,9 @@ class ScriptedModel(ABC):
     @abstractmethod
     async def closes(self, code: int = 1000, reason: str = "") -> None:
         """End the connection with a close code (WebSocket), or in mid-stream (HTTP)."""
+
+
+def cut(text: str, pieces: int) -> list[str]:
+    """A text in about so many pieces, none of them empty."""
+    length = max(1, -(-len(text) // max(1, pieces)))
+    return [text[place : place + length] for place in range(0, len(text), length)]

@@ -13,7 +13,7 @@ from jackfield_testkit.providers.audio import milliseconds, tone
 from jackfield_testkit.providers.gemini.inbox import Inbox
 from jackfield_testkit.providers.gemini.violations import Violations
 from jackfield_testkit.providers.gemini.wording import CLOSE_REASONS, encode
-from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
+from jackfield_testkit.providers.model import Call, Heard, ScriptedModel, cut
 
 CHUNK_MS = 40
 MS_PER_WORD = 60
@@ -103,7 +103,7 @@ class LiveModel(ScriptedModel):
             await self._send({"voiceActivity": {"voiceActivityType": "ACTIVITY_START"}})
         if self.generating:
             await self._cut()
-        for piece in _pieces(transcript, 2):
+        for piece in cut(transcript, 2):
             await self._content(inputTranscription={"text": piece})
         if self.habits.voice_activity:
             await self._send({"voiceActivity": {"voiceActivityType": "ACTIVITY_END"}})
@@ -111,7 +111,7 @@ class LiveModel(ScriptedModel):
 
     async def says(self, text: str, *, pieces: int = 3) -> None:
         """Speak an answer to its end."""
-        parts = _pieces(text, pieces)
+        parts = cut(text, pieces)
         total = MS_PER_WORD * len(text.split())
         self._begin()
         for number, piece in enumerate(parts):
@@ -262,8 +262,3 @@ class LiveModel(ScriptedModel):
             except orjson.JSONDecodeError:
                 args = None
         return {"id": call.id or f"function-call-{self._made}", "name": call.tool, "args": args}
-
-
-def _pieces(text: str, count: int) -> list[str]:
-    length = max(1, -(-len(text) // max(1, count)))
-    return [text[place : place + length] for place in range(0, len(text), length)]

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import orjson
 
 from jackfield_testkit.providers.gemini.text_exchange import TextExchange
 from jackfield_testkit.providers.gemini.violations import Violations
 from jackfield_testkit.providers.gemini.wording import HTTP_ERRORS, encode
-from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
+from jackfield_testkit.providers.model import Call, Heard
+from jackfield_testkit.providers.requests import RequestModel
 
 SIGNED = "thoughtSignature"
 
 
-class TextModel(ScriptedModel):
+class TextModel(RequestModel):
     """Plays one conversation, which is a row of requests that each repeat what was said before."""
 
     def __init__(self, violations: Violations, *, call_ids: bool = True) -> None:
@@ -68,10 +69,6 @@ class TextModel(ScriptedModel):
             texts += [part["text"] for part in reversed(content.get("parts") or ()) if "text" in part]
         return Heard(text="\n".join(reversed(texts)))
 
-    async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> Heard:  # noqa: ARG002
-        """There is no sound."""
-        _voice_only()
-
     async def says(self, text: str, *, pieces: int = 3) -> None:
         """Write an answer and end it; its last piece is signed, and empty, as Gemini's often is."""
         exchange = self._current or await self._next()
@@ -103,22 +100,6 @@ class TextModel(ScriptedModel):
         exchange.block(reason)
         self._current = None
 
-    async def speaks(self, text: str, *, ms: int) -> None:  # noqa: ARG002
-        """There is no sound."""
-        _voice_only()
-
-    async def ends_speaking(self) -> None:
-        """There is no sound."""
-        _voice_only()
-
-    async def is_interrupted(self) -> None:
-        """There is no sound."""
-        _voice_only()
-
-    async def truncated(self) -> int:
-        """There is no sound."""
-        _voice_only()
-
     async def calls(self, *calls: Call, taken_back: bool = False) -> dict[str, Any]:
         """Call functions, one a chunk, the first one signed; malformed arguments end the answer."""
         exchange = self._current or await self._next()
@@ -139,17 +120,9 @@ class TextModel(ScriptedModel):
             return {}
         return await self._answers([each["id"] for each in made])
 
-    async def cancels(self, *ids: str) -> None:
-        """There is no such message."""
-        raise NotImplementedError("generateContent cannot take calls back; use calls(..., taken_back=True)")
-
     async def results(self, *ids: str) -> dict[str, Any]:
         """Envelopes that came with an earlier request."""
         return {each: self._envelopes[each] for each in ids}
-
-    async def goes_away(self, seconds: float) -> None:
-        """There is no such message."""
-        raise NotImplementedError("generateContent has no lasting connection that could end")
 
     async def errs(self, code: str, message: str = "") -> None:
         """Answer with an error."""
@@ -217,7 +190,3 @@ class TextModel(ScriptedModel):
 
 def _standard(data: str) -> str:
     return data.replace("-", "+").replace("_", "/").rstrip("=")
-
-
-def _voice_only() -> NoReturn:
-    raise NotImplementedError("generateContent carries no sound; this step is for voice")

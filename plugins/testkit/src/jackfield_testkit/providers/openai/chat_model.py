@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal
 
 import orjson
 
-from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
+from jackfield_testkit.providers.model import Call, Heard, cut
 from jackfield_testkit.providers.openai.exchange import Exchange
 from jackfield_testkit.providers.openai.violations import ProtocolViolationError, error_body
+from jackfield_testkit.providers.requests import RequestModel
 
 DeltaStyle = Literal["pieces", "whole", "no_index", "no_id", "gemini"]
 """How tool calls come: as OpenAI sends them, or as one or other compatible server does."""
@@ -27,7 +28,7 @@ STATUSES = {
 }
 
 
-class ChatModel(ScriptedModel):
+class ChatModel(RequestModel):
     """Plays one conversation, which is a row of requests that each repeat what was said before."""
 
     def __init__(self, style: DeltaStyle = "pieces") -> None:
@@ -70,10 +71,6 @@ class ChatModel(ScriptedModel):
                 new.append(message["content"])
         return Heard(text="\n".join(reversed(new)))
 
-    async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> Heard:  # noqa: ARG002
-        """There is no sound."""
-        _voice_only()
-
     async def says(self, text: str, *, pieces: int = 3) -> None:
         """Write an answer and end it."""
         exchange = self._current or await self._next()
@@ -84,22 +81,6 @@ class ChatModel(ScriptedModel):
             await asyncio.sleep(0)
         exchange.send({}, "stop")
         self._end(exchange, len(text))
-
-    async def speaks(self, text: str, *, ms: int) -> None:  # noqa: ARG002
-        """There is no sound."""
-        _voice_only()
-
-    async def ends_speaking(self) -> None:
-        """There is no sound."""
-        _voice_only()
-
-    async def is_interrupted(self) -> None:
-        """There is no sound."""
-        _voice_only()
-
-    async def truncated(self) -> int:
-        """There is no sound."""
-        _voice_only()
 
     async def calls(self, *calls: Call, taken_back: bool = False) -> dict[str, Any]:
         """Call functions; taken back means that the message ran into the length limit."""
@@ -128,17 +109,9 @@ class ChatModel(ScriptedModel):
         self._envelopes |= answers
         return answers
 
-    async def cancels(self, *ids: str) -> None:
-        """There is no such message."""
-        raise NotImplementedError("chat completions cannot take calls back; use calls(..., taken_back=True)")
-
     async def results(self, *ids: str) -> dict[str, Any]:
         """Envelopes that came with an earlier request."""
         return {call_id: self._envelopes[call_id] for call_id in ids}
-
-    async def goes_away(self, seconds: float) -> None:
-        """There is no such message."""
-        raise NotImplementedError("chat completions have no lasting connection that could end")
 
     async def errs(self, code: str, message: str = "") -> None:
         """Answer with an error; `content_filter` cuts an answer short instead."""
@@ -183,12 +156,6 @@ class ChatModel(ScriptedModel):
         return call.id or f"call_{self._made}", call.tool, arguments
 
 
-def cut(text: str, pieces: int) -> list[str]:
-    """A text in about so many pieces, none of them empty."""
-    length = max(1, -(-len(text) // max(1, pieces)))
-    return [text[place : place + length] for place in range(0, len(text), length)]
-
-
 def deltas(calls: list[tuple[str, str, str]], style: DeltaStyle) -> list[list[dict[str, Any]]]:
     """The calls as a server of that style sends them: a list of what each chunk holds."""
     whole = [
@@ -214,7 +181,3 @@ def deltas(calls: list[tuple[str, str, str]], style: DeltaStyle) -> list[list[di
             for chunk in chunks
         ]
     return chunks
-
-
-def _voice_only() -> NoReturn:
-    raise NotImplementedError("chat completions carry no sound; this step is for voice")

@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 
 from jackfield_testkit.providers.audio import milliseconds
-from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
-from jackfield_testkit.providers.openai.chat_model import cut
+from jackfield_testkit.providers.model import Call, Heard, NotOnThisProtocolError, ScriptedModel, cut
 from jackfield_testkit.providers.openai.realtime_response import Response
 from jackfield_testkit.providers.openai.realtime_session import RealtimeSession
 from jackfield_testkit.providers.openai.violations import error_body
@@ -142,7 +141,7 @@ class RealtimeModel(ScriptedModel):
 
     async def cancels(self, *ids: str) -> None:
         """There is no such message."""
-        raise NotImplementedError("the Realtime API takes no calls back; use calls(..., taken_back=True)")
+        raise NotOnThisProtocolError("the Realtime API takes no calls back; use calls(..., taken_back=True)")
 
     async def results(self, *ids: str) -> dict[str, Any]:
         """Wait for the latest output of each call."""
