@@ -139,7 +139,7 @@ class RealtimeModel(ScriptedModel):
         await self._finish(response)
         return {call_id: await self._output(call_id) for call_id in ids}
 
-    async def cancels(self, *ids: str) -> None:
+    async def cancels(self, *ids: str) -> None:  # noqa: ARG002
         """There is no such message."""
         raise NotOnThisProtocolError("the Realtime API takes no calls back; use calls(..., taken_back=True)")
 
