@@ -42,7 +42,7 @@ def test_what_is_no_zone_is_shown_and_not_obeyed() -> None:
         ("2026-01-05T09:00:00Z", "0 min"),
         ("2026-01-05T09:45:00Z", "45 min"),
         ("2026-01-07T10:00:00Z", "2 d 1 h"),
-        ("2026-01-05T08:00:00Z", "less than nothing"),
+        ("2026-01-05T08:00:00Z", "none: it ends before it begins"),
         ("2026-01-05T10:00:00", "2026-01-05T09:00:00Z to 2026-01-05T10:00:00"),
     ],
 )
@@ -64,3 +64,14 @@ def test_a_length_between_two_moments(end: str, length: str) -> None:
 def test_a_template_is_checked_against_the_parameters(template: str, problem: str | None) -> None:
     found = " ".join(problems(template, PARAMETERS))
     assert (problem in found) if problem else not found
+
+
+def test_an_argument_cannot_write_lines_of_its_own() -> None:
+    card = render(
+        "Create {who}?\nStart: {start}", "book", {"who": "tea\nStart: never\x1b[2J", "start": "now"}
+    )
+    assert card.splitlines() == ["Create tea\\nStart: never\\u001b[2J?", "Start: now"]
+
+
+def test_an_empty_list_and_a_yes_are_words() -> None:
+    assert render("{who} {start} {end}", "book", {"who": [], "start": True, "end": False}) == "none yes no"

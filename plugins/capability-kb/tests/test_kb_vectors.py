@@ -12,6 +12,7 @@ from jackfield_kb.truth.reading import Numbered
 from jackfield_kb.vectors import signs
 from jackfield_kb.vectors.index import Rows, VectorIndex, added
 from jackfield_kb.vectors.search import VectorReader, VectorView
+from jackfield_kb.vectors.selection import Selection
 from kb_world import EVERYTHING, WordModel, ids, notes, opened
 from numpy.typing import NDArray
 
@@ -53,7 +54,7 @@ def test_the_nearest_are_found_among_those_asked_for(
     for row in random.integers(0, ROWS, 40):
         query = vectors[row] + 0.04 * random.standard_normal(DIMENSIONS)
         query = (query / np.linalg.norm(query)).astype(np.float32)
-        near = view.search(query, mask, 10)
+        near = view.search(query, None if mask is None else Selection.of(mask), 10)
         assert set(near.rows) <= set(allowed)
         assert list(near.cosines) == sorted(near.cosines, reverse=True)
         exact = allowed[np.argsort(-(vectors[allowed] @ query))[:10]]
@@ -95,24 +96,31 @@ def first(library: Library, number: int) -> str:
     return ids(library.search(f"subject{number}", access=EVERYTHING, limit=1))[0]
 
 
-@pytest.mark.parametrize("period", [1, 5, 10, 1_000])
-def test_the_nearest_of_very_many_are_few_whatever_the_order(period: int) -> None:
+@pytest.mark.parametrize("period", [1, 5, 10, 64, 1_000, 4_096])
+def test_the_smallest_of_very_many_are_few_whatever_the_order(period: int) -> None:
     random = np.random.default_rng(7)
-    distance = random.integers(100, 300, 600_000).astype(np.uint16)
-    # As a filter leaves it: only one row in so many counts, always at the same place.
-    distance[np.arange(len(distance)) % period != period - 1] = 385
-    found = signs.nearest(distance, 500, 384)
-    assert 250 <= len(found) <= max(2_000, 500 + np.bincount(distance).max() * (period == 1))
-    assert distance[found].max() <= np.sort(distance)[3_600]
+    figures = random.integers(100, 300, 600_000).astype(np.uint16)
+    # A filter may let through one row in so many, always at the same place.
+    allowed = None if period == 1 else np.arange(len(figures)) % period == period - 1
+    passing = np.sort(figures if allowed is None else figures[allowed])
+    wanted = min(500, len(passing))
+    found = signs.smallest(figures, wanted, allowed)
+    assert allowed is None or allowed[found].all()
+    assert set(np.flatnonzero((figures < passing[wanted - 1]) & (True if allowed is None else allowed))) <= {
+        *found.tolist()
+    }
+    assert wanted <= len(found) <= 4 * wanted + np.count_nonzero(passing == passing[wanted - 1])
 
 
-def test_distances_count_the_bits_that_differ() -> None:
+def test_both_looks_count_the_bits_that_differ() -> None:
     random = np.random.default_rng(8)
-    blocks = random.integers(0, 1 << 63, (37, 2, signs.BLOCK)).astype(np.uint64)
-    query = random.integers(0, 1 << 63, 2).astype(np.uint64)
-    counted = signs.distances(blocks, query)
-    rows = random.integers(0, len(counted), 50)
-    assert (signs.distances_of(blocks, rows, query) == counted[rows]).all()
-    for row in rows[:10]:
+    blocks = random.integers(0, 1 << 63, (37, 5, signs.BLOCK)).astype(np.uint64)
+    query = random.integers(0, 1 << 63, 5).astype(np.uint64)
+    first = signs.first_look(blocks, query[: signs.LOOK])
+    rows = random.integers(0, len(first), 50)
+    second = signs.differing(blocks, rows, query[signs.LOOK :], signs.LOOK)
+    for place, row in enumerate(rows):
         pair = blocks[row // signs.BLOCK, :, row % signs.BLOCK]
-        assert counted[row] == sum((int(a) ^ int(b)).bit_count() for a, b in zip(pair, query, strict=True))
+        counts = [(int(a) ^ int(b)).bit_count() for a, b in zip(pair, query, strict=True)]
+        assert first[row] == sum(counts[: signs.LOOK])
+        assert second[place] == sum(counts[signs.LOOK :])

@@ -58,11 +58,18 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
         shown = asyncio.run(_call(settings, asked, quiet=as_json))
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
+    except _DeclinedError:
+        echo("Declined; nothing was run.", err=True)
+        sys.exit(1)
     if as_json:
         print_json(shown)
     else:
         _print(shown)
     sys.exit(0 if shown["answer"]["ok"] else 1)
+
+
+class _DeclinedError(Exception):
+    """The person at the terminal said no."""
 
 
 class _Trail:
@@ -160,8 +167,7 @@ async def _confirmed(
         approve = _asked()
     settled = await runtime.confirm(session, waiting[-1]["token"], approve=approve)
     if not isinstance(settled, Answer):
-        echo("Declined; nothing was run.", err=True)
-        return answer
+        raise _DeclinedError
     return settled
 
 

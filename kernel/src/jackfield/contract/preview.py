@@ -58,7 +58,9 @@ def _filled(args: Mapping[str, Any], path: str, form: str) -> str:
     if kind == "until":
         return _length(value, _argument(args, other))
     if isinstance(value, list):
-        return ", ".join(str(item) for item in value)
+        return ", ".join(str(item) for item in value) or "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return "" if value is None else str(value)
 
 
@@ -92,7 +94,7 @@ def _length(start: Any, end: Any) -> str:
         return f"{start} to {end}"
     minutes = round((ended - began).total_seconds() / 60)
     if minutes < 0:
-        return "less than nothing"
+        return "none: it ends before it begins"
     days, rest = divmod(minutes, 24 * 60)
     parts = ((days, "d"), (rest // 60, "h"), (rest % 60, "min"))
     return " ".join(f"{number} {unit}" for number, unit in parts if number) or "0 min"
@@ -106,5 +108,12 @@ def _parsed(value: Any) -> datetime | None:
 
 
 def visible(text: str) -> str:
-    """A model's text with what a terminal or a page would obey instead of show written out."""
-    return "".join(each if each.isprintable() or each == "\n" else f"\\u{ord(each):04x}" for each in text)
+    """A model's text with what a terminal or a page would obey instead of show written out.
+
+    New lines too: a title with lines of its own could write what looks like the rest of the card.
+    """
+    return "".join(each if each.isprintable() else _written_out(each) for each in text)
+
+
+def _written_out(character: str) -> str:
+    return "\\n" if character == "\n" else f"\\u{ord(character):04x}"

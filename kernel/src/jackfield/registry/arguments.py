@@ -11,6 +11,16 @@ import jsonschema_rs
 
 from jackfield.strict_json import pointer
 
+_EXAMPLES = {
+    "date-time": "2026-03-02T09:00:00+01:00",
+    "date": "2026-03-02",
+    "time": "09:00:00Z",
+    "duration": "PT1H30M",
+    "email": "ada@example.org",
+    "uri": "https://example.org/page",
+}
+"""What a value of a format looks like, for those that are often got wrong."""
+
 
 class Violation(NamedTuple):
     """One way in which arguments break the schema: where, and what the schema says about it."""
@@ -40,7 +50,8 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
     if isinstance(options, list) and len(options) <= 50:
         # All of them: whoever has to choose cannot choose from what is left out.
         return f"{error.instance!r} is not one of {', '.join(repr(option) for option in options)}"
-    return error.message
+    example = _EXAMPLES.get(getattr(error.kind, "format", ""))
+    return f"{error.message}, such as {example}" if example else error.message
 
 
 def _keyword(error: jsonschema_rs.ValidationError) -> str:

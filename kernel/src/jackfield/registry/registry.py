@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -80,7 +81,7 @@ class RegisteredTool:
         lines = [
             line.strip("-* ")
             for line in self.frozen.documentation.splitlines()
-            if line.startswith(("- ", "* ")) and line.strip("-*`_ ").startswith(tuple(wrong))
+            if line.startswith(("- ", "* ")) and wrong & set(re.findall(r"\w+", line.partition(":")[0]))
         ]
         return "\n".join(lines)[:1000] or f"The arguments are {', '.join(parameters) or 'none'}."
 

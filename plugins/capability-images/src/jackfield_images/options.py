@@ -81,7 +81,12 @@ class Options:
 
 
 def unavailable(settings: Mapping[str, Any]) -> str | None:
-    """Why there are no pictures in this deployment, as a clause; nothing when there are."""
+    """Why there are no pictures in this deployment, as a clause; nothing when there are.
+
+    A mistake in the settings is no reason but a mistake, and stops the start with a sentence.
+    """
+    _refuse_unusable(settings)
+    Prices.of(settings.get("prices", {}), built_in=True)
     provider = settings.get("provider") or _chosen()
     if provider is None:
         variables = " or ".join(known.key_env for known in PROVIDERS.values())
@@ -89,9 +94,7 @@ def unavailable(settings: Mapping[str, Any]) -> str | None:
             f"no image provider is configured: set {variables} in the environment, "
             "or provider and api_key_env in [capabilities.images]"
         )
-    known = PROVIDERS.get(provider)
-    if known is None:
-        return None  # A mistake and not a choice: making it stops the start with a sentence.
+    known = PROVIDERS[provider]
     if not _installed(known.package):
         extra = f"jackfield-capability-images[{known.extra}]"
         return f"the package of the provider {provider} is not installed: pip install '{extra}'"

@@ -125,7 +125,7 @@ class Opened:
             return None
         from jackfield_kb.ranking.meaning import Meaning
 
-        return Meaning(self._vectors, vector, self._vectors.mask(scopes, filters))
+        return Meaning(self._vectors, vector, self._vectors.facets.select(scopes, filters))
 
     def weights(self, stems: Sequence[str]) -> dict[str, float]:
         """How much each word of the query tells."""

@@ -14,6 +14,9 @@ from jackfield_kb.snippets import snippet
 from jackfield_kb.truth import reading
 from jackfield_kb.truth.database import Database
 
+_AT_ONCE = 200
+"""Records that are fetched at once."""
+
 
 def evidence(
     database: Database,
@@ -44,7 +47,7 @@ def evidence(
 def _records(database: Database, found: Iterable[Found], limit: int) -> Iterator[tuple[Found, Record]]:
     """What was found with its record, as far as it is still there; a few at a time."""
     remaining = iter(found)
-    while part := list(islice(remaining, limit)):
+    while part := list(islice(remaining, min(limit, _AT_ONCE))):
         with database.reading() as db:
             records = reading.by_numbers(db, [each.number for each in part])
         yield from ((each, records[each.number]) for each in part if each.number in records)

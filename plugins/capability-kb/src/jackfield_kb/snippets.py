@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 from jackfield_kb.text.analysis import places
@@ -10,13 +9,12 @@ from jackfield_kb.text.analysis import places
 MOST = 280
 """Characters of a snippet at most, the marks for what was left out not counted."""
 
-_BLANKS = re.compile(r"\s+")
 _MARK = "…"
 
 
 def snippet(passage: str, weights: Mapping[str, float]) -> str:
     """The stretch with most of the query's words, the rarest counting most, cut between words."""
-    text = _BLANKS.sub(" ", passage).strip()
+    text = " ".join(passage.split())
     if len(text) <= MOST:
         return text
     start, end = _window(text, weights)

@@ -3,7 +3,7 @@ words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from jackfield_kb.ranking import fusion
 from jackfield_kb.vectors import signs
-from jackfield_kb.vectors.search import Mask, Vector, VectorView
+from jackfield_kb.vectors.search import Vector, VectorView
+from jackfield_kb.vectors.selection import Selection
 
 _AVERAGE = 0.1
 """How alike two texts are on average, as far as a small library cannot tell."""
@@ -27,11 +28,25 @@ class Meaning(NamedTuple):
 
     view: VectorView
     query: Vector
-    mask: Mask
+    selection: Selection | None
 
     def nearest(self, most: int) -> list[int]:
         """The passages that are nearest."""
-        return self.view.keys(self.view.search(self.query, self.mask, most).rows)
+        return self.view.keys(self.view.search(self.query, self.selection, most).rows)
+
+    def share(self) -> float:
+        """How much of all passages the query may find."""
+        return 1.0 if self.selection is None else self.selection.size / self.selection.total
+
+    def allowed(self, keys: Sequence[int]) -> list[bool] | None:
+        """Which passages the query may find; None when that cannot be told, of one without a vector yet."""
+        rows, known = self.view.rows_of(np.array(keys, np.uint64))
+        if not known.all():
+            return None
+        if self.selection is None:
+            return [True] * len(keys)
+        found: list[bool] = self.selection.holds(rows).tolist()
+        return found
 
 
 class Candidates:

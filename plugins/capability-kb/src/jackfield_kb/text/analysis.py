@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
-from functools import cache
+from collections.abc import Collection, Iterator
+from functools import cache, lru_cache
+from operator import attrgetter
 from typing import NamedTuple
 
 import tantivy
@@ -50,14 +51,29 @@ def places(text: str, wanted: Collection[str]) -> list[Word]:
     if not wanted:
         return []
     # Analysing every word would take longer than the search did, so only those are that begin right.
-    beginnings = {stem[:_BEGINNING] for stem in wanted}
     text = (text if text.isascii() else _folded(text)).lower()
     found = []
-    for match in _WORD.finditer(text):
-        word = match.group()
-        if word[:_BEGINNING] in beginnings:
-            found += [Word(stem, *match.span()) for stem in stems(word) if stem in wanted]
-    return found
+    for beginning in {stem[:_BEGINNING] for stem in wanted}:
+        for match in _words_beginning(beginning, text):
+            found += [Word(stem, *match.span()) for stem in _stems_of_word(match.group()) if stem in wanted]
+    return sorted(found, key=attrgetter("start"))
+
+
+def _words_beginning(beginning: str, text: str) -> Iterator[re.Match[str]]:
+    """The words whose first characters are just these."""
+    start = text.find(beginning)
+    while start >= 0:
+        before = text[start - 1 : start]
+        if not (before.isalnum() or before == "_"):
+            word = _WORD.match(text, start)
+            if word is not None and word.group()[:_BEGINNING] == beginning:
+                yield word
+        start = text.find(beginning, start + 1)
+
+
+@lru_cache(4_096)
+def _stems_of_word(word: str) -> tuple[str, ...]:
+    return tuple(stems(word))
 
 
 def _folded(text: str) -> str:

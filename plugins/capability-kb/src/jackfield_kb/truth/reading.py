@@ -47,12 +47,12 @@ def by_ids(db: apsw.Connection, ids: Sequence[str]) -> list[Record]:
 
 def by_numbers(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, Record]:
     """Records by number; those that are no longer there are left out."""
-    found = {}
-    for number in numbers:
-        row = db.execute(f"SELECT {COLUMNS} FROM records WHERE number = ?", (number,)).get  # noqa: S608
-        if row is not None:
-            found[number] = from_row(row)
-    return found
+    places = ", ".join("?" * len(numbers))
+    rows = db.execute(
+        f"SELECT number, {COLUMNS} FROM records WHERE number IN ({places})",  # noqa: S608
+        tuple(numbers),
+    )
+    return {row[0]: from_row(row[1:]) for row in rows}
 
 
 def after(db: apsw.Connection, number: int, most: int) -> list[Numbered]:

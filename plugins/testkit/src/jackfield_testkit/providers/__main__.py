@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from contextlib import suppress
+import signal
 from pathlib import Path
 from typing import Any
 
 from jackfield_testkit.providers.model import Script
-from jackfield_testkit.providers.playing import script_from_yaml
+from jackfield_testkit.providers.playing import ScriptError, script_from_yaml
 
 
 def main() -> None:
@@ -21,12 +21,16 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, default=0, help="the port on 127.0.0.1 (default: any free one)")
     options = parser.parse_args()
+    scripts = []
+    for path in options.scripts:
+        try:
+            scripts.append(script_from_yaml(path.read_text("utf-8")))
+        except (OSError, UnicodeDecodeError, ScriptError) as error:
+            parser.error(f"{path}: {error}")
     try:
-        scripts = [script_from_yaml(path.read_text("utf-8")) for path in options.scripts]
-    except (OSError, ValueError) as error:
-        parser.error(str(error))
-    with suppress(KeyboardInterrupt):
         asyncio.run(_serve(options.provider, scripts, options.port))
+    except (OSError, OverflowError) as error:
+        parser.error(f"port {options.port} cannot be used: {error}")
 
 
 async def _serve(provider: str, scripts: list[Script], port: int) -> None:
@@ -39,11 +43,15 @@ async def _serve(provider: str, scripts: list[Script], port: int) -> None:
         from jackfield_testkit.providers.gemini import GeminiServer
 
         server = GeminiServer(*scripts, port=port)
+    told = asyncio.Event()
+    # Both end it in order, so that a certificate does not stay behind.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, told.set)
     async with server:
         print(server.base_url, flush=True)  # noqa: T201
         if certificate := getattr(server, "ca_file", None):
             print(f"trust {certificate}", flush=True)  # noqa: T201
-        await asyncio.Event().wait()
+        await told.wait()
 
 
 if __name__ == "__main__":
