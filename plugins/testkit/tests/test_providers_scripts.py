@@ -21,6 +21,7 @@ BAD = {
     "- _abc_impl: 1": "step 1",
     "- says: {txt: Hello.}": "step 1: says: missing a required argument: 'text'",
     "- says: [one, two, three]": "step 1: says: too many positional arguments",
+    "- says: {}": "step 1: says: missing a required argument: 'text'",
     "- calls: 5": "step 1: calls takes a list",
     "- calls: [5]": "step 1: 5 is not a tool",
 }
@@ -77,7 +78,7 @@ def test_a_server_for_other_processes_says_where_it_is_and_ends_when_told(
     assert "://127.0.0.1:" in address
     assert (server.returncode, errors) == (0, "")
     refused = subprocess.run(
-        [*command, "bad.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [*command, "bad.yaml"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
     )
     assert refused.returncode == 2
     assert "bad.yaml: step 1: says: missing" in refused.stderr

@@ -53,8 +53,12 @@ def _read(number: int, step: Any) -> tuple[str, Sequence[Any], Mapping[str, Any]
         if not isinstance(given, list):
             raise ScriptError(f"step {number}: calls takes a list, such as `- calls: [{{kb_get: {{}}}}]`")
         return verb, [_call(number, each) for each in given], {}
-    named = given if isinstance(given, Mapping) else {}
-    listed = given if isinstance(given, list) else [] if given is None or named else [given]
+    listed: Sequence[Any] = ()
+    named: Mapping[str, Any] = {}
+    if isinstance(given, Mapping):
+        named = given
+    elif given is not None:
+        listed = given if isinstance(given, list) else [given]
     try:
         inspect.signature(method).bind(None, *listed, **named)
     except TypeError as error:
