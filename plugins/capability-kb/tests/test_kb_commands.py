@@ -291,3 +291,18 @@ def test_a_person_at_a_terminal_sees_a_bar(shell: Shell) -> None:
     assert "Reading files" in seen
     assert "200/200" in seen
     assert "200 files: 200 added" in seen
+
+
+def test_an_index_that_is_gone_is_made_anew_by_the_next_search(shell: Shell) -> None:
+    import shutil
+
+    shell.write("docs/mill.md", "# Windmill\n\nIt turns when there is wind.\n")
+    shell.run("add", "docs")
+    before = shell.run("search", "windmill")[0]
+    shutil.rmtree(shell.folder / "kb" / "text")
+
+    assert "`jackfield kb rebuild` makes it anew" in shell.run("stats")[0]
+    after, told = shell.run("search", "windmill")
+    assert after == before
+    assert "made anew from the records" in told
+    assert shell.json("stats")["indexes"]["text"] == "up to date"

@@ -7,7 +7,7 @@ others read on, and see what was loaded as soon as it is indexed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +66,11 @@ class Library:
         """The files that records came from, by uri."""
         with self._database.reading() as db:
             return {source.uri: source for source in reading.sources(db, collection)}
+
+    def holders(self, ids: Iterable[str]) -> dict[str, reading.Holder]:
+        """Whose each id is, of those that are there: a source, and the owner of a personal record."""
+        with self._database.reading() as db:
+            return reading.holders(db, ids)
 
     def get(self, ids: Sequence[str]) -> list[Record]:
         """Records by id, in the order asked; unknown ids are left out."""

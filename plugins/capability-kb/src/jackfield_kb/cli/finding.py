@@ -11,7 +11,7 @@ from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Evidence, Filter
 from jackfield.cli.options import as_json, print_json, with_registry
 from jackfield.cli.report import echo
 
-from jackfield_kb.cli.opening import opened
+from jackfield_kb.cli.opening import opened, whole
 from jackfield_kb.cli.words import plain
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def search(
     with opened(settings) as library:
         from jackfield_kb.library import Access
 
+        whole(library, as_json=as_json)
         found = library.search(
             query,
             access=Access.everything(),

@@ -32,3 +32,15 @@ def opened(settings: Settings) -> Iterator[Library]:
             library.close()
     except (LibraryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
+
+
+def whole(library: Library, *, as_json: bool) -> None:
+    """Make a missing index anew: whoever asks once from a shell has no later search that would gain."""
+    missing = [name for name, state in library.stats().indexes.items() if state == "missing"]
+    if not missing:
+        return
+    from jackfield_kb.cli.progress import teller
+
+    _notice(f"no index of the {' and the '.join(missing)}: made anew from the records")
+    with teller(as_json=as_json) as listener:
+        library.refresh(listener.indexed)

@@ -44,7 +44,7 @@ class Lines(Silent):
 
     def indexed(self, done: int, total: int) -> None:
         """Records can be found."""
-        self._say(f"{done} of {total} records indexed")
+        self._say(f"{100 * done // max(total, 1)} % indexed")
 
     def _say(self, line: str) -> None:
         if line != self._said:
@@ -78,7 +78,7 @@ class Bar(Silent):
 
     def indexed(self, done: int, total: int) -> None:
         """Records can be found."""
-        self._show("Indexing records", done, total)
+        self._show("Indexing", done, total)
 
     def _show(self, what: str, done: int, total: int) -> None:
         if what not in self._tasks:

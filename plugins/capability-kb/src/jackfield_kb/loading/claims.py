@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 from jackfield_kb.library import Library, Source
 from jackfield_kb.loading import naming
 from jackfield_kb.loading.drafts import Made
-from jackfield_kb.loading.holders import Holder
 from jackfield_kb.loading.problems import Problem
 from jackfield_kb.loading.reading import Reading
+from jackfield_kb.truth.reading import Holder
 
 UNFINISHED = "unfinished:"
 """Before the digest of a file of which something could not be loaded: it is read again the next time."""

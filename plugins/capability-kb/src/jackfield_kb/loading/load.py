@@ -14,7 +14,6 @@ from jackfield_kb.library import Library, Source
 from jackfield_kb.loading.claims import UNFINISHED, Part, file_of
 from jackfield_kb.loading.documents import opened
 from jackfield_kb.loading.drafts import Made, Options
-from jackfield_kb.loading.holders import Holders
 from jackfield_kb.loading.problems import Problem, UnreadableError
 from jackfield_kb.loading.reading import Reading
 from jackfield_kb.loading.shelving import Shelf
@@ -54,8 +53,7 @@ class Load:
         self._plan = plan
         self._listener = listener
         self._stopped = stopped
-        self._holders = Holders(library.folder)
-        self._shelf = Shelf(library, self._holders)
+        self._shelf = Shelf(library)
         self._known: dict[str, dict[str, Source]] = defaultdict(dict)
         """The sources of each file, by the file's own."""
 
@@ -72,8 +70,6 @@ class Load:
         except LibraryError as error:
             mend = "when that is mended, run the same command again; what is done is not read again"
             self.summary.problems.append(Problem(str(self._library.folder), str(error), mend))
-        finally:
-            self._holders.close()
         return self.summary
 
     def _files(self, found: Walk) -> None:

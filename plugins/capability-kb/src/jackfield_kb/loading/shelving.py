@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from jackfield_kb.library import Library
 from jackfield_kb.loading.claims import Claims, Part
-from jackfield_kb.loading.holders import Holders
 
 _MOST_SOURCES, _MOST_RECORDS, _MOST_CHARACTERS, _LONGEST_WAIT = 64, 1_000, 8_000_000, 2.0
 
@@ -18,7 +17,6 @@ class Shelf:
     """What waits to be written, and whom to tell when it is."""
 
     library: Library
-    holders: Holders
     _parts: list[Part] = field(default_factory=list)
     _drops: list[str] = field(default_factory=list)
     _told: list[Callable[[], None]] = field(default_factory=list)
@@ -51,7 +49,7 @@ class Shelf:
     def write(self) -> None:
         """Write what waits in one transaction, then tell."""
         if self._parts or self._drops:
-            Claims(self.library, self._parts, self._drops, self.holders.of(self._ids())).settle()
+            Claims(self.library, self._parts, self._drops, self.library.holders(self._ids())).settle()
             put = [(part.source, [made.record for made in part.made]) for part in self._parts]
             self.library.write(put, self._drops)
         told, self._told = self._told, []

@@ -9,7 +9,7 @@ import apsw
 from jackfield.capabilities.knowledge import Record
 
 from jackfield_kb.truth.rows import COLUMNS, from_row
-from jackfield_kb.truth.writing import Source
+from jackfield_kb.truth.writing import NOWHERE, Source
 
 _MOST_CHARACTERS = 4_000_000
 """Of the texts that are taken into memory at once."""
@@ -105,3 +105,20 @@ def counts(db: apsw.Connection) -> dict[tuple[str, str], int]:
     """How many records there are of each namespace and type."""
     rows = db.execute("SELECT namespace, type, count(*) FROM records GROUP BY namespace, type")
     return {(namespace, type_): count for namespace, type_, count in rows}
+
+
+class Holder(NamedTuple):
+    """Who has an id."""
+
+    uri: str
+    owner: str | None
+    """The user whose personal record it is."""
+
+
+def holders(db: apsw.Connection, ids: Iterable[str]) -> dict[str, Holder]:
+    """The source that each record comes from, and its owner; ids that nobody has are left out."""
+    found = {}
+    for id_ in ids:
+        for uri, owner in db.execute("SELECT source, owner FROM records WHERE id = ?", (id_,)):
+            found[id_] = Holder(uri or NOWHERE, owner)
+    return found

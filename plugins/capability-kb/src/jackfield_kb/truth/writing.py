@@ -25,7 +25,7 @@ class Source(NamedTuple):
 
 Put = tuple[Source | None, Sequence[Record]]
 
-_NOWHERE = "a record without a file"
+NOWHERE = "a record without a file"
 _VALUES = ", ?" * len(COLUMNS.split(","))
 _INSERT = f"INSERT INTO records (source, digest, {COLUMNS}) VALUES (?, ?{_VALUES})"  # noqa: S608
 
@@ -58,7 +58,7 @@ def remove(db: apsw.Connection, numbers: Iterable[int]) -> None:
 def _refuse_doubles(put: Sequence[Put]) -> None:
     owners: dict[str, str] = {}
     for source, records in put:
-        name = _NOWHERE if source is None else source.uri
+        name = NOWHERE if source is None else source.uri
         for record in records:
             if record.id in owners:
                 raise ClaimedTwiceError(record.id, owners[record.id], name)
@@ -86,7 +86,7 @@ def _put(db: apsw.Connection, source: Source | None, record: Record) -> None:
     if known is not None:
         number, other, same = known
         if other != uri:
-            raise ClaimedTwiceError(record.id, other or _NOWHERE, uri or _NOWHERE)
+            raise ClaimedTwiceError(record.id, other or NOWHERE, uri or NOWHERE)
         if same == mark:
             return
         remove(db, [number])
