@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import Any
 
+from jackfield.offers import CannotExpressError
 from jackfield.schemas import remarks
 from jackfield.schemas.losses import Losses
 from jackfield.schemas.shapes import ABSENT, About, Again, Flag, Listing, Number, Option, Path, Record, Text
+from jackfield.strict_json import pointer
 
 Written = dict[str, Any]
 """A schema in a provider's form."""
@@ -16,7 +19,7 @@ Written = dict[str, Any]
 _BEYOND_REGULAR = re.compile(r"\(\?[=!<>(P]|\\[1-9kK]|\\[pPbBAZzGX]|[*+?}]\+")
 
 
-class Writer:
+class Writer(ABC):
     """Remembers what a form could not hold, so that it can be reported and told in the description."""
 
     def __init__(self, losses: Losses) -> None:
@@ -36,29 +39,29 @@ class Writer:
             return self.record(option, told)
         return self.again(option, told)
 
+    @abstractmethod
     def text(self, option: Text, told: list[str]) -> Written:
         """A string."""
-        raise NotImplementedError
 
+    @abstractmethod
     def number(self, option: Number, told: list[str]) -> Written:
         """A number."""
-        raise NotImplementedError
 
+    @abstractmethod
     def flag(self, option: Flag, told: list[str]) -> Written:
         """A boolean."""
-        raise NotImplementedError
 
+    @abstractmethod
     def listing(self, option: Listing, told: list[str]) -> Written:
         """An array."""
-        raise NotImplementedError
 
+    @abstractmethod
     def record(self, option: Record, told: list[str]) -> Written:
         """An object."""
-        raise NotImplementedError
 
-    def again(self, option: Again, told: list[str]) -> Written:
-        """A schema inside itself."""
-        raise NotImplementedError
+    def again(self, option: Again, told: list[str]) -> Written:  # noqa: ARG002
+        """A schema inside itself; a form that has no references is read with them unrolled."""
+        raise CannotExpressError(pointer(*option.path), "a schema inside itself needs a reference")
 
     def lose(self, path: Path, keyword: str, told: list[str], sentence: str) -> None:
         """A keyword is left out, and a sentence takes its place."""

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import pytest
 from jackfield.capabilities.calendar import Calendar
 
+from jackfield_testkit import capability_guard as guard
 from jackfield_testkit.calendar_contract.creating import CreateTests
 from jackfield_testkit.calendar_contract.desk import Desk
 from jackfield_testkit.calendar_contract.privacy import PrivacyTests
 from jackfield_testkit.calendar_contract.series import SeriesTests
 from jackfield_testkit.calendar_contract.times import TimeTests
-from jackfield_testkit.knowledge_contract import guard
 
 DECIDES = frozenset({"filled", "waived"})
 """What a subclass decides; everything else in the suite is sealed."""

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Literal
 import pytest
 from jackfield.capabilities.images import Images
 
+from jackfield_testkit import capability_guard as guard
 from jackfield_testkit.images_contract.making import MakingTests
 from jackfield_testkit.images_contract.reading import ReadingTests
 from jackfield_testkit.images_contract.refusing import RefusingTests
 from jackfield_testkit.images_contract.studio import Studio
-from jackfield_testkit.knowledge_contract import guard
 
 DECIDES = frozenset({"images", "waived"})
 """What a subclass decides; everything else in the suite is sealed."""

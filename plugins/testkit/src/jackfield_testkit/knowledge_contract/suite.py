@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from jackfield.capabilities.knowledge import KnowledgeBase, Record
 
-from jackfield_testkit.knowledge_contract import guard
+from jackfield_testkit import capability_guard as guard
 from jackfield_testkit.knowledge_contract.access import AccessTests
 from jackfield_testkit.knowledge_contract.filtering import FilterTests
 from jackfield_testkit.knowledge_contract.getting import GetTests

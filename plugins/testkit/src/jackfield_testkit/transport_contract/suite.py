@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from jackfield import Mode
 
-from jackfield_testkit.knowledge_contract import guard
+from jackfield_testkit import capability_guard as guard
 from jackfield_testkit.providers.model import Refusal, Script
 from jackfield_testkit.tool_contract.guard import standard_tests
 from jackfield_testkit.transport_contract.calling import CallTests
