@@ -284,10 +284,12 @@ class Conversation:
                 f"\n\nWhat was said earlier in this conversation, in short:\n{self.memory.summary}"
             )
         adapter = self._transport.adapter(session.mode)
+        registry = self._runtime.registry
         return Opening(
             session.mode,
             instructions,
-            self._runtime.registry.provider_schemas(adapter, session.mode),
+            registry.provider_schemas(adapter, session.mode),
+            guides={tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)},
             history=() if resume else said,
             resume=resume,
             voice=self._voice,

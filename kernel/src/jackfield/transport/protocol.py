@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from jackfield.contract.context import Mode
@@ -49,6 +49,9 @@ class Opening:
     instructions: str
     declarations: Mapping[str, Any]
     """The tools by id, each as the transport's schema adapter declared it at build."""
+
+    guides: Mapping[str, str] = field(default_factory=dict)
+    """The tools' guides by id, for a transport whose model cannot learn them from the instructions."""
 
     history: tuple[Utterance, ...] = ()
     """What was said before, when a conversation goes on in a new connection."""
