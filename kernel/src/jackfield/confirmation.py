@@ -1,7 +1,8 @@
 """Calls that wait for their user's word: tokens that only the client holds, good for one use.
 
 The model never sees a token, so it cannot confirm for the user. What is kept under a token's hash binds it to
-the session, the user, the tool and the exact arguments, and survives a restart.
+the session, the user, the tool and the exact arguments, and survives a restart. A token is derived from the
+session's own secret: a client that comes back gets it again, and whoever reads the store cannot make one.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ class Pending(NamedTuple):
     """The name under which the approved call runs, once."""
 
 
+def token_of(session: Session, confirmation: str) -> str:
+    """The token of a confirmation by its public name."""
+    return session.derive(f"confirmation/{confirmation}")
+
+
 class Confirmations:
     """Asks for a user's word, and redeems it."""
 
@@ -38,7 +44,8 @@ class Confirmations:
         """Let a call wait: tell the client, with the token; what may be told to the model comes back."""
         card = render(call.tool.manifest.preview, call.tool.id, call.args)
         preview = "\n".join([card, *call.remarks])
-        token = secrets.token_urlsafe(32)
+        confirmation = secrets.token_hex(8)
+        token = token_of(call.session, confirmation)
         kept = {
             "session": call.session.id,
             "user": call.session.user,
@@ -48,7 +55,8 @@ class Confirmations:
         }
         await self._store.put(_key(token), orjson.dumps(kept), ttl=seconds)
         request = {"tool": call.tool.id, "preview": preview, "expires_at": self._store.now() + seconds}
-        call.session.publish("confirmation_required", {**request, "args": call.args, "token": token})
+        told = {**request, "confirmation": confirmation, "callId": call.call_id, "args": call.args}
+        call.session.publish("confirmation_required", {**told, "token": token})
         return request
 
     async def redeem(self, session: Session, token: str) -> Pending | None:

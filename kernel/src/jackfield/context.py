@@ -11,6 +11,14 @@ if TYPE_CHECKING:
     from jackfield.governance import Call
     from jackfield.session.session import Session
 
+KERNEL_EVENTS = frozenset(
+    {
+        "confirmation_required", "confirmation_settled", "message", "notification", "session_status",
+        "tool_complete", "tool_error", "tool_progress", "tool_start",
+    }
+)  # fmt: skip
+"""What a client takes as said by the host, and no tool may say in its place."""
+
 CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
 
 
@@ -63,6 +71,8 @@ class Messaging:
 
     async def send(self, event: str, **fields: Any) -> None:
         """Tell the client something that is not for the model."""
+        if event in KERNEL_EVENTS:
+            raise ValueError(f"{event!r} is told by the kernel alone; choose another name")
         if not self._session.connected:
             raise ConnectionError("no client is connected")
         self._session.publish(event, fields)

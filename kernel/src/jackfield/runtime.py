@@ -75,7 +75,7 @@ class Runtime:
         **facts: Any,
     ) -> Session:
         """A new session on this registry, kept so that it can be taken up again."""
-        session = Session(mode, self.registry.version, user=user, **facts)
+        session = Session(mode, self.registry.version, user=user, began=self.store.now(), **facts)
         await session.save(self.store)
         for observer in self.orchestrator.observers:
             observer.session_opened(

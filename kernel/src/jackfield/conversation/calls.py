@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import orjson
 
 from jackfield.contract.call import ToolCall
 from jackfield.conversation.continuity import Continuity
-from jackfield.conversation.memory import Memory
+from jackfield.conversation.journal import Journal
 from jackfield.conversation.notices import Notice, of_slow_tools
+from jackfield.conversation.output import cut
 from jackfield.orchestrator import Answer, Orchestrator
 from jackfield.session.machine import State
 from jackfield.session.session import Session
@@ -20,6 +24,9 @@ _log = logging.getLogger(__name__)
 DEAD_AIR_SECONDS = 4.0
 """After so long without a word from a tool, the user is told that it still works."""
 
+SHOWN = 4000
+"""How much of arguments and of an answer a client is shown, in characters."""
+
 
 class Calls:
     """Runs each message's calls in a task of its own, so that the user can be heard meanwhile."""
@@ -28,26 +35,37 @@ class Calls:
         self,
         orchestrator: Orchestrator,
         session: Session,
-        memory: Memory,
+        journal: Journal,
         continuity: Continuity,
-        deliver: Callable[[Notice], Awaitable[None]],
         *,
+        deliver: Callable[[Notice], Awaitable[None]],
+        answered: Callable[[], None],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
+        """`answered` is told when calls have their answers, before the model hears of them."""
         self._orchestrator = orchestrator
         self._session = session
-        self._memory = memory
+        self._journal = journal
         self._continuity = continuity
         self._deliver = deliver
+        self._answered = answered
         self._dead_air = dead_air
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self, calls: Sequence[ToolCall]) -> None:
+    async def start(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of one message."""
-        self._continuity.working += 1
-        task = asyncio.create_task(self._run(calls, self._continuity.line.renewals))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        for call in calls:
+            self._session.publish("tool_start", self._begun(call))
+        self._run(await self._journal.began(calls), self._continuity.line.renewals)
+
+    def take_up(self) -> bool:
+        """Run what was under way when another process had to leave it; whether there was something.
+
+        Nothing runs twice: who ran a call has claimed it, and an answer that was kept is given again.
+        """
+        for message in self._journal.under_way:
+            self._run(message, asked_on=-1)
+        return bool(self._journal.under_way)
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
         """Stop what only reads, all or these; what writes goes on to its end."""
@@ -58,19 +76,30 @@ class Calls:
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _run(self, calls: Sequence[ToolCall], asked_on: int) -> None:
-        for call in calls:
-            self._session.publish("tool_start", {"tool": call.tool_id, "callId": call.call_id})
-        reassuring = asyncio.create_task(self._reassure([call.tool_id for call in calls]))
+    def told(self, answer: Answer) -> None:
+        """Tell the client what became of a call."""
+        event, fields = _outcome(answer)
+        self._session.publish(event, fields)
+
+    def _run(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
+        self._continuity.working += 1
+        task = asyncio.create_task(self._carry(message, asked_on))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
+        reassuring = asyncio.create_task(self._reassure([call.tool_id for call in message]))
         try:
-            answers = await self._orchestrator.handle(self._session, calls)
+            answers = await self._orchestrator.handle(self._session, message)
         finally:
             reassuring.cancel()
             self._continuity.working -= 1
         for answer in answers:
-            self._memory.add_call(answer.tool_id, answer.wire)
-            self._publish(answer)
+            self._journal.memory.add_call(answer.tool_id, answer.wire)
+            self.told(answer)
+        self._answered()
         await self._bring_back(answers, asked_on)
+        await self._journal.ended(message)
 
     async def _bring_back(self, answers: Sequence[Answer], asked_on: int) -> None:
         # While the user speaks, results wait for what he says: the model answers both at once.
@@ -78,24 +107,37 @@ class Calls:
         self._continuity.owed = self._continuity.owed or respond
         connection = await self._continuity.connection()
         if self._continuity.line.renewals == asked_on:
-            results = [ToolResult(each.call_id or "", each.tool_id, each.wire) for each in answers]
+            results = [ToolResult(each.call_id or "", each.tool_id, cut(each.wire)) for each in answers]
             await connection.send_results(results, respond=respond)
             return
         # The model that asked is gone; the one that took over never made these calls.
         for answer in answers:
             text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
             last = answer is answers[-1]
-            await connection.send_context(text + answer.wire.decode(), respond=last and respond)
+            await connection.send_context(text + cut(answer.wire).decode(), respond=last and respond)
 
     async def _reassure(self, tools: list[str]) -> None:
         while True:
             await asyncio.sleep(self._dead_air)
             await self._deliver(of_slow_tools(tools))
 
-    def _publish(self, answer: Answer) -> None:
-        failure = answer.response.failure
-        fields = {"tool": answer.tool_id, "callId": answer.call_id}
-        if failure is None:
-            self._session.publish("tool_complete", fields)
-        else:
-            self._session.publish("tool_error", {**fields, "type": failure.type, "message": failure.message})
+    def _begun(self, call: ToolCall) -> dict[str, Any]:
+        tool = self._orchestrator.registry.get(call.tool_id)
+        arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
+        return {
+            "tool": call.tool_id,
+            "callId": call.call_id,
+            "description": tool.frozen.summary if tool else "",
+            "arguments": arguments[:SHOWN],
+            "budgetMs": tool.manifest.latency_budget_ms if tool else None,
+        }
+
+
+def _outcome(answer: Answer) -> tuple[str, dict[str, Any]]:
+    envelope = orjson.loads(cut(answer.wire, SHOWN))
+    fields = {"tool": answer.tool_id, "callId": answer.call_id, "durationMs": envelope["meta"]["duration"]}
+    if envelope["ok"]:
+        return "tool_complete", {**fields, "data": envelope["data"]}
+    error = envelope["error"]
+    told = {"errorType": error["type"], "message": error["message"], "suggestion": error.get("suggestion")}
+    return "tool_error", {**fields, **told, "recoverable": error["retryable"]}

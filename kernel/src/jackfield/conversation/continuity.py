@@ -6,8 +6,9 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from jackfield.conversation.journal import Journal
 from jackfield.conversation.line import Line
-from jackfield.conversation.memory import Memory, Summarise
+from jackfield.conversation.memory import Summarise
 from jackfield.transport.events import Trouble
 from jackfield.transport.protocol import Connection, Opening, Transport, TransportError, Utterance
 from jackfield.transport.troubles import TROUBLES
@@ -29,18 +30,17 @@ class Continuity:
     def __init__(
         self,
         line: Line,
-        memory: Memory,
+        journal: Journal,
         summarise: Summarise,
         notice: Callable[[str], Awaitable[None]],
     ) -> None:
         self.line = line
-        self.owed = False
-        """Whether an answer is due."""
         self.working = 0
         """How many messages' calls are being run; their results bring the answer."""
         self.quiet = asyncio.Event()
         self.quiet.set()
-        self._memory = memory
+        self._journal = journal
+        self._memory = journal.memory
         self._summarise = summarise
         self._notice = notice
         self._renewal: asyncio.Task[None] | None = None
@@ -52,20 +52,28 @@ class Continuity:
         cls,
         transport: Transport,
         opening: Callable[[tuple[Utterance, ...], str | None], Opening],
-        memory: Memory,
+        journal: Journal,
         summarise: Summarise,
         notice: Callable[[str], Awaitable[None]],
     ) -> Continuity:
         """Reach the model for the first time."""
-        made: Continuity | None = None
 
         def now(resume: str | None) -> Opening:
             # A question that is asked again must not be told as something past.
-            asked_again = made is not None and made.owed and memory.awaits_answer
+            memory = journal.memory
+            asked_again = journal.owed and memory.awaits_answer
             return opening(memory.said[:-1] if asked_again else memory.said, resume)
 
-        made = cls(await Line.open(transport, now), memory, summarise, notice)
-        return made
+        return cls(await Line.open(transport, now), journal, summarise, notice)
+
+    @property
+    def owed(self) -> bool:
+        """Whether an answer is due."""
+        return self._journal.owed
+
+    @owed.setter
+    def owed(self, due: bool) -> None:
+        self._journal.owed = due
 
     async def connection(self) -> Connection:
         """The connection that stands; while there is none, wait for it."""

@@ -7,10 +7,14 @@ from collections.abc import Awaitable, Callable
 
 from jackfield.conversation.calls import DEAD_AIR_SECONDS, Calls
 from jackfield.conversation.continuity import Continuity
+from jackfield.conversation.farewell import Farewell
+from jackfield.conversation.floor import Floor
+from jackfield.conversation.journal import Journal
 from jackfield.conversation.ledger import Ledger
 from jackfield.conversation.line import Restored
 from jackfield.conversation.memory import Memory, Summarise, digest
 from jackfield.conversation.notices import Notice, of_trouble
+from jackfield.conversation.output import cut
 from jackfield.conversation.summary import by_model
 from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
@@ -30,6 +34,7 @@ from jackfield.transport.events import (
     Transcript,
     Trouble,
     TurnComplete,
+    Usage,
 )
 from jackfield.transport.protocol import (
     Opening,
@@ -57,14 +62,17 @@ class Conversation:
         deliver: Deliver,
         *,
         instructions: str,
-        memory: Memory | None = None,
+        journal: Journal | None = None,
         summarise: Summarise | None = None,
         voice: VoiceSettings | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
         self.session = session
-        self.memory = memory or Memory()
-        self.ledger = Ledger()
+        self.journal = journal or Journal(session, runtime.store)
+        self.tokens = 0
+        """What the provider has counted so far, in and out."""
+        self._floor = Floor(session, self.journal)
+        self._farewell = Farewell(session, self.ledger, self._hang_up)
         self._runtime = runtime
         self._transport = transport
         self._deliver = deliver
@@ -74,8 +82,6 @@ class Conversation:
         self._dead_air = dead_air
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
-        self._writing = ""
-        self._hearing = ""
         self._superseded = 0
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
@@ -90,16 +96,42 @@ class Conversation:
             GoingAway: self._on_going_away,
             Trouble: self._on_trouble,
             Restored: self._on_restored,
+            Usage: self._on_usage,
         }
+
+    @property
+    def memory(self) -> Memory:
+        """What was said, as a model that takes over is told."""
+        return self.journal.memory
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spoken, and how much of it was heard."""
+        return self._floor.ledger
+
+    @property
+    def writing(self) -> str:
+        """The part of an answer that has come so far."""
+        return self._floor.writing
+
+    @property
+    def busy(self) -> bool:
+        """Whether tools are running."""
+        return self._reached is not None and self._held.working > 0
 
     async def open(self) -> None:
         """Reach the model; `TransportError` when it cannot be reached."""
         continuity = await Continuity.begin(
-            self._transport, self._opening, self.memory, self._summarise, self._notice
+            self._transport, self._opening, self.journal, self._summarise, self._notice
         )
-        orchestrator = self._runtime.orchestrator
         calls = Calls(
-            orchestrator, self.session, self.memory, continuity, self._deliver, dead_air=self._dead_air
+            self._runtime.orchestrator,
+            self.session,
+            self.journal,
+            continuity,
+            deliver=self._deliver,
+            answered=self._farewell.prepare,
+            dead_air=self._dead_air,
         )
         self._reached = continuity, calls
         self._go(State.READY)
@@ -113,28 +145,34 @@ class Conversation:
                 await handle(event)
             if isinstance(event, Closed):
                 ended = event
-            if not isinstance(event, Restored):
+            if not isinstance(event, Restored) and not self._suppressed(event):
                 await self._deliver(event)
         if ended.code:
             await self._notice(ended.code)
+        self._farewell.cancel()
         await self._calls.settle()
+        await self.journal.keep(counters=True)
         return ended
 
     # What the user does.
 
     async def say(self, text: str) -> None:
         """The user writes; whatever the model was saying is over."""
+        if self._farewell.deaf:
+            return
         if self._held.owed:
             await self.interrupt()
         await self._runtime.begin_turn(self.session, text)
-        self.memory.add("user", text)
         self._held.owed = True
+        await self.journal.said("user", text)
+        await self.journal.keep()
         self._go(State.PROCESSING)
         await (await self._held.connection()).send_text(text)
 
     async def listen(self, pcm: bytes) -> None:
         """The user speaks: PCM16, 24 kHz, mono."""
-        await (await self._held.connection()).send_audio(pcm)
+        if not self._farewell.deaf:
+            await (await self._held.connection()).send_audio(pcm)
 
     def heard(self, item: str, ms: int) -> None:
         """The client has played so much of an item."""
@@ -148,17 +186,26 @@ class Conversation:
             self._superseded += self._held.owed
             await (await self._held.connection()).interrupt()
 
+    def cancel(self, call_id: str) -> None:
+        """The user does not want to wait for a call; one that writes goes on to its end all the same."""
+        self._calls.stop("cancelled by the user", [call_id])
+
     async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | None:
         """The user's word on a call that waits for it; the model is told what really happened."""
         settled = await self._runtime.confirm(self.session, token, approve=approve)
         if settled is None:
             return None
+        outcome = {"tool": settled.tool_id, "callId": settled.call_id, "approved": approve}
+        self.session.publish("confirmation_settled", outcome)
         if isinstance(settled, Answer):
             self.memory.add_call(settled.tool_id, settled.wire)
-            text = f"The user approved the call of {settled.tool_id}; it ran once. {settled.wire.decode()}"
+            self._calls.told(settled)
+            answer = cut(settled.wire).decode()
+            text = f"The user approved the call of {settled.tool_id}; it ran once. {answer}"
         else:
             text = f"The user declined the call of {settled.tool_id}; it was not run. Do not call it unasked."
         self._held.owed = True
+        await self.journal.keep(counters=True)
         await self._tell_model(text, respond=True)
         return settled if isinstance(settled, Answer) else None
 
@@ -169,48 +216,63 @@ class Conversation:
         else:
             self._waiting_notes.append(text)
 
+    async def begin_with(self, request: str) -> None:
+        """Take up, unasked, what the user wanted before this conversation began."""
+        self._held.owed = True
+        self._go(State.PROCESSING)
+        text = f"Before this call, the user asked in the chat: {request!r}. Take that up first, in one go."
+        await self._tell_model(text, respond=True)
+
+    async def go_on(self) -> None:
+        """Take up what another process had to leave: calls under way, or an answer that was owed."""
+        if self._calls.take_up():
+            self._busy(State.PROCESSING)
+            self._go(State.EXECUTING_TOOL)
+        elif await self._held.ask_again():
+            self._go(State.PROCESSING)
+
     async def renew(self) -> None:
         """Go on in a new connection now, with what was said."""
         await self._held.renew()
 
+    async def settle(self) -> None:
+        """Wait until no tool is running."""
+        await self._calls.settle()
+
     async def close(self) -> None:
         """Hang up; writes that are under way still end."""
+        self._farewell.cancel()
         await self._held.end()
         await self._calls.settle()
 
     # What the model does.
 
     async def _on_text(self, event: TextDelta) -> None:
-        self._writing += event.text
+        self._floor.write(event.text)
         self._busy(State.SPEAKING)
 
     async def _on_audio(self, event: Audio) -> None:
-        self.ledger.sent(event.item, len(event.pcm))
+        if not self._suppressed(event):
+            self._floor.speak(event)
         if self.session.state is not State.SPEAKING:
             self._busy(State.SPEAKING)
 
     async def _on_transcript(self, event: Transcript) -> None:
-        if event.speaker == "user":
-            self._hearing = "" if event.final else self._hearing + event.text
-            if event.final:
-                self.session.hear(event.text)
-                self.memory.add("user", event.text)
-        elif event.speaker == "assistant":
-            self._writing = event.text if event.final else self._writing + event.text
+        await self._floor.transcribe(event)
 
     async def _on_calls(self, event: ToolCalls) -> None:
         self._busy(State.EXECUTING_TOOL)
-        self._calls.start(event.calls)
+        await self._calls.start(event.calls)
 
     async def _on_cancelled(self, event: ToolCallsCancelled) -> None:
         self._calls.stop("cancelled by the model", event.call_ids)
 
     async def _on_speech(self, _: SpeechStarted) -> None:
         self._calls.stop()
-        await self._runtime.begin_turn(self.session)
         # Speech is sent faster than it plays: the model may be done while the user still listens.
         if self.ledger.unheard:
             await self._cut_short()
+        await self._runtime.begin_turn(self.session)
         self._busy(State.LISTENING)
 
     async def _on_silence(self, _: SpeechStopped) -> None:
@@ -219,6 +281,7 @@ class Conversation:
 
     async def _on_interrupted(self, _: Interrupted) -> None:
         await self._cut_short()
+        self._farewell.turn_over()
         if self._superseded:
             # The user has asked something else meanwhile, and that is still to be answered.
             self._superseded -= 1
@@ -226,11 +289,12 @@ class Conversation:
             self._held.answered()
 
     async def _on_turn_complete(self, _: TurnComplete) -> None:
-        self.memory.add("assistant", self._writing)
-        self._writing = ""
+        await self._floor.finish()
         if self._held.working:
             return
         self._held.answered()
+        self._farewell.turn_over()
+        await self.journal.keep()
         self._go(State.LISTENING if self.session.mode == "voice" else State.READY)
         while self._waiting_notes:
             await self._tell_model(self._waiting_notes.pop(0), respond=False)
@@ -238,13 +302,15 @@ class Conversation:
     async def _on_going_away(self, event: GoingAway) -> None:
         self._held.plan_renewal("going_away", event.seconds)
 
+    async def _on_usage(self, event: Usage) -> None:
+        self.tokens += event.input_tokens + event.output_tokens
+
     async def _on_trouble(self, event: Trouble) -> None:
         _log.warning("session %s: %s %s", self.session.id, event.code, event.detail)
         await self._notice(event.code)
         if self._held.line.broken:
-            if self._hearing:
-                # It was said, though the provider did not live to write down the end of it.
-                await self._on_transcript(Transcript("user", self._hearing, final=True))
+            # It was said, though the provider did not live to write down the end of it.
+            if await self._floor.break_off():
                 self._held.owed = True
             self._go(State.RECONNECTING)
             await self._held.broke(event)
@@ -259,16 +325,23 @@ class Conversation:
 
     # What has to be done in between.
 
+    def _suppressed(self, event: Event | Restored) -> bool:
+        """Whether an intent has asked that the client does not get this."""
+        changes = self.session.changes
+        if not changes:
+            return False
+        if isinstance(event, Audio):
+            return bool(changes.get("suppress_audio"))
+        said = isinstance(event, Transcript) and event.speaker == "assistant"
+        return said and bool(changes.get("suppress_transcript"))
+
     async def _cut_short(self) -> None:
-        """The user did not hear the rest, so the model must not believe that it said it."""
-        words = (self._writing or (self.memory.take_back() if self.ledger.unheard else "")).split()
-        heard = words[: round(len(words) * self.ledger.fraction)] if self.session.mode == "voice" else words
-        self.memory.add("assistant", f"{' '.join(heard)} [interrupted]" if heard else "")
-        self._writing = ""
-        if self.ledger.unheard:
-            item, ms = self.ledger.item, self.ledger.heard_ms
-            self.ledger.close()
-            await (await self._held.connection()).truncate(item, ms)
+        cut_off = await self._floor.cut_short()
+        if cut_off:
+            await (await self._held.connection()).truncate(cut_off.item, cut_off.heard_ms)
+
+    async def _hang_up(self) -> None:
+        await self._held.end()
 
     async def _tell_model(self, text: str, *, respond: bool) -> None:
         await (await self._held.connection()).send_context(text, respond=respond)

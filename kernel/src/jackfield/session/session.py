@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import logging
 import os
+import secrets
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,7 +42,10 @@ class Session:
 
     __slots__ = (
         "_changes",
+        "_digest",
+        "_secret",
         "_state",
+        "began",
         "chains",
         "history",
         "id",
@@ -58,9 +65,14 @@ class Session:
         session_id: str | None = None,
         user: str | None = None,
         roles: frozenset[str] = frozenset(),
+        began: float = 0.0,
         publish: Publish = _nobody,
     ) -> None:
         self.id = session_id or os.urandom(16).hex()
+        self.began = began
+        """When it was opened, by the store's clock."""
+        self._secret = secrets.token_urlsafe(32)
+        self._digest = _digest(self._secret)
         self.mode: Mode = mode
         self.registry_version = registry_version
         self.user = user
@@ -100,6 +112,23 @@ class Session:
         self._changes[name] = value
 
     @property
+    def token(self) -> str:
+        """What its client holds to take it up again; only a hash of it is kept."""
+        return f"{self.id}.{self._secret}"
+
+    def admits(self, secret: str) -> bool:
+        """Whether this is the second half of its token; from here on the session can derive again."""
+        if not hmac.compare_digest(_digest(secret), self._digest):
+            return False
+        self._secret = secret
+        return True
+
+    def derive(self, name: str) -> str:
+        """A secret for one purpose that only the holder of the token, and this session, can know."""
+        derived = hmac.digest(self._secret.encode(), name.encode(), "sha256")
+        return base64.urlsafe_b64encode(derived).rstrip(b"=").decode()
+
+    @property
     def connected(self) -> bool:
         """Whether somebody gets what is published."""
         return self.publish is not _nobody
@@ -123,6 +152,8 @@ class Session:
             "mode": self.mode,
             "user": self.user,
             "roles": sorted(self.roles),
+            "began": self.began,
+            "token": self._digest,
             "registryVersion": self.registry_version,
             "state": self._state.value,
             "changes": self._changes,
@@ -144,13 +175,19 @@ class Session:
             session_id=session_id,
             user=wire["user"],
             roles=frozenset(wire["roles"]),
+            began=wire["began"],
             publish=publish,
         )
+        session._digest = wire["token"]
         session._state = State(wire["state"])
         session._changes = wire["changes"]
         session.turn = Turn.from_wire(wire["turn"])
         session.history.extend(Turn.from_wire(turn) for turn in wire["history"])
         return session
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def _key(session_id: str) -> str:

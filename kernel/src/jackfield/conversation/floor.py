@@ -1,0 +1,77 @@
+"""Who has the floor: words in the making on both sides, until they are something that was said."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from jackfield.conversation.journal import Journal
+from jackfield.conversation.ledger import Ledger
+from jackfield.session.session import Session
+from jackfield.transport.events import Audio, Transcript
+
+
+class Cut(NamedTuple):
+    """Speech that the user did not hear to its end."""
+
+    item: str
+    heard_ms: int
+
+
+class Floor:
+    """Gathers what each side says, and knows how much of it was heard."""
+
+    def __init__(self, session: Session, journal: Journal) -> None:
+        self.ledger = Ledger()
+        self._session = session
+        self._journal = journal
+        self._writing = ""
+        self._hearing = ""
+
+    @property
+    def writing(self) -> str:
+        """What the assistant has said of an answer that is not complete."""
+        return self._writing
+
+    def write(self, text: str) -> None:
+        """The assistant goes on writing."""
+        self._writing += text
+
+    def speak(self, event: Audio) -> None:
+        """The assistant goes on speaking."""
+        self.ledger.sent(event.item, len(event.pcm))
+
+    async def transcribe(self, event: Transcript) -> None:
+        """Speech of either side, in writing."""
+        if event.speaker == "assistant":
+            self._writing = event.text if event.final else self._writing + event.text
+            return
+        self._hearing = "" if event.final else self._hearing + event.text
+        if event.final:
+            self._session.hear(event.text)
+            await self._journal.said("user", event.text)
+
+    async def break_off(self) -> bool:
+        """The line broke: what the user was saying was said; whether there was something."""
+        hearing, self._hearing = self._hearing, ""
+        if hearing:
+            await self.transcribe(Transcript("user", hearing, final=True))
+        return bool(hearing)
+
+    async def finish(self) -> None:
+        """The assistant has said what it had to say."""
+        writing, self._writing = self._writing, ""
+        await self._journal.said("assistant", writing)
+
+    async def cut_short(self) -> Cut | None:
+        """The user did not hear the rest, so nobody may believe that it was said; what has to be cut."""
+        spoken = self._session.mode == "voice"
+        again = not self._writing and self.ledger.unheard
+        words = (self._writing or (self._journal.memory.take_back() if again else "")).split()
+        heard = words[: round(len(words) * self.ledger.fraction)] if spoken else words
+        self._writing = ""
+        await self._journal.said("assistant", " ".join(heard), interrupted=True, again=bool(again))
+        if not self.ledger.unheard:
+            return None
+        cut = Cut(self.ledger.item, self.ledger.heard_ms)
+        self.ledger.close()
+        return cut
