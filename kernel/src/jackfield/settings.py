@@ -23,6 +23,9 @@ PATHS = {"registry": "the file the registry is frozen into", "prompts": "a folde
 TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports")
 """What holds a table for each offer of its kind, such as `[policies.budgets]`."""
 
+SECTIONS = ("host",)
+"""What holds one table for a whole program, which judges it itself."""
+
 DEPLOYMENTS = ("development", "production")
 
 
@@ -58,6 +61,9 @@ class Settings:
     tables: Mapping[str, Any] = field(default_factory=dict)
     """What is said about each offer, by kind and name."""
 
+    sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What is said to a whole program, such as `[host]`."""
+
     @classmethod
     def load(
         cls, config: Path | None = None, environ: Mapping[str, str] = os.environ, **flags: Any
@@ -70,7 +76,9 @@ class Settings:
                 chosen[name] = [part.strip() for part in text.split(",")] if name in LISTS else text
         chosen |= {name: value for name, value in flags.items() if value}
         given = {name: _checked(name, chosen[name]) for name in KEYS if name in chosen}
-        return cls(**given, tables={kind: _table(kind, chosen[kind]) for kind in TABLES if kind in chosen})
+        tables = {kind: _table(kind, chosen[kind]) for kind in TABLES if kind in chosen}
+        sections = {name: _section(name, chosen[name]) for name in SECTIONS if name in chosen}
+        return cls(**given, tables=tables, sections=sections)
 
     def table(self, kind: str, name: str) -> dict[str, Any]:
         """What is said about one offer."""
@@ -104,7 +112,7 @@ def _from_file(named: Path | None) -> dict[str, Any]:
         raise SettingsError(f"{path}: {error}") from None
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
-    known = (*KEYS, *TABLES)
+    known = (*KEYS, *TABLES, *SECTIONS)
     for key in document:
         if key not in known:
             close = get_close_matches(key, known, 1)
@@ -126,6 +134,12 @@ def _checked(name: str, value: Any) -> Any:
         if not value:
             raise SettingsError(f"`{name}` is empty; it names {PATHS[name]}")
         return Path(value).expanduser()
+    return value
+
+
+def _section(name: str, value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"`{name}` is a table, [{name}]")
     return value
 
 

@@ -172,7 +172,7 @@ class Conversation:
     async def listen(self, pcm: bytes) -> None:
         """The user speaks: PCM16, 24 kHz, mono."""
         if not self._farewell.deaf:
-            await (await self._held.connection()).send_audio(pcm)
+            await self._held.line.send_audio(pcm)
 
     def heard(self, item: str, ms: int) -> None:
         """The client has played so much of an item."""

@@ -45,6 +45,7 @@ class Journal:
         self._session = session
         self._store = store
         self._unwritten: deque[bytes] = deque(maxlen=UNWRITTEN)
+        self._abandoned = False
 
     @classmethod
     async def resumed(cls, session: Session, store: Store) -> Journal:
@@ -87,11 +88,17 @@ class Journal:
         self.under_way = [each for each in self.under_way if each is not message]
         await self.keep(counters=True)
 
+    def abandon(self) -> None:
+        """Another process carries the conversation on: from here on nothing is kept by this one."""
+        self._abandoned = True
+
     async def keep(self, *, counters: bool = False) -> None:
         """Keep what it takes to go on, with the session's counters and changes where they may have changed.
 
         A store that is away is no reason to stop talking.
         """
+        if self._abandoned:
+            return
         wire = {
             "summary": self.memory.summary,
             "said": [list(each) for each in self.memory.said],

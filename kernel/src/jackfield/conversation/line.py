@@ -20,6 +20,9 @@ PAUSES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 LONGEST_WAIT = 30.0
 """The longest that a provider's own wish to wait is followed, in seconds."""
 
+KEPT_SOUND = 10 * 48_000
+"""How many bytes of speech are kept while there is no connection: ten seconds."""
+
 
 class Restored(NamedTuple):
     """The line broke and stands again, on a new connection."""
@@ -37,6 +40,7 @@ class Line:
         self._whole = asyncio.Event()
         self._whole.set()
         self._hung_up = False
+        self._unsent = bytearray()
         self.renewals = 0
         """How many connections came before this one."""
 
@@ -57,6 +61,14 @@ class Line:
         """The connection that stands; while there is none, wait for it."""
         await self._whole.wait()
         return self._connection
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """What the user says; while there is no connection, the last of it is kept for the next one."""
+        if self._whole.is_set():
+            await self._connection.send_audio(pcm)
+            return
+        self._unsent += pcm
+        del self._unsent[:-KEPT_SOUND]
 
     async def events(self) -> AsyncIterator[Event | Restored]:
         """Everything that comes, over all connections, up to the one `Closed` that cannot be mended."""
@@ -114,6 +126,9 @@ class Line:
                 failure, token = error, None
             else:
                 self.renewals += 1
+                unsent, self._unsent = bytes(self._unsent), bytearray()
+                if unsent:
+                    await self._connection.send_audio(unsent)
                 self._whole.set()
                 return
         raise failure

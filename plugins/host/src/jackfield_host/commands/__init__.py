@@ -1,0 +1,1 @@
+"""What the host adds to `jackfield`."""

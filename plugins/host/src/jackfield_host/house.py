@@ -1,0 +1,30 @@
+"""What every endpoint of a host shares."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from starlette.requests import HTTPConnection
+
+from jackfield_host.options import HostOptions
+from jackfield_host.security.allowances import Allowances
+from jackfield_host.security.gate import Gate
+from jackfield_host.talks.switchboard import Switchboard
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    """One running host."""
+
+    options: HostOptions
+    gate: Gate
+    switchboard: Switchboard
+    requests: Allowances
+    began: float = field(default_factory=time.monotonic)
+
+    @classmethod
+    def of(cls, connection: HTTPConnection) -> House:
+        """The host that a request has reached."""
+        house: House = connection.app.state.house
+        return house

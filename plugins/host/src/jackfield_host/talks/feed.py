@@ -1,0 +1,111 @@
+"""What happens in a session, on its way to whoever listens: events are kept first, then told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jackfield.store import StoreUnavailableError
+
+from jackfield_host.talks.events import Events, TakenOverError
+from jackfield_host.talks.outlet import Outlet
+from jackfield_host.wire.closing import REPLACED, Closing
+
+_log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 0.5
+"""How long to wait before a store that is away is asked again."""
+
+MOST_WAITING = 10_000
+"""How many messages wait for the store; a tool that tells more than that meanwhile is not heard."""
+
+
+class Feed:
+    """One order for everything a session tells: what is kept and what is only passing."""
+
+    def __init__(self, events: Events, on_taken: Callable[[], None] | None = None) -> None:
+        self.events = events
+        self._on_taken = on_taken
+        self._outlets: set[Outlet] = set()
+        self._waiting: deque[tuple[str, Mapping[str, Any]] | Mapping[str, Any]] = deque(maxlen=MOST_WAITING)
+        self._pumping: asyncio.Task[None] | None = None
+
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._outlets)
+
+    def publish(self, event: str, fields: Mapping[str, Any]) -> None:
+        """Keep an event and tell it; returns at once, so that a tool need not wait for the store."""
+        self._waiting.append((event, dict(fields)))
+        self._pump()
+
+    def pass_on(self, message: Mapping[str, Any]) -> None:
+        """Tell something that is only of use at the moment, behind what was published before it."""
+        if self._waiting:
+            self._waiting.append(message)
+        else:
+            self._tell(message)
+
+    def play(self, item: str, pcm: bytes) -> None:
+        """Let a piece of speech be heard."""
+        for outlet in self._outlets:
+            outlet.play(item, pcm)
+
+    def hush(self) -> None:
+        """Take back the speech that has not gone out yet."""
+        for outlet in self._outlets:
+            outlet.hush()
+
+    def attach(self, outlet: Outlet) -> None:
+        """Somebody listens from here on."""
+        self._outlets.add(outlet)
+
+    def detach(self, outlet: Outlet) -> None:
+        """Somebody does not listen any more."""
+        self._outlets.discard(outlet)
+
+    def close(self, closing: Closing) -> None:
+        """Let everybody who listens go."""
+        for outlet in self._outlets:
+            outlet.close(closing)
+
+    async def flush(self) -> None:
+        """Wait until everything published so far is kept and told."""
+        while self._pumping is not None and not self._pumping.done():
+            await asyncio.wait({self._pumping})
+
+    def _tell(self, message: Mapping[str, Any]) -> None:
+        for outlet in self._outlets:
+            outlet.tell(message)
+
+    def _pump(self) -> None:
+        if self._pumping is None or self._pumping.done():
+            self._pumping = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while self._waiting:
+            first = self._waiting[0]
+            if isinstance(first, tuple):
+                try:
+                    message = await self.events.append(*first)
+                except StoreUnavailableError as error:
+                    _log.warning("an event waits for the store: %s", error)
+                    await asyncio.sleep(PAUSE_SECONDS)
+                    continue
+                except TakenOverError:
+                    self._let_go()
+                    return
+                self._tell(message)
+            else:
+                self._tell(first)
+            self._waiting.popleft()
+
+    def _let_go(self) -> None:
+        self._waiting.clear()
+        self.close(REPLACED)
+        if self._on_taken is not None:
+            self._on_taken()

@@ -1,0 +1,99 @@
+"""What is on its way to one client: bounded, and speech that nobody will hear can be taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import orjson
+
+from jackfield_host.wire.closing import TOO_SLOW, Closing
+
+Frame = str | bytes
+"""A message as JSON, or sound."""
+
+Send = Callable[[Frame], Awaitable[None]]
+
+
+class Outlet:
+    """A queue to one client, and the task that empties it at the client's own speed."""
+
+    def __init__(self, limit: int, *, sound: bool = True) -> None:
+        """At most `limit` bytes wait; a client that has no use for `sound` gets none."""
+        self._limit = limit
+        self._sound = sound
+        self._waiting: deque[Frame] = deque()
+        self._bytes = 0
+        self._news = asyncio.Event()
+        self._item = ""
+        self._held: list[Mapping[str, Any]] | None = None
+        self.closing: Closing | None = None
+        """Why nothing more goes out, once that is so."""
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Send a message."""
+        if self._held is not None:
+            self._held.append(message)
+        else:
+            self._put(orjson.dumps(message, default=str).decode())
+
+    def hold(self) -> None:
+        """Keep back what is told from here on, while the client is told what it has missed."""
+        self._held = []
+
+    def release(self, missed: Iterable[Mapping[str, Any]], after: int) -> None:
+        """Tell what was missed, then what was kept back; an event up to `after` was among the former."""
+        held, self._held = self._held or [], None
+        for message in missed:
+            self.tell(message)
+        for message in held:
+            if message.get("id", after + 1) > after:
+                self.tell(message)
+
+    def play(self, item: str, pcm: bytes) -> None:
+        """Send a piece of speech."""
+        if not self._sound or self._held is not None:
+            return
+        if item != self._item:
+            self._item = item
+            self.tell({"type": "audio", "item": item})
+        self._put(pcm)
+
+    def hush(self) -> None:
+        """Take back the speech that has not gone out yet."""
+        self._item = ""
+        self._waiting = deque(frame for frame in self._waiting if isinstance(frame, str))
+        self._bytes = sum(map(len, self._waiting))
+
+    def close(self, closing: Closing) -> None:
+        """Send what waits, then nothing more."""
+        if self.closing is None:
+            self.closing = closing
+            self._news.set()
+
+    async def run(self, send: Send) -> Closing:
+        """Send frames as they come until the outlet is closed; why it was."""
+        while True:
+            while self._waiting:
+                frame = self._waiting.popleft()
+                self._bytes -= len(frame)
+                await send(frame)
+            if self.closing is not None:
+                return self.closing
+            self._news.clear()
+            await self._news.wait()
+
+    def _put(self, frame: Frame) -> None:
+        if self.closing is not None:
+            return
+        if self._bytes + len(frame) > self._limit:
+            # Whatever waits would come too late; the client resumes and gets the events again.
+            self._waiting.clear()
+            self._bytes = 0
+            self.close(TOO_SLOW)
+            return
+        self._waiting.append(frame)
+        self._bytes += len(frame)
+        self._news.set()

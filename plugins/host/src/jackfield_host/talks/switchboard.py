@@ -1,0 +1,320 @@
+"""Every conversation of this host: opened, taken up again, watched over, handed on when the host stops."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections import Counter
+from datetime import datetime
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from jackfield import Mode
+from jackfield.conversation.conversation import Conversation
+from jackfield.conversation.journal import Journal
+from jackfield.prompt import compose, estimated_tokens, folders
+from jackfield.registry.registry import RegistryError
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.settings import Settings
+from jackfield.transport.protocol import Transport, TransportError
+
+from jackfield_host.options import HostOptions
+from jackfield_host.security.identity import Identity
+from jackfield_host.talks.events import Events
+from jackfield_host.talks.feed import Feed
+from jackfield_host.talks.talk import Talk
+from jackfield_host.wire.closing import (
+    BANNED,
+    ENDED,
+    FULL,
+    IDLE,
+    PROVIDER,
+    RESTARTING,
+    TOO_LONG,
+    UNKNOWN,
+    Closing,
+)
+
+_log = logging.getLogger(__name__)
+
+LOOK_SECONDS = 1.0
+"""How often it is looked after conversations whose time is over."""
+
+
+class Place(NamedTuple):
+    """Where a user is and what is spoken there, as the client knows it."""
+
+    time_zone: str | None = None
+    language: str | None = None
+
+
+NOWHERE = Place()
+
+
+class TurnedAwayError(Exception):
+    """A client cannot have the session it asks for."""
+
+    def __init__(self, closing: Closing, message: str, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.closing = closing
+        self.message = message
+        self.retry_after = retry_after
+
+
+class Switchboard:
+    """Who talks to whom."""
+
+    def __init__(
+        self, runtime: Runtime, transport: Transport, settings: Settings, options: HostOptions
+    ) -> None:
+        self.runtime = runtime
+        self.transport = transport
+        self.provider = settings.provider or "local"
+        self.options = options
+        self.draining = False
+        self.host = os.urandom(8).hex()
+        """Names this process among all that share the store."""
+        self.talks: dict[str, Talk] = {}
+        self._prompts = folders(settings.prompts)
+        self._opening: Counter[str] = Counter()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def open(
+        self,
+        mode: Mode,
+        identity: Identity,
+        place: Place = NOWHERE,
+        *,
+        handover: str | None = None,
+        transport: Transport | None = None,
+    ) -> Talk:
+        """Begin a session; `TurnedAwayError` says why there is none."""
+        await self.admit(identity)
+        self._opening[identity.user] += 1
+        try:
+            transport = transport or self.transport
+            session = await self._new_session(mode, identity, place, transport)
+            talk = self._talk(session, Journal(session, self.runtime.store), place, transport)
+            await self._reach(talk)
+            if handover and (request := await self._handed_over(handover, identity)):
+                await talk.conversation.begin_with(request)
+            return talk
+        finally:
+            self._opening[identity.user] -= 1
+
+    async def resume(self, token: str, identity: Identity, place: Place = NOWHERE) -> Talk:
+        """Go on with a session, where it is or from where it was kept."""
+        await self.check_ban(identity)
+        session_id, _, secret = token.partition(".")
+        async with self._locks.setdefault(session_id, asyncio.Lock()):
+            talk = self.talks.get(session_id)
+            if talk is not None and talk.closing is None:
+                self._check(talk.session, secret, identity)
+                return talk
+            if self.draining:
+                raise TurnedAwayError(RESTARTING, "The host is restarting; resume again in a moment.")
+            session = await self.kept(token, identity)
+            journal = await Journal.resumed(session, self.runtime.store)
+            talk = self._talk(session, journal, place, self.transport)
+            await talk.feed.events.take_over()
+            await self._reach(talk)
+            await talk.conversation.go_on()
+            return talk
+
+    async def kept(self, token: str, identity: Identity) -> Session:
+        """A session as it was kept, for whoever holds its token."""
+        session_id, _, secret = token.partition(".")
+        live = self.talks.get(session_id)
+        try:
+            session = live.session if live else await self.runtime.resume_session(session_id, _silent)
+        except RegistryError as error:
+            raise TurnedAwayError(UNKNOWN, str(error)) from None
+        if session is None:
+            raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
+        self._check(session, secret, identity)
+        return session
+
+    async def admit(self, identity: Identity) -> None:
+        """Whether there is room, and this user may have it."""
+        await self.check_ban(identity)
+        if self.draining:
+            raise TurnedAwayError(RESTARTING, "The host is restarting; try again in a moment.")
+        if len(self.talks) + self._opening.total() >= self.options.max_sessions:
+            raise TurnedAwayError(FULL, "There are too many sessions at the moment; try again later.")
+        held = sum(talk.session.user == identity.user for talk in self.talks.values())
+        if held + self._opening[identity.user] >= self.options.sessions_per_user:
+            raise TurnedAwayError(FULL, "You have too many sessions; end one of them first.")
+
+    async def check_ban(self, identity: Identity) -> None:
+        """Turn away who is banned, and say for how long."""
+        bans = self.runtime.capabilities.get("bans")
+        seconds = await bans.remaining(identity.user) if bans is not None else 0.0
+        if seconds > 0:
+            raise TurnedAwayError(
+                BANNED, f"You are banned for another {round(seconds + 0.5)} seconds.", retry_after=seconds
+            )
+
+    async def end(self, talk: Talk) -> None:
+        """The user hung up: the session is over for good."""
+        await talk.stop(ENDED)
+
+    async def watch(self) -> None:
+        """Look after conversations whose time is over, and after the store, until cancelled."""
+        pruned = time.monotonic()
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now = time.monotonic()
+            for talk in list(self.talks.values()):
+                closing = self._due(talk, now)
+                if closing is not None and talk.closing is None:
+                    self._beside(talk.stop(closing))
+            if now - pruned > self.options.prune_seconds:
+                pruned = now
+                await self.runtime.store.prune()
+
+    async def drain(self) -> None:
+        """Take no new work, let running tools finish, and hand every session on."""
+        self.draining = True
+        talks = list(self.talks.values())
+        for talk in talks:
+            talk.feed.pass_on({"type": "going_away", "reason": RESTARTING.reason})
+        busy = [asyncio.create_task(talk.conversation.settle()) for talk in talks]
+        if busy:
+            _, late = await asyncio.wait(busy, timeout=self.options.drain_seconds)
+            for task in late:
+                _log.warning("tools that have not finished are left to whoever resumes their session")
+                task.cancel()
+        await asyncio.gather(*(self._stop_within(talk) for talk in talks))
+
+    async def close(self) -> None:
+        """Let go of what is left."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _stop_within(self, talk: Talk) -> None:
+        try:
+            async with asyncio.timeout(2.0):
+                await talk.stop(RESTARTING)
+        except TimeoutError:
+            await talk.conversation.journal.keep(counters=True)
+            talk.feed.close(RESTARTING)
+
+    async def _new_session(
+        self, mode: Mode, identity: Identity, place: Place, transport: Transport
+    ) -> Session:
+        if mode not in transport.modes:
+            raise TurnedAwayError(PROVIDER, f"The provider {self.provider} carries no {mode}.")
+        registry = self.runtime.registry
+        prompt = compose(registry, mode, self._prompts, _now(identity.user, place.time_zone))
+        declared = registry.provider_schemas(transport.adapter(mode), mode)
+        tokens = estimated_tokens(str(declared))
+        session = await self.runtime.open_session(
+            mode,
+            user=identity.user,
+            roles=identity.roles,
+            prompt_tokens=prompt.tokens,
+            declaration_tokens=tokens,
+        )
+        _log.info(
+            "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
+            session.id, mode, registry.version, prompt.tokens, tokens,
+        )  # fmt: skip
+        return session
+
+    def _talk(self, session: Session, journal: Journal, place: Place, transport: Transport) -> Talk:
+        feed = Feed(Events(session, self.runtime.store, self.host), lambda: self._beside(talk.drop()))
+        talk = Talk(session, feed, self.runtime.store.now)
+        session.publish = talk.publish
+        spoken = self.options.spoken
+        facts = _now(session.user or "", place.time_zone)
+        talk.conversation = Conversation(
+            self.runtime,
+            session,
+            transport,
+            talk.deliver,
+            instructions=compose(self.runtime.registry, session.mode, self._prompts, facts).text,
+            journal=journal,
+            voice=spoken._replace(language=place.language or spoken.language),
+            dead_air=self.options.dead_air_seconds,
+        )
+        return talk
+
+    async def _reach(self, talk: Talk) -> None:
+        try:
+            await talk.conversation.open()
+        except TransportError as error:
+            _log.error("session %s: the model cannot be reached: %s", talk.session.id, error)
+            raise TurnedAwayError(PROVIDER, _sentence(error.code), error.retry_after) from None
+        pinned = talk.session.registry_version
+        if pinned != self.runtime.registry.version:
+            text = f"This conversation began with tools that have changed since ({pinned})."
+            fields = {"code": "registry_changed", "text": text, "suggestion": "What is unchanged goes on."}
+            talk.publish("notification", fields)
+        self.talks[talk.session.id] = talk
+        talk.carry()
+        self._beside(self._until_over(talk))
+
+    async def _until_over(self, talk: Talk) -> None:
+        closing = await talk.over()
+        if self.talks.get(talk.session.id) is talk:
+            del self.talks[talk.session.id]
+        self._locks.pop(talk.session.id, None)
+        if closing in (ENDED, TOO_LONG):
+            await self.runtime.end_session(talk.session)
+        _log.info("session %s: %s", talk.session.id, closing.reason)
+
+    async def _handed_over(self, token: str, identity: Identity) -> str | None:
+        """What the user wanted in a text session, said once and not again."""
+        session = await self.kept(token, identity)
+        request = session.changes.get("pending_message")
+        if request:
+            session.change("pending_message", None)
+            await session.save(self.runtime.store)
+        return str(request) if request else None
+
+    def _check(self, session: Session, secret: str, identity: Identity) -> None:
+        if not session.admits(secret) or session.user != identity.user:
+            raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
+        if not session.active:
+            raise TurnedAwayError(ENDED, "This session has ended; begin a new one.")
+
+    def _due(self, talk: Talk, now: float) -> Closing | None:
+        options = self.options
+        if self.runtime.store.now() - talk.session.began > options.session_seconds:
+            return TOO_LONG
+        if talk.conversation.busy:
+            return None
+        if not talk.feed.heard and now - talk.left > options.grace_seconds:
+            return IDLE
+        return IDLE if now - talk.last_said > options.idle_seconds else None
+
+    def _beside(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _silent(event: str, fields: Any) -> None:
+    """Where a kept session's events go that nobody carries."""
+
+
+def _sentence(code: str) -> str:
+    from jackfield.transport.troubles import TROUBLES
+
+    kind = TROUBLES[code]
+    return f"{kind.sentence} {kind.suggestion}"
+
+
+def _now(user: str, time_zone: str | None) -> dict[str, str]:
+    """What is so just now, as the model is told."""
+    try:
+        zone = ZoneInfo(time_zone) if time_zone else None
+    except (ZoneInfoNotFoundError, ValueError):
+        zone = None
+    now = datetime.now(zone) if zone else datetime.now().astimezone()
+    return {"now": f"{now:%A, %d %B %Y, %H:%M} ({zone or now.tzname()}, UTC{now:%z})", "user": user}

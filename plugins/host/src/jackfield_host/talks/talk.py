@@ -1,0 +1,202 @@
+"""One session in conversation: the model behind it, its clients in front, and what it tells them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+from jackfield.conversation.conversation import Conversation
+from jackfield.conversation.notices import Notice
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+from jackfield.transport.events import (
+    Audio,
+    Closed,
+    Event,
+    Interrupted,
+    SpeechStarted,
+    SpeechStopped,
+    TextDelta,
+    Transcript,
+    TurnComplete,
+)
+from jackfield.transport.protocol import TransportError
+
+from jackfield_host.talks.feed import Feed
+from jackfield_host.talks.outlet import Outlet
+from jackfield_host.wire.closing import ENDED, PROVIDER, REPLACED, Closing
+
+_log = logging.getLogger(__name__)
+
+_PASSING: dict[type, str] = {
+    SpeechStarted: "speech_started",
+    SpeechStopped: "speech_stopped",
+    TurnComplete: "turn_complete",
+    Interrupted: "interrupted",
+}
+"""Events that say all they have to by their name."""
+
+
+class Talk:
+    """Joins a conversation to its feed; lives longer than a connection, and shorter than a session."""
+
+    def __init__(self, session: Session, feed: Feed, clock: Callable[[], float]) -> None:
+        """`clock` is the store's, by which the session's age is told."""
+        self.session = session
+        self.feed = feed
+        self.conversation: Conversation
+        self._clock = clock
+        self.last_said = time.monotonic()
+        """When either side last said something."""
+        self.left = time.monotonic()
+        """When the last client went."""
+        self.closing: Closing | None = None
+        """Why it is carried no further here, once that is decided."""
+        self._line: Outlet | None = None
+        self._carrying: asyncio.Task[None] | None = None
+        self._written = 0
+        self._order = asyncio.Lock()
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def publish(self, event: str, fields: Mapping[str, Any]) -> None:
+        """What the session tells; statuses say how it stands as a whole."""
+        if event == "session_status":
+            age = round(max(0.0, self._clock() - self.session.began), 3)
+            tokens = self.conversation.tokens
+            fields = {**fields, "active": self.session.active, "tokensUsed": tokens, "ageSeconds": age}
+        elif event == "message":
+            self._written = 0
+        self.feed.publish(event, fields)
+
+    async def deliver(self, event: Event | Notice) -> None:
+        """What the model does, for the clients."""
+        if isinstance(event, Audio):
+            self.last_said = time.monotonic()
+            self.feed.play(event.item, event.pcm)
+            return
+        if isinstance(event, SpeechStarted | Interrupted):
+            self.feed.hush()
+        message = self._message(event)
+        if message is not None:
+            self.last_said = time.monotonic()
+            self.feed.pass_on(message)
+        elif isinstance(event, Notice):
+            self.feed.publish("notification", event._asdict())
+
+    def _message(self, event: Event | Notice) -> dict[str, Any] | None:
+        if isinstance(event, TextDelta):
+            at, self._written = self._written, self._written + len(event.text)
+            answer = self.conversation.journal.answers + 1
+            return {"type": "text_delta", "answer": answer, "atCharacter": at, "text": event.text}
+        if isinstance(event, Transcript):
+            return {"type": "transcript", **event._asdict()}
+        name = _PASSING.get(type(event))
+        return {"type": name} if name else None
+
+    def carry(self) -> None:
+        """Carry the model's events from here on."""
+        self._carrying = asyncio.create_task(self._carry())
+
+    async def over(self) -> Closing:
+        """Wait for the end of the conversation here; why it ended."""
+        if self._carrying is not None:
+            await asyncio.wait({self._carrying})
+        return self.closing or ENDED
+
+    async def _carry(self) -> None:
+        try:
+            ended = await self.conversation.run()
+        except Exception:  # noqa: BLE001 - one conversation that fails is one conversation
+            _log.exception("the conversation of session %s failed", self.session.id)
+            ended = Closed("server_error")
+        # An intent that was honoured ends the session; a model that was lost only this part of it.
+        self.closing = self.closing or (PROVIDER if ended.code else ENDED)
+        await self.feed.flush()
+        self.feed.close(self.closing)
+
+    # What the user does; each of these returns at once, so that a client can be heard while they last.
+
+    def say(self, text: str) -> None:
+        """The user writes."""
+        self.last_said = time.monotonic()
+        self._do(self.conversation.say(text), in_order=True)
+
+    def note(self, text: str, *, urgent: bool) -> None:
+        """Something the model should know."""
+        self._do(self.conversation.note(text, urgent=urgent), in_order=True)
+
+    def interrupt(self) -> None:
+        """The user wants the assistant to stop."""
+        self.feed.hush()
+        self._do(self.conversation.interrupt())
+
+    def decide(self, token: str, *, approve: bool) -> None:
+        """The user's word on a call that waits for it."""
+        self._do(self._decide(token, approve=approve))
+
+    async def _decide(self, token: str, *, approve: bool) -> None:
+        if not await self.conversation.answer_confirmation(token, approve=approve) and approve:
+            self._complain(
+                "unknown_confirmation",
+                "Nothing was run: this confirmation is unknown, used or expired.",
+                "Ask for it again.",
+            )
+
+    def _do(self, work: Coroutine[Any, Any, Any], *, in_order: bool = False) -> None:
+        task = asyncio.create_task(self._done(work, self._order if in_order else nullcontext()))
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+
+    async def _done(self, work: Coroutine[Any, Any, Any], order: AbstractAsyncContextManager[Any]) -> None:
+        async with order:
+            try:
+                await work
+            except StoreUnavailableError:
+                self._complain(
+                    "store_unavailable", "The host cannot remember anything now.", "Try again soon."
+                )
+            except TransportError as error:
+                _log.warning("session %s: %s", self.session.id, error)
+                self._complain("provider_unavailable", "The model cannot be reached.", "Try again soon.")
+            except Exception:  # noqa: BLE001
+                _log.exception("session %s: what its client asked for failed", self.session.id)
+                self._complain("internal", "The host failed at that.", "Try again.")
+
+    def _complain(self, code: str, text: str, suggestion: str) -> None:
+        self.feed.pass_on({"type": "error", "code": code, "message": text, "suggestion": suggestion})
+
+    def join(self, outlet: Outlet) -> None:
+        """A client takes the line; one that held it before is told to let go."""
+        if self._line is not None:
+            self._line.close(REPLACED)
+            self.feed.detach(self._line)
+        self._line = outlet
+        self.feed.attach(outlet)
+
+    def leave(self, outlet: Outlet) -> None:
+        """A client is gone; the conversation waits for it to come back."""
+        self.feed.detach(outlet)
+        if self._line is outlet:
+            self._line = None
+        self.left = time.monotonic()
+
+    @property
+    def partial(self) -> dict[str, Any] | None:
+        """The answer that is being given, for a client that was not there when it began."""
+        writing = self.conversation.writing
+        return {"answer": self.conversation.journal.answers + 1, "text": writing} if writing else None
+
+    async def stop(self, closing: Closing) -> None:
+        """Hang up at the model; running tools still come to their end, and what was said is kept."""
+        self.closing = self.closing or closing
+        await self.conversation.close()
+        await self.over()
+
+    async def drop(self) -> None:
+        """Let go of a session that another host carries on: nothing of this one's may be kept."""
+        self.conversation.journal.abandon()
+        await self.stop(REPLACED)

@@ -1,0 +1,248 @@
+"""What the host says. These classes are the published schemas; messages themselves are written as plain JSON.
+
+What has an `id` is an event: it is kept for 24 hours, ids of a session grow by one, and a client that comes
+back gets what it missed. What has none is passing: it is only of use at the moment.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+
+class Outgoing(BaseModel):
+    """A message of the host; clients ignore members and types they do not know."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
+
+
+class Event(Outgoing):
+    """Something that happened, and is told again to whoever missed it."""
+
+    id: int = Field(ge=1, description="Grows by one within a session.")
+    at: float = Field(description="Seconds since the epoch.")
+
+
+class OfferedTool(Outgoing):
+    """A tool the model may use in this session."""
+
+    id: str
+    summary: str
+
+
+class Partial(Outgoing):
+    """An answer that was being written when the client came."""
+
+    answer: int
+    text: str
+
+
+class Session(Outgoing):
+    """The first message: which session this is, and what takes it up again."""
+
+    type: Literal["session"]
+    protocol: Literal["jackfield.1"]
+    session: str = Field(description="The session's id.")
+    token: str = Field(description="Takes the session up again, for 24 hours; keep it secret.")
+    mode: Literal["text", "voice"]
+    user: str
+    provider: str
+    registry: str = Field(description="The registry version the session is pinned to.")
+    tools: list[OfferedTool]
+    resumed: bool
+    state: str
+    last_event: int = Field(description="The id of the newest event before this message.")
+    partial: Partial | None = None
+
+
+class Reset(Outgoing):
+    """Events the client asked for are no longer there: what it shows may be incomplete."""
+
+    type: Literal["reset"]
+    reason: Literal["expired", "unknown"]
+
+
+class TextDelta(Outgoing):
+    """A piece of what the assistant writes."""
+
+    type: Literal["text_delta"]
+    answer: int = Field(description="The number of the answer; the `message` that completes it has the same.")
+    at_character: int = Field(description="Where in the answer the piece begins.")
+    text: str
+
+
+class Audio(Outgoing):
+    """The binary frames from here on belong to this item of speech."""
+
+    type: Literal["audio"]
+    item: str
+
+
+class Transcript(Outgoing):
+    """Speech of either side while it is being said; the `message` with all of it follows."""
+
+    type: Literal["transcript"]
+    speaker: Literal["user", "assistant"]
+    text: str
+    final: bool
+    item: str
+
+
+class SpeechStarted(Outgoing):
+    """The user began to speak: stop playing at once."""
+
+    type: Literal["speech_started"]
+
+
+class SpeechStopped(Outgoing):
+    """The user stopped speaking."""
+
+    type: Literal["speech_stopped"]
+
+
+class TurnComplete(Outgoing):
+    """The assistant has said what it had to say, and waits."""
+
+    type: Literal["turn_complete"]
+
+
+class Interrupted(Outgoing):
+    """The assistant was cut short: drop what has not been played."""
+
+    type: Literal["interrupted"]
+
+
+class GoingAway(Outgoing):
+    """The host is about to stop; connect again with the token, here or at another host."""
+
+    type: Literal["going_away"]
+    reason: str
+
+
+class Error(Outgoing):
+    """Something the client did was not accepted; the session goes on unless a close follows."""
+
+    type: Literal["error"]
+    code: str
+    message: str
+    suggestion: str | None = None
+    retry_after: float | None = Field(None, description="Seconds after which it may be tried again.")
+
+
+class Message(Event):
+    """Somebody has said something, whole; the same `answer` again takes the place of the one before."""
+
+    type: Literal["message"]
+    speaker: Literal["user", "assistant"]
+    text: str
+    turn: int
+    answer: int | None = None
+    interrupted: bool | None = None
+
+
+class ToolStart(Event):
+    """A tool is called."""
+
+    type: Literal["tool_start"]
+    tool: str
+    call_id: str | None
+    description: str
+    arguments: str = Field(description="The arguments as the model wrote them, cut after 4000 characters.")
+    budget_ms: int | None
+
+
+class ToolProgress(Event):
+    """A tool says how far it has come."""
+
+    type: Literal["tool_progress"]
+    tool: str
+    call_id: str | None
+    message: str
+    fraction: float | None
+
+
+class ToolComplete(Event):
+    """A tool has done what it was asked to."""
+
+    type: Literal["tool_complete"]
+    tool: str
+    call_id: str | None
+    duration_ms: float
+    data: Any = Field(description="Its data, cut by kind to 4000 characters.")
+
+
+class ToolError(Event):
+    """A tool, or a policy in front of it, said no."""
+
+    type: Literal["tool_error"]
+    tool: str
+    call_id: str | None
+    duration_ms: float
+    error_type: str
+    message: str
+    suggestion: str | None
+    recoverable: bool
+
+
+class ConfirmationRequired(Event):
+    """A call waits for the user's word; the token is for the client alone."""
+
+    type: Literal["confirmation_required"]
+    confirmation: str
+    tool: str
+    call_id: str | None
+    preview: str
+    args: dict[str, Any]
+    expires_at: float = Field(alias="expires_at", description="By the host's clock, as `at` is.")
+    token: str
+
+
+class ConfirmationSettled(Event):
+    """The user has decided."""
+
+    type: Literal["confirmation_settled"]
+    tool: str
+    call_id: str | None
+    approved: bool
+
+
+class SessionStatus(Event):
+    """What the session is doing."""
+
+    type: Literal["session_status"]
+    state: str
+    active: bool
+    tokens_used: int
+    age_seconds: float
+
+
+class Notification(Event):
+    """A sentence of the host for the user."""
+
+    type: Literal["notification"]
+    code: str
+    text: str
+    suggestion: str
+
+
+class Custom(Event):
+    """What a tool told the client, under a name of its own: `ban`, `voice_session_start`, `chat_message`."""
+
+    type: Literal["custom"]
+    name: str
+    fields: dict[str, Any]
+
+
+PASSING = (
+    Session, Reset, TextDelta, Audio, Transcript, SpeechStarted, SpeechStopped, TurnComplete, Interrupted,
+    GoingAway, Error,
+)  # fmt: skip
+"""What is of use only at the moment."""
+
+EVENTS = (
+    Message, ToolStart, ToolProgress, ToolComplete, ToolError, ConfirmationRequired, ConfirmationSettled,
+    SessionStatus, Notification, Custom,
+)  # fmt: skip
+"""What is kept, and told again."""

@@ -1,0 +1,411 @@
+"""The gate: who is let in by name, origin and token, and who is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield.settings import SettingsError
+from jackfield_host.security.gate import MAX_TOKEN, Arrival, Gate, check_exposure, spoken, token_protocol
+from jackfield_host.security.identity import LOCAL, Identity, Refused
+from jackfield_host.security.keys import digest, new_key
+from jackfield_host.security.origins import authority, is_loopback, origin
+from jackfield_host.security.settings import AccessSettings
+from joserfc import jwt
+from joserfc.jwk import OctKey
+from pydantic import ValidationError
+from starlette.datastructures import Headers
+
+KEY = new_key("phone", "ada", ["operator"]).key
+KEYS = {"phone": {"digest": digest(KEY), "user": "ada", "roles": ["operator"]}}
+BEARER = f"Bearer {KEY}"
+SECRET = "a secret of more than thirty-two bytes"
+
+
+def access(**said: Any) -> AccessSettings:
+    return AccessSettings.model_validate(said)
+
+
+def arrival(
+    *, websocket: bool = False, scheme: str = "http", client: str | None = "127.0.0.1", **headers: str
+) -> Arrival:
+    named = {"host": "localhost:8000", **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return Arrival(Headers(named), scheme, client, websocket)
+
+
+def code(gate: Gate, coming: Arrival) -> str:
+    with pytest.raises(Refused) as refused:
+        gate.admit(coming)
+    assert refused.value.status == (401 if "token" in refused.value.code else 403)
+    assert KEY not in str(refused.value)
+    return refused.value.code
+
+
+OPEN = Gate(access())
+GUARDED = Gate(access(keys=KEYS))
+BEYOND = Gate(access(address="0.0.0.0", keys=KEYS))
+
+
+def test_on_this_machine_without_tokens_everyone_is_local() -> None:
+    assert OPEN.admit(arrival()) == LOCAL
+    assert OPEN.admit(arrival(websocket=True, origin="http://localhost:8000")).user == "local"
+    assert OPEN.admit(arrival(client=None)) == LOCAL
+    assert OPEN.admit(arrival(client="::1", host="[::1]:8000")) == LOCAL
+    assert OPEN.admit(arrival(client="::ffff:127.0.0.1")) == LOCAL
+
+
+def test_where_a_key_is_set_up_it_is_asked_for_everywhere() -> None:
+    assert code(GUARDED, arrival()) == "missing_token"
+    assert code(GUARDED, arrival(websocket=True, origin="http://localhost:8000")) == "missing_token"
+    assert GUARDED.admit(arrival(authorization=BEARER)) == Identity("ada", frozenset({"operator"}))
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_scheme_of_a_token_has_no_case(scheme: str) -> None:
+    assert GUARDED.admit(arrival(authorization=f"{scheme}  {KEY} ")).user == "ada"
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ("", "missing_token"),
+        ("Basic YWRhOmFkYQ==", "missing_token"),
+        ("<key>", "missing_token"),
+        ("Bearer", "bad_token"),
+        ("Bearer ", "bad_token"),
+        ("Bearer x", "bad_token"),
+        ("Bearer <key> <key>", "bad_token"),
+        ("Bearer <key>x", "bad_token"),
+        ("Bearer jf_phone_" + "A" * MAX_TOKEN, "bad_token"),
+        ("Bearer ключ", "bad_token"),
+        ("Bearer eyJhbGciOiJub25lIn0.e30.", "bad_token"),
+    ],
+)
+def test_headers_that_hold_no_good_token(header: str, expected: str) -> None:
+    raw = [(b"host", b"localhost"), (b"authorization", header.replace("<key>", KEY).encode())]
+    assert code(GUARDED, Arrival(Headers(raw=raw), "http", "127.0.0.1", False)) == expected
+
+
+def test_two_different_tokens_are_refused_and_the_same_twice_is_not() -> None:
+    raw = [
+        (b"host", b"localhost"),
+        (b"authorization", BEARER.encode()),
+        (b"authorization", b"Bearer jf_phone_other"),
+    ]
+    assert code(GUARDED, Arrival(Headers(raw=raw), "http", None, False)) == "bad_token"
+    both = arrival(websocket=True, authorization=BEARER, sec_websocket_protocol=token_protocol(KEY))
+    assert GUARDED.admit(both).user == "ada"
+
+
+def test_a_browser_passes_its_token_among_the_subprotocols() -> None:
+    offers = f"jackfield.1, {token_protocol(KEY)}"
+    coming = arrival(websocket=True, origin="http://localhost:8000", sec_websocket_protocol=offers)
+    assert GUARDED.admit(coming).user == "ada"
+    assert spoken(coming.headers) == "jackfield.1"
+    # A plain request has no subprotocols.
+    assert code(GUARDED, arrival(sec_websocket_protocol=offers)) == "missing_token"
+
+
+def test_the_token_is_never_the_subprotocol_that_is_spoken() -> None:
+    assert spoken(Headers({"sec-websocket-protocol": token_protocol(KEY)})) is None
+    assert spoken(Headers({})) is None
+
+
+@pytest.mark.parametrize("packed", ["", "!!", "A", "/+", "gICA", "YQ==YQ=="])
+def test_a_subprotocol_that_holds_no_token_is_refused(packed: str) -> None:
+    coming = arrival(websocket=True, sec_websocket_protocol=f"jackfield.1, jackfield.token.{packed}")
+    assert code(GUARDED, coming) == "bad_token"
+
+
+def test_a_token_in_the_address_is_not_looked_at() -> None:
+    scope = {
+        "type": "websocket",
+        "scheme": "ws",
+        "headers": [(b"host", b"localhost")],
+        "client": ("127.0.0.1", 1),
+        "query_string": f"token={KEY}&access_token={KEY}".encode(),
+    }
+    assert code(GUARDED, Arrival.of(scope)) == "missing_token"
+
+
+def test_a_long_token_fits_a_line_of_a_handshake() -> None:
+    assert len("sec-websocket-protocol: jackfield.1, " + token_protocol("x" * MAX_TOKEN)) < 8192
+
+
+def test_keys_and_jwt_side_by_side() -> None:
+    table = {"algorithms": ["HS256"], "secret_env": "SIGN", "audience": "jackfield"}
+    gate = Gate(access(keys=KEYS, jwt=table), {"SIGN": SECRET}, lambda: 1000.0)
+    claims = {"sub": "eve", "aud": "jackfield", "exp": 2000}
+    token = jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(SECRET))
+    assert gate.admit(arrival(authorization=f"Bearer {token}"))[::4] == ("eve", 2030.0)
+    assert gate.admit(arrival(authorization=BEARER)).user == "ada"
+    late = Gate(access(jwt=table), {"SIGN": SECRET}, lambda: 3000.0)
+    assert code(late, arrival(authorization=f"Bearer {token}")) == "expired_token"
+    assert code(late, arrival(authorization=BEARER)) == "bad_token"
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        "https://evil.example",
+        "http://localhost:3000",
+        "https://localhost",
+        "http://localhost",
+        "http://localhost.evil.example:8000",
+        "http://evil-localhost:8000",
+        "http://127.0.0.1.evil.example:8000",
+        "http://user@localhost:8000",
+        "http://localhost:8000/",
+        "http://localhost:8000@evil.example",
+        "http://LOCALHOST:8000\\.evil.example",
+        "http://[::1:8000",
+        "ws://localhost:8000",
+        "file://",
+        "null",
+        "",
+        "*",
+        "http://localhost:8000 http://evil.example",
+        "chrome-extension://abcdef",
+    ],
+)
+@pytest.mark.parametrize("websocket", [True, False])
+def test_pages_of_other_origins_are_refused(foreign: str, websocket: bool) -> None:
+    assert code(OPEN, arrival(origin=foreign, websocket=websocket)) == "foreign_origin"
+    # A good token does not open the door for a foreign page.
+    assert (
+        code(GUARDED, arrival(origin=foreign, websocket=websocket, authorization=BEARER)) == "foreign_origin"
+    )
+
+
+@pytest.mark.parametrize(
+    "own", ["http://localhost:8000", "http://127.0.0.1:8000", "http://[::1]:8000", "HTTP://LocalHost:8000"]
+)
+def test_pages_of_this_machine_and_port_are_own(own: str) -> None:
+    for host in ("localhost:8000", "127.0.0.1:8000", "[::1]:8000"):
+        assert OPEN.admit(arrival(origin=own, host=host, websocket=True)) == LOCAL
+
+
+def test_two_origins_are_refused() -> None:
+    raw = [(b"host", b"localhost"), (b"origin", b"http://localhost"), (b"origin", b"http://evil.example")]
+    assert code(OPEN, Arrival(Headers(raw=raw), "http", None, True)) == "foreign_origin"
+
+
+def test_a_websocket_that_names_no_origin_needs_a_token() -> None:
+    assert code(OPEN, arrival(websocket=True)) == "missing_origin"
+    # Without anything to check a token against, none counts.
+    assert code(OPEN, arrival(websocket=True, authorization=BEARER)) == "missing_origin"
+    assert GUARDED.admit(arrival(websocket=True, authorization=BEARER)).user == "ada"
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
+def test_a_browser_that_tells_of_another_site_is_refused_without_an_origin_too(site: str) -> None:
+    assert code(OPEN, arrival(sec_fetch_site=site)) == "foreign_origin"
+    assert (
+        code(OPEN, arrival(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="document"))
+        == "foreign_origin"
+    )
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin"])
+def test_a_browser_on_its_own_account_is_let_in(site: str) -> None:
+    assert OPEN.admit(arrival(sec_fetch_site=site)) == LOCAL
+
+
+def test_links_from_elsewhere_lead_to_pages_alone() -> None:
+    link = arrival(sec_fetch_site="cross-site", sec_fetch_mode="navigate", sec_fetch_dest="document")
+    OPEN.screen(link, page=True)
+    for dest, mode in [("iframe", "navigate"), ("image", "no-cors"), ("document", "cors")]:
+        with pytest.raises(Refused):
+            OPEN.screen(
+                arrival(sec_fetch_site="cross-site", sec_fetch_mode=mode, sec_fetch_dest=dest), page=True
+            )
+    with pytest.raises(Refused):
+        OPEN.screen(link)
+
+
+def test_what_is_open_to_all_is_screened_without_a_token() -> None:
+    GUARDED.screen(arrival())
+    with pytest.raises(Refused, match="origin"):
+        GUARDED.screen(arrival(origin="https://evil.example"))
+    with pytest.raises(Refused, match="Host"):
+        GUARDED.screen(arrival(host="evil.example"))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8000",
+        "localhost.evil.example",
+        "127.0.0.1.nip.io",
+        "127.0.0.2",
+        "0.0.0.0:8000",
+        "192.168.1.2",
+        "localhost.",
+        "[::]",
+        "localhost@evil.example",
+        "localhost:8000:1",
+        "localhost:",
+        "localhost:99999",
+        "localhost, evil.example",
+        " ",
+        "",
+        "[::ffff:127.0.0.1]",
+        "\u217cocalhost",
+    ],
+)
+def test_a_name_pointed_at_this_machine_from_elsewhere_is_refused(host: str) -> None:
+    for gate in (OPEN, GUARDED):
+        raw = [
+            (b"host", host.encode()),
+            (b"authorization", BEARER.encode()),
+            (b"origin", f"http://{host}".encode()),
+        ]
+        assert code(gate, Arrival(Headers(raw=raw), "http", "127.0.0.1", True)) == "foreign_host"
+
+
+def test_a_request_names_one_host() -> None:
+    for raw in ([], [(b"host", b"localhost"), (b"host", b"evil.example")]):
+        assert code(OPEN, Arrival(Headers(raw=raw), "http", "127.0.0.1", False)) == "foreign_host"
+
+
+def test_beyond_this_machine_any_name_will_do_with_a_token() -> None:
+    coming = arrival(
+        host="agent.example", origin="https://agent.example", scheme="https", authorization=BEARER
+    )
+    assert BEYOND.admit(coming).user == "ada"
+    assert code(BEYOND, arrival(host="agent.example", client="203.0.113.9")) == "missing_token"
+
+
+def test_names_that_are_set_up_are_the_only_ones() -> None:
+    beyond = Gate(access(address="0.0.0.0", keys=KEYS, hosts=["Agent.Example"]))
+    assert beyond.admit(arrival(host="agent.EXAMPLE:8443", authorization=BEARER)).user == "ada"
+    assert code(beyond, arrival(host="evil.example", authorization=BEARER)) == "foreign_host"
+    assert code(beyond, arrival(host="localhost", authorization=BEARER)) == "foreign_host"
+    # Behind a proxy on the same machine, this machine's own names stay.
+    behind = Gate(access(keys=KEYS, hosts=["agent.example"]))
+    for host in ("agent.example", "localhost:8000"):
+        assert behind.admit(arrival(host=host, client="203.0.113.9", authorization=BEARER)).user == "ada"
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "own"),
+    [
+        ("https", "agent.example", "https://agent.example"),
+        ("https", "agent.example:443", "https://agent.example"),
+        ("https", "agent.example", "https://agent.example:443"),
+        ("http", "agent.example:80", "http://agent.example"),
+        ("http", "agent.example:8000", "http://AGENT.example:8000"),
+    ],
+)
+def test_the_own_origin_in_its_many_spellings(scheme: str, host: str, own: str) -> None:
+    coming = arrival(scheme=scheme, host=host, origin=own, websocket=True, authorization=BEARER)
+    assert BEYOND.admit(coming).user == "ada"
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    ["http://agent.example", "https://agent.example:8443", "https://localhost", "https://127.0.0.1"],
+)
+def test_another_scheme_or_port_is_another_origin(foreign: str) -> None:
+    coming = arrival(scheme="https", host="agent.example", origin=foreign, authorization=BEARER)
+    assert code(BEYOND, coming) == "foreign_origin"
+
+
+def test_this_machine_is_no_neighbour_of_a_host_that_listens_beyond_it() -> None:
+    coming = arrival(host="127.0.0.1:8000", origin="http://localhost:8000", authorization=BEARER)
+    assert code(BEYOND, coming) == "foreign_origin"
+
+
+def test_origins_that_are_set_up_are_let_in() -> None:
+    gate = Gate(access(keys=KEYS, origins=["https://Console.Example:443", "http://localhost:5173"]))
+    for page in ("https://console.example", "http://localhost:5173"):
+        assert gate.admit(arrival(origin=page, websocket=True, authorization=BEARER)).user == "ada"
+    assert code(gate, arrival(origin="http://console.example", authorization=BEARER)) == "foreign_origin"
+    assert code(gate, arrival(origin="http://127.0.0.1:5173", authorization=BEARER)) == "foreign_origin"
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"client": "203.0.113.9"},
+        {"client": "somewhere"},
+        {"x_forwarded_for": "203.0.113.9"},
+        {"x_forwarded_for": "127.0.0.1, 203.0.113.9"},
+        {"x_forwarded_for": "unknown"},
+        {"forwarded": "for=203.0.113.9"},
+    ],
+)
+def test_a_proxy_does_not_make_everybody_local(told: dict[str, str]) -> None:
+    assert code(OPEN, arrival(**told)) == "not_local"  # type: ignore[arg-type]
+    assert GUARDED.admit(arrival(authorization=BEARER, **told)).user == "ada"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "address", ["0.0.0.0", "::", "", "192.168.1.2", "agent.example", "127.0.0.1.evil.example"]
+)
+def test_a_host_that_others_can_reach_does_not_start_without_a_token(address: str) -> None:
+    for start in (check_exposure, Gate):
+        with pytest.raises(SettingsError, match="jackfield key NAME") as error:
+            start(access(address=address))
+        assert repr(address) in str(error.value)
+    check_exposure(access(address=address, keys=KEYS))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
+def test_a_host_on_this_machine_starts_without_a_token(address: str) -> None:
+    check_exposure(access(address=address))
+    check_exposure(access(address=address, hosts=["localhost"]))
+
+
+def test_a_name_for_others_is_an_exposure_too() -> None:
+    with pytest.raises(SettingsError, match=r"agent\.example"):
+        check_exposure(access(hosts=["localhost", "agent.example"]))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"origins": ["*"]},
+        {"origins": ["console.example"]},
+        {"origins": ["https://console.example/path"]},
+        {"origins": ["null"]},
+        {"hosts": ["*"]},
+        {"hosts": ["https://agent.example"]},
+        {"hosts": ["agent.example:8000"]},
+        {"host": ["agent.example"]},
+    ],
+)
+def test_settings_that_match_nothing_are_refused(said: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        access(**said)
+
+
+def test_a_refusal_tells_how_to_ask_again() -> None:
+    assert Refused("missing_token").headers == {"WWW-Authenticate": 'Bearer realm="jackfield"'}
+    assert 'error="invalid_token"' in Refused("expired_token").headers["WWW-Authenticate"]
+    assert Refused("foreign_origin").headers == {}
+
+
+@given(st.text(max_size=60))
+def test_what_is_no_name_is_never_taken_for_one(text: str) -> None:
+    named, page = authority(text), origin(text)
+    assert named is None or named.name in text.lower() or named.name.startswith("[")
+    assert page is None or origin(str(page)) == page
+    assert isinstance(is_loopback(text), bool)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["host", "origin", "authorization", "sec-websocket-protocol"]),
+            st.binary(max_size=60),
+        )
+    )
+)
+def test_headers_of_any_kind_never_break_the_gate_nor_open_it(headers: list[tuple[str, bytes]]) -> None:
+    raw = [(name.encode(), value) for name, value in headers]
+    with pytest.raises(Refused):
+        GUARDED.admit(Arrival(Headers(raw=raw), "http", "127.0.0.1", True))

@@ -1,0 +1,362 @@
+"""The rooms together in a real server: handshakes, headers, sizes, and the access log."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+import logging
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+from jackfield_host.security.gate import Arrival, Gate, spoken, token_protocol
+from jackfield_host.security.headers import SecurityHeaders
+from jackfield_host.security.identity import Refused
+from jackfield_host.security.keys import digest, new_key
+from jackfield_host.security.limits import SizeLimits
+from jackfield_host.security.redaction import hide_secrets
+from jackfield_host.security.settings import AccessSettings
+from jackfield_host.security.wire import BoundedHttp
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.types import Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from websockets.typing import Origin, Subprotocol
+
+KEY = new_key("phone", "ada").key
+GATE = Gate(AccessSettings.model_validate({"keys": {"phone": {"digest": digest(KEY), "user": "ada"}}}))
+OPEN = Gate(AccessSettings())
+
+LIMIT = 1000
+
+
+async def talk(websocket: WebSocket) -> None:
+    gate = OPEN if websocket.url.path == "/open" else GATE
+    try:
+        identity = gate.admit(Arrival.of(websocket.scope))
+    except Refused as refused:
+        answer = JSONResponse({"error": refused.code}, refused.status, headers=refused.headers)
+        await websocket.send_denial_response(answer)
+        return
+    await websocket.accept(spoken(websocket.headers))
+    await websocket.send_text(identity.user)
+    await websocket.close()
+
+
+async def whoami(request: Request) -> Response:
+    try:
+        return JSONResponse({"user": GATE.admit(Arrival.of(request.scope)).user})
+    except Refused as refused:
+        return JSONResponse({"error": refused.code}, refused.status, headers=refused.headers)
+
+
+async def size(request: Request) -> Response:
+    return JSONResponse({"size": len(await request.body())})
+
+
+async def careless(request: Request) -> Response:
+    try:
+        await request.body()
+    except Exception:  # noqa: BLE001 - this is the carelessness
+        return JSONResponse({"error": "swallowed"}, 400)
+    return Response()
+
+
+async def echo(_: Scope, receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while True:
+        part = (await receive())["body"]
+        await send({"type": "http.response.body", "body": part, "more_body": True})
+
+
+async def kept(_: Request) -> Response:
+    return Response("x", headers={"Cache-Control": "max-age=60", "X-Content-Type-Options": "nosniff"})
+
+
+class Quick(BoundedHttp):
+    head_limit = 100_000
+    head_seconds = 0.3
+
+
+APP = Starlette(
+    routes=[
+        Route("/whoami", whoami),
+        Route("/size", size, methods=["POST"]),
+        Route("/careless", careless, methods=["POST"]),
+        Mount("/echo", echo),
+        Route("/kept", kept),
+        WebSocketRoute("/talk", talk),
+        WebSocketRoute("/open", talk),
+    ],
+    middleware=[Middleware(SecurityHeaders), Middleware(SizeLimits, body=LIMIT, head=20_000, target=200)],
+)
+
+
+@contextlib.contextmanager
+def serving(app: Any, **config: Any) -> Iterator[int]:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(
+            uvicorn.Config(app, ws="websockets-sansio", log_level="info", lifespan="off", **config)
+        )
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+        thread.start()
+        try:
+            while not server.started:
+                thread.join(0.01)
+                assert thread.is_alive()
+            yield bound.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join(30)
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with serving(APP, http=BoundedHttp, log_config=None) as bound:
+        yield bound
+
+
+@pytest.fixture
+def client(port: int) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as made:
+        yield made
+
+
+def hears(port: int, path: str = "/talk", **options: Any) -> tuple[str, str | None]:
+    with connect(f"ws://127.0.0.1:{port}{path}", **options) as socket_:
+        return str(socket_.recv(timeout=10)), socket_.subprotocol
+
+
+def refused(port: int, path: str = "/talk", **options: Any) -> tuple[int, str]:
+    with pytest.raises(InvalidStatus) as error:
+        hears(port, path, **options)
+    response = error.value.response
+    return response.status_code, json.loads(response.body)["error"]
+
+
+def test_a_handshake_with_a_token_in_the_header(port: int) -> None:
+    assert hears(port, additional_headers={"Authorization": f"Bearer {KEY}"}) == ("ada", None)
+
+
+def test_a_handshake_as_browsers_make_it(port: int) -> None:
+    offers = [Subprotocol("jackfield.1"), Subprotocol(token_protocol(KEY))]
+    own = Origin(f"http://127.0.0.1:{port}")
+    assert hears(port, subprotocols=offers, origin=own) == ("ada", "jackfield.1")
+    assert refused(port, subprotocols=offers, origin=Origin("http://evil.example")) == (403, "foreign_origin")
+
+
+def test_a_handshake_without_or_with_a_bad_token_is_refused(port: int) -> None:
+    assert refused(port) == (401, "missing_token")
+    assert refused(port, path=f"/talk?token={KEY}") == (401, "missing_token")
+    assert refused(port, additional_headers={"Authorization": "Bearer jf_phone_guess"}) == (401, "bad_token")
+    # The header and payload of an unsigned token.
+    unsigned = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhZGEifQ."
+    assert refused(port, additional_headers={"Authorization": f"Bearer {unsigned}"}) == (401, "bad_token")
+
+
+def test_a_handshake_on_an_open_host_names_its_origin(port: int) -> None:
+    assert refused(port, "/open") == (403, "missing_origin")
+    assert refused(port, "/open", origin=Origin("null")) == (403, "foreign_origin")
+    assert hears(port, "/open", origin=Origin(f"http://localhost:{port}")) == ("local", None)
+
+
+def test_a_name_that_was_pointed_here_is_refused(port: int) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as raw:
+        page = Origin(f"http://rebound.example:{port}")
+        with pytest.raises(InvalidStatus) as error:
+            connect(f"ws://rebound.example:{port}/open", sock=raw, origin=page)
+    assert json.loads(error.value.response.body) == {"error": "foreign_host"}
+
+
+def test_a_request_says_who_and_how_to_ask_again(client: httpx.Client) -> None:
+    assert client.get("/whoami", headers={"Authorization": f"Bearer {KEY}"}).json() == {"user": "ada"}
+    answer = client.get("/whoami")
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, 'Bearer realm="jackfield"')
+    assert client.get("/whoami", headers={"Origin": "http://evil.example"}).status_code == 403
+
+
+def test_every_answer_carries_the_headers(client: httpx.Client) -> None:
+    for answer in (
+        client.get("/whoami"),
+        client.get("/nowhere"),
+        client.post("/size", content=b"x" * (LIMIT + 1)),
+    ):
+        policy = dict(part.split(" ", 1) for part in answer.headers["content-security-policy"].split("; "))
+        assert (policy["default-src"], policy["frame-ancestors"]) == ("'self'", "'none'")
+        assert "unsafe" not in answer.headers["content-security-policy"]
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["referrer-policy"] == "no-referrer"
+        assert "microphone=(self)" in answer.headers["permissions-policy"]
+        assert answer.headers["cross-origin-opener-policy"] == "same-origin"
+        assert answer.headers["cache-control"] == "no-store"
+        assert "strict-transport-security" not in answer.headers
+
+
+def test_what_an_answer_says_itself_stands(client: httpx.Client) -> None:
+    answer = client.get("/kept")
+    assert answer.headers.get_list("cache-control") == ["max-age=60"]
+    assert answer.headers.get_list("x-content-type-options") == ["nosniff"]
+
+
+def test_https_is_asked_for_only_where_it_is_spoken(client: httpx.Client) -> None:
+    # Uvicorn believes a proxy on this machine.
+    answer = client.get("/kept", headers={"X-Forwarded-Proto": "https"})
+    assert answer.headers["strict-transport-security"] == "max-age=31536000"
+
+
+def test_a_page_may_be_allowed_more() -> None:
+    async def app(_: Scope, __: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    policy = {"img-src": "'self' https://pictures.example"}
+    asyncio.run(SecurityHeaders(app, policy)({"type": "http", "scheme": "http"}, receive, send))
+    said = dict(sent[0]["headers"])[b"content-security-policy"].decode()
+    assert "img-src 'self' https://pictures.example" in said
+    assert "object-src 'none'" in said
+
+
+def chunked(amount: int) -> Iterator[bytes]:
+    for _ in range(amount // 100):
+        yield b"x" * 100
+
+
+@pytest.mark.parametrize("amount", [0, 900, LIMIT])
+@pytest.mark.parametrize("form", [lambda amount: b"x" * amount, chunked], ids=["announced", "streamed"])
+def test_a_body_within_its_limit_is_read(
+    client: httpx.Client, form: Callable[[int], Any], amount: int
+) -> None:
+    assert client.post("/size", content=form(amount)).json() == {"size": amount}
+
+
+@pytest.mark.parametrize("path", ["/size", "/careless", "/whoami"])
+def test_a_body_that_announces_too_much_is_refused(client: httpx.Client, path: str) -> None:
+    answer = client.post(path, content=b"x" * (LIMIT + 1))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
+    assert answer.headers["connection"] == "close"
+
+
+@pytest.mark.parametrize("path", ["/size", "/careless"])
+def test_a_body_that_streams_too_much_is_refused(client: httpx.Client, path: str) -> None:
+    answer = client.post(path, content=chunked(LIMIT + 100))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
+
+
+def exchange(port: int, *sent: bytes) -> bytes:
+    """What the server says to these bytes until it closes the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+        for part in sent:
+            raw.sendall(part)
+        heard = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := raw.recv(65536):
+                heard += part
+        return heard
+
+
+def test_an_endless_body_is_cut_off_without_being_read(port: int) -> None:
+    head = b"POST /size HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    assert exchange(port, head, b"2000\r\n" + b"x" * 0x2000 + b"\r\n").startswith(b"HTTP/1.1 413")
+
+
+def test_an_answer_that_has_begun_is_broken_off(port: int) -> None:
+    head = b"POST /echo/ HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    heard = exchange(port, head, b"2000\r\n" + b"x" * 0x2000 + b"\r\n")
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert b"x" * LIMIT not in heard
+    assert not heard.endswith(b"0\r\n\r\n")
+
+
+def test_a_target_that_is_too_long_is_refused(client: httpx.Client, port: int) -> None:
+    assert client.get("/whoami", params={"q": "x" * 300}).status_code == 414
+    with pytest.raises(InvalidStatus) as error:
+        hears(port, "/talk?q=" + "x" * 300)
+    assert error.value.response.status_code == 414
+
+
+def test_headers_that_are_too_large_are_refused(client: httpx.Client) -> None:
+    assert client.get("/whoami", headers={"X-Filler": "x" * 20_000}).status_code == 431
+    assert client.get("/whoami", headers={f"X-{n}": "x" * 100 for n in range(300)}).status_code == 431
+    assert client.get("/kept", headers={"X-Filler": "x" * 15_000}).status_code == 200
+
+
+@pytest.mark.parametrize("endless", [b"x-filler: ", b"", b"GET /"], ids=["header", "name", "target"])
+def test_a_head_without_an_end_is_cut_off_while_it_arrives(endless: bytes) -> None:
+    start = endless if endless.startswith(b"GET") else b"GET / HTTP/1.1\r\nhost: localhost\r\n" + endless
+    with serving(APP, http=Quick, log_config=None) as port:
+        assert exchange(port, start + b"x" * 150_000).startswith(b"HTTP/1.1 431")
+
+
+@pytest.mark.parametrize("begun", [b"", b"GET / HT", b"GET / HTTP/1.1\r\nhost: localhost\r\n"])
+def test_a_head_that_does_not_come_ends_its_connection(begun: bytes) -> None:
+    with serving(APP, http=Quick, log_config=None) as port:
+        assert exchange(port, begun).startswith(b"HTTP/1.1 408")
+
+
+def test_a_connection_is_kept_for_the_next_request_and_for_a_long_body() -> None:
+    head = b"POST /size HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n"
+    with (
+        serving(APP, http=Quick, log_config=None) as port,
+        socket.create_connection(("127.0.0.1", port)) as raw,
+    ):
+        raw.settimeout(10)
+        for _ in range(3):
+            raw.sendall(head)
+            # Longer than a head may take; the body has no such limit.
+            threading.Event().wait(0.5)
+            raw.sendall(b"abc")
+            assert raw.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_a_websocket_outlives_the_time_of_a_head() -> None:
+    async def patient(websocket: WebSocket) -> None:
+        await websocket.accept()
+        await asyncio.sleep(0.6)
+        await websocket.send_text("still here")
+
+    with serving(Starlette(routes=[WebSocketRoute("/", patient)]), http=Quick, log_config=None) as port:
+        assert hears(port, "/")[0] == "still here"
+
+
+def test_the_access_log_tells_no_secrets() -> None:
+    stream = io.StringIO()
+    config: dict[str, Any] = json.loads(json.dumps(uvicorn.config.LOGGING_CONFIG))
+    for handler in config["handlers"].values():
+        handler["stream"] = "ext://sys.stderr"
+    loggers = [logging.getLogger(name) for name in ("uvicorn", "uvicorn.error", "uvicorn.access")]
+    before = [(logger.handlers[:], logger.level, logger.propagate) for logger in loggers]
+    try:
+        with serving(APP, http=BoundedHttp, log_config=config) as port:
+            for logger in loggers:
+                for stream_handler in logger.handlers:
+                    stream_handler.setStream(stream)  # type: ignore[attr-defined]
+            hide_secrets()
+            httpx.get(f"http://127.0.0.1:{port}/whoami?token={KEY}&q=1")
+            httpx.get(f"http://127.0.0.1:{port}/confirmations/{KEY[9:]}")
+            refused(port, f"/talk?token={KEY[9:]}")
+    finally:
+        for logger, (handlers, level, propagate) in zip(loggers, before, strict=True):
+            logger.handlers, logger.level, logger.propagate = handlers, level, propagate
+    assert KEY[9:] not in stream.getvalue()
+    assert '"GET /whoami?token=***&q=1 HTTP/1.1" 401' in stream.getvalue()
+    assert '"GET /confirmations/*** HTTP/1.1" 404' in stream.getvalue()
+    assert '"WebSocket /talk?token=***" 401' in stream.getvalue()
