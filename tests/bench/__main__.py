@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from bench import building, governed, relay, retrieval, start
+from bench import building, governed, hosting, relay, retrieval, start
 
 PARTS = {
     "start": start.run,
@@ -12,6 +12,7 @@ PARTS = {
     "governed": governed.run,
     "retrieval": retrieval.run,
     "relay": relay.run,
+    "hosting": hosting.run,
 }
 
 

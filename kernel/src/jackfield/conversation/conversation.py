@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
@@ -162,10 +163,10 @@ class Conversation:
             return
         if self._held.owed:
             await self.interrupt()
-        await self._runtime.begin_turn(self.session, text)
         self._held.owed = True
-        await self.journal.said("user", text)
-        await self.journal.keep()
+        # Side by side, so that the store writes all of it to the disk at once.
+        turn = self._runtime.begin_turn(self.session, text)
+        await asyncio.gather(turn, self.journal.said("user", text), self.journal.keep())
         self._go(State.PROCESSING)
         await (await self._held.connection()).send_text(text)
 

@@ -1,0 +1,12 @@
+"""What a host costs beside the barest programs that could stand in its place."""
+
+from __future__ import annotations
+
+
+def run(rounds: int) -> None:
+    from bench.hosting import idle, sound, words
+
+    rounds = min(rounds, 5)
+    sound.run(rounds)
+    words.run(rounds)
+    idle.run()

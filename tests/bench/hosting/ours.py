@@ -1,0 +1,34 @@
+"""Jackfield's host, as `jackfield serve` runs it, on a registry and a store of its own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import uvloop
+from jackfield.build import freeze
+from jackfield.build.pipeline import build
+from jackfield.settings import Settings
+from jackfield_host.app import application, opened
+from jackfield_host.options import HostOptions
+from jackfield_host.serving import Server, configured, listening
+
+
+async def main() -> None:
+    # A folder of its own is where this runs; the store and the registry lie in it.
+    table = {"base_url": f"http://127.0.0.1:{os.environ['BENCH_PORT']}/v1", "retries": 0}
+    settings = Settings(provider="openai", tables={"transports": {"openai": table}})
+    built = build(settings, import_handlers=False)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, settings.registry)
+    options = HostOptions.load({}, port=0, max_sessions=20_000, sessions_per_user=20_000)
+    async with opened(settings, options) as house:
+        listener = listening(options)
+        listener.listen(1024)
+        print(listener.getsockname()[1], flush=True)
+        await Server(configured(application(house), options), house).serve(sockets=[listener])
+
+
+if __name__ == "__main__":
+    assert not Path("jackfield.toml").exists(), "the bench has settings of its own"
+    uvloop.run(main())
