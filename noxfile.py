@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -16,6 +17,8 @@ nox.options.sessions = ["tests", "lint"]
 ROOT = Path(__file__).parent
 LOCK = ROOT / "requirements.lock"
 PEERS = ROOT / "tests" / "bench" / "peers.lock"
+SYSTEM = {"chromium": "chromium", "nginx": "nginx-light", "openssl": "openssl"}
+"""Programs that tests use, with the packages of Debian that bring them."""
 MEMBERS = [
     ROOT / "kernel",
     *(
@@ -50,20 +53,32 @@ def _uninstall_leftovers(session: nox.Session) -> None:
         session.run("uv", "pip", "uninstall", "--quiet", *gone, external=True)
 
 
+def system_packages(session: nox.Session) -> None:
+    """A browser and a proxy for the tests that need them; where they cannot be had, those say so and skip."""
+    missing = [package for program, package in SYSTEM.items() if shutil.which(program) is None]
+    if not missing or shutil.which("apt-get") is None or os.geteuid() != 0:
+        return
+    quietly = {"DEBIAN_FRONTEND": "noninteractive"}
+    session.run("apt-get", "update", "-qq", external=True, env=quietly)
+    session.run(
+        "apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing, external=True, env=quietly
+    )
+
+
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Build the registry of this repository's tools, show it, and ask the sample knowledge base something."""
+    """Build the registry, load the sample knowledge base, and serve; options go to `jackfield serve`."""
     workspace(session)
     session.run("jackfield", "build")
-    session.run("jackfield", "tools")
     session.run("jackfield", "kb", "add", "--sample")
-    session.run("jackfield", "call", "kb_search", '{"query": "how do I book the photo room", "top_k": 2}')
+    session.run("jackfield", "serve", *session.posargs)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every test."""
     workspace(session)
+    system_packages(session)
     session.run("pytest", "-n", "auto", "--dist", "worksteal", *session.posargs)
 
 

@@ -43,7 +43,8 @@ def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     from jackfield.build.pipeline import build
     from jackfield.settings import Settings
 
-    monkeypatch.setenv("JACKFIELD_ALLOW", "fab-*,jackfield-policies,jackfield-intents,jackfield-transport-*")
+    plugins = "jackfield-client,jackfield-policies,jackfield-intents,jackfield-transport-*"
+    monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
     tools(site, tmp_path / "log.txt")
     settings = Settings.load()
     made = build(settings, import_handlers=False)
@@ -113,7 +114,9 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
                 await chat(built, server, "", "--config", str(built / "other.toml")),
             ]
 
-    (built / "other.toml").write_text('prompts = "nowhere"\nprovider = "openai"\n')
+    (built / "other.toml").write_text(
+        'prompts = "nowhere"\nprovider = "openai"\n[transports.openai]\napi_key_variable = "FAB_KEY"\n'
+    )
     (first, _, unknown), (second, _, missing) = asyncio.run(main())
     assert (first, second) == (1, 1)
     assert "'opnai'; there are gemini, openai" in unknown

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from jackfield.build import freeze
-from jackfield.contract.snapshot import Snapshot, SnapshotError
+from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.packages import package_hash
 
 
@@ -205,6 +205,26 @@ def test_a_write_that_fails_leaves_the_old_registry_and_no_litter(
         freeze.write(snapshot, file)
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir() if path.name.startswith(".tool")] == []
+
+
+def test_the_registry_before_this_one_is_kept_for_comparison(site: Any) -> None:
+    site.tool("echo")
+    first = version(site)
+    file = site.folder.parent / "tool_registry.json"
+    assert not previous(file).exists()
+    version(site)
+    assert not previous(file).exists(), "the same registry again is no other one"
+
+    site.tool("other")
+    second = version(site)
+    assert second != first
+    assert Snapshot.load(previous(file)).version == first
+    version(site)
+    assert Snapshot.load(previous(file)).version == first
+
+    file.write_text("{}")
+    assert version(site) == second
+    assert Snapshot.load(previous(file)).version == first, "what is damaged is not worth keeping"
 
 
 def test_a_registry_that_cannot_be_written_is_a_sentence(site: Any) -> None:

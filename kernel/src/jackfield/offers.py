@@ -138,10 +138,15 @@ class CapabilityOffer:
 
 @dataclass(frozen=True, slots=True)
 class TransportOffer:
-    """A way to a model; its name is what the `provider` setting says."""
+    """A way to a model; its name is what the `provider` setting says.
+
+    `unavailable` says why a deployment cannot use it, such as a key that is missing, as far as that can be
+    known without asking the provider; a host then does not start.
+    """
 
     name: str
     create: Callable[[PluginSettings], Transport]
+    unavailable: Callable[[PluginSettings], str | None] = _always
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from jackfield.build.findings import Distribution
 from jackfield.build.plugins import Offered, Plugins, load
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.governance import Check
-from jackfield.offers import CapabilityOffer, Services, StoreOffer, TransportOffer
+from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOffer, TransportOffer
 from jackfield.packages import locate, package_hash
 from jackfield.registry.registry import Deployment, RegistryError
 from jackfield.settings import Settings, SettingsError
@@ -68,20 +68,39 @@ class Provision:
         provision.refuse_unknown_tables()
         return provision
 
+    @property
+    def store_name(self) -> str:
+        """The store by its name."""
+        offered = {each.name for each in self.plugins.of("jackfield_stores")}
+        return self._settings.store or ("sqlite" if "sqlite" in offered else "memory")
+
     def store(self) -> Store:
         """The store the settings name."""
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
-        name = self._settings.store or ("sqlite" if "sqlite" in offers else "memory")
+        name = self.store_name
         if name == "memory":
             return MemoryStore()
         offer = offers.get(name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
             raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
-        return offer.create(self._settings.table("stores", name))
+        try:
+            return offer.create(self._settings.table("stores", name))
+        except ValueError as error:
+            raise SettingsError(f"[stores.{name}]: {error}") from None
 
     def transport(self) -> Transport:
         """The way to the provider that the settings name."""
+        offer, settings = self._provider()
+        transport: Transport = offer.create(settings)
+        return transport
+
+    def without_provider(self) -> str | None:
+        """Why the provider that the settings name cannot be used here, as far as it is known unasked."""
+        offer, settings = self._provider()
+        return offer.unavailable(settings)
+
+    def _provider(self) -> tuple[TransportOffer, PluginSettings]:
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_transports")}
         name = self._settings.provider or ("local" if "local" in offers else "")
         offer = offers.get(name)
@@ -89,8 +108,7 @@ class Provision:
             known = ", ".join(offers) or "none: install one, such as jackfield-transport-openai"
             wrong = f"no installed plugin offers the provider {name!r}" if name else "no `provider` is set"
             raise SettingsError(f"{wrong}; there are {known}")
-        transport: Transport = offer.create(self._settings.table("transports", name))
-        return transport
+        return offer, self._settings.table("transports", name)
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:

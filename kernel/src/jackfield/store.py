@@ -103,6 +103,12 @@ class Store(Protocol):
     def follow(self, stream: str, *, after: int = 0) -> AsyncIterator[Entry]:
         """Entries with larger ids than `after`, then those to come, without a gap and without end."""
 
+    async def streams(self, prefix: str) -> list[str]:
+        """The streams that begin so and hold an entry, sorted."""
+
+    async def clear(self, stream: str) -> int:
+        """Remove the entries of a stream, whose ids go on from there; how many there were to be read."""
+
     async def prune(self) -> int:
         """Remove what has expired; how many things that were."""
 
@@ -258,6 +264,20 @@ class MemoryStore:
                 yield entry
             if not entries:
                 await news.wait()
+
+    async def streams(self, prefix: str) -> list[str]:
+        """See `Store.streams`."""
+        return sorted([name for name in self._streams if name.startswith(prefix) and self._readable(name)])
+
+    async def clear(self, stream: str) -> int:
+        """See `Store.clear`."""
+        gone = self._readable(stream)
+        self._streams.pop(stream, None)
+        return gone
+
+    def _readable(self, stream: str) -> int:
+        now = self._clock()
+        return sum(expires > now for _, expires in self._streams.get(stream, ()))
 
     async def prune(self) -> int:
         """See `Store.prune`."""

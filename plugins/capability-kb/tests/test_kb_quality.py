@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from jackfield.capabilities.knowledge import Record
-from jackfield_kb.embedding.minilm import MiniLM, missing
+from jackfield_kb.embedding.local import LocalModel, missing
 from jackfield_kb.library import Library
 from kb_world import EVERYTHING, ids
 
@@ -47,7 +47,7 @@ def quality(library: Library) -> tuple[float, list[tuple[float, bool]]]:
 
 def test_both_together_are_good_and_no_worse_than_words(folder: Path) -> None:
     records = [Record(f"doc:{each['_id']}", each["title"], each["text"]) for each in lines("corpus.jsonl")]
-    both = Library(folder, embedder=MiniLM(), notice=lambda line: None)
+    both = Library(folder, embedder=LocalModel(), notice=lambda line: None)
     both.write([(None, records)])
     both.refresh()
     words = Library(folder, embedder=None, notice=lambda line: None)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError
-from jackfield_kb.embedding import minilm
+from jackfield_kb.embedding import local
 from jackfield_kb.settings import KnowledgeSettings
 
 
@@ -48,7 +48,7 @@ def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_model_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "missing", lambda: ["onnxruntime"])
+    monkeypatch.setattr(local, "missing", lambda: ["onnxruntime"])
     assert KnowledgeSettings.read({}).embedder() is None
     with pytest.raises(SettingsError, match=r"onnxruntime.*install"):
         KnowledgeSettings.read({"embeddings": "local"}).embedder()

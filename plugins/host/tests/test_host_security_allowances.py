@@ -73,6 +73,13 @@ def test_a_clock_that_runs_backwards_gives_nothing(rate: float, burst: float, ba
     assert allowance.take(burst, now=1000 - back) > 0
 
 
+@given(RATE, BURST, st.floats(0, 1000))
+def test_a_clock_that_runs_backwards_takes_nothing(rate: float, burst: float, back: float) -> None:
+    allowance = Allowance(rate, burst)
+    assert allowance.take(0, now=1000) == 0
+    assert allowance.take(burst, now=1000 - back) == 0
+
+
 @pytest.mark.parametrize(
     ("rate", "burst"), [(0, 1), (1, 0), (-1, 1), (math.inf, 1), (math.nan, 1), (1, math.nan)]
 )

@@ -308,6 +308,14 @@ def test_a_key_file_that_cannot_serve_stops_the_start(
         Jwts(settings(algorithms=["RS256"], key_file=str(path)))
 
 
+def test_a_set_of_keys_for_other_purposes_stops_the_start(tmp_path: Path) -> None:
+    encrypting = RSAKey.import_key(RSA.as_pem(private=False), {"use": "enc"})
+    path = tmp_path / "jwks.json"
+    path.write_text(json.dumps(KeySet([encrypting]).as_dict(private=False)))
+    with pytest.raises(SettingsError, match="no key for RS256"):
+        Jwts(settings(algorithms=["RS256"], key_file=str(path)))
+
+
 def test_a_short_rsa_key_stops_the_start(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SecurityWarning)

@@ -256,9 +256,14 @@ def test_a_body_that_announces_too_much_is_refused(client: httpx.Client, path: s
 
 
 @pytest.mark.parametrize("path", ["/size", "/careless"])
-def test_a_body_that_streams_too_much_is_refused(client: httpx.Client, path: str) -> None:
+def test_a_body_that_streams_too_much_is_refused(
+    client: httpx.Client, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
     answer = client.post(path, content=chunked(LIMIT + 100))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "body_too_large")
+    # Another request has been served by now, so an error of the first one would be in the log.
+    assert client.get("/kept").status_code == 200
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def exchange(port: int, *sent: bytes) -> bytes:

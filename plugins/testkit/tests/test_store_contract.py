@@ -108,6 +108,17 @@ class NumbersAnew(MemoryStore):
         return await super().append(stream, value, ttl=ttl)
 
 
+class ForgetsTheCount(MemoryStore):
+    async def clear(self, stream: str) -> int:
+        self._lengths.pop(stream, None)
+        return await super().clear(stream)
+
+
+class ListsWhatIsEmpty(MemoryStore):
+    async def streams(self, prefix: str) -> list[str]:
+        return sorted(name for name in self._streams if name.startswith(prefix))
+
+
 class SkipsWhatIsNotDurable(MemoryStore):
     async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
         return await super().claim(key, fingerprint, ttl=ttl) if durable else Claim(ClaimState.RUN)
@@ -126,6 +137,8 @@ BROKEN: list[tuple[type[MemoryStore], str]] = [
     (SlidesTheWindow, "test_counters_count_within_their_window"),
     (TakesPrefixesForPatterns, "test_any_key"),
     (NumbersAnew, "test_entries_expire_and_ids_do_not_come_again"),
+    (ForgetsTheCount, "test_a_cleared_stream_goes_on_counting"),
+    (ListsWhatIsEmpty, "test_streams_that_hold_something_are_listed"),
 ]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield.capabilities.knowledge import Evidence
-from jackfield_kb.embedding import minilm
+from jackfield_kb.embedding import local
 from jackfield_kb.library import Access, Library
 from jackfield_kb.passages import number_of
 from jackfield_kb.ranking import fusion
@@ -40,7 +40,7 @@ def run() -> None:
     if not judged.DATA.is_dir():
         print("## Retrieval, quality: left out, the judged collections are not here\n")
         return
-    if minilm.missing():
+    if local.missing():
         print("## Retrieval, quality: left out, the local embedding model is not installed\n")
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -58,7 +58,7 @@ Libraries = dict[str, tuple[Library, Collected]]
 
 
 def _filled(folder: Path, collected: Collected) -> tuple[Library, Collected]:
-    library = Library(folder, embedder=minilm.MiniLM())
+    library = Library(folder, embedder=local.LocalModel())
     library.write([(None, collected.records)])
     library.refresh()
     return library, collected
@@ -83,7 +83,7 @@ def _words(library: Library) -> Iterator[Search]:
 
 
 def _meaning(library: Library) -> Search:
-    model = minilm.MiniLM()
+    model = local.LocalModel()
     view = VectorReader(VectorIndex(library.folder / "vectors"), model.model).view()
     assert view is not None
     # Numbers were given in the order of writing.

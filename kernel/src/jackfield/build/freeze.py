@@ -6,6 +6,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,7 +17,14 @@ import orjson
 from jackfield.build.drafts import GUIDE, SCHEMA, Draft
 from jackfield.build.plugins import KINDS, Plugins
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.snapshot import API_VERSION, FORMAT_VERSION, Snapshot, seal
+from jackfield.contract.snapshot import (
+    API_VERSION,
+    FORMAT_VERSION,
+    Snapshot,
+    SnapshotError,
+    previous,
+    seal,
+)
 from jackfield.offers import Stage
 from jackfield.packages import locate, package_hash
 
@@ -118,11 +126,21 @@ def _git_commit() -> str | None:
 
 
 def write(snapshot: Snapshot, path: Path) -> None:
-    """Put the snapshot where it belongs; a reader sees the old one or the new one, never half of one."""
+    """Put the snapshot where it belongs; a reader sees the old one or the new one, never half of one.
+
+    One of another version that stood there is kept beside it, so that the two can be compared.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     document = orjson.dumps(
         snapshot.wire, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
     )
+    with suppress(SnapshotError):
+        if Snapshot.load(path).version != snapshot.version:
+            _put(path.read_bytes(), previous(path))
+    _put(document, path)
+
+
+def _put(document: bytes, path: Path) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from jackfield.cli import authoring, building, calling, chatting, showing
+from jackfield.cli import authoring, building, calling, showing
 from jackfield.cli.offered import OfferedCommands
 
 
@@ -35,7 +35,6 @@ for command in (
     showing.describe,
     showing.plugins,
     calling.call,
-    chatting.chat,
     authoring.new_tool,
     authoring.validate,
     authoring.schema,

@@ -101,6 +101,11 @@ class Snapshot:
         )
 
 
+def previous(path: Path) -> Path:
+    """Where the registry is kept that stood at a path before the one that stands there now."""
+    return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
 def content_hash(wire: Mapping[str, Any]) -> str:
     """SHA-256 over everything in a snapshot that a session could notice."""
     content = {key: value for key, value in wire.items() if key not in _OUTSIDE_THE_HASH}

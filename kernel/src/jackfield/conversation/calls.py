@@ -96,7 +96,8 @@ class Calls:
             self._continuity.working -= 1
         for answer in answers:
             self._journal.memory.add_call(answer.tool_id, answer.wire)
-            self.told(answer)
+            if answer.call_id not in self._journal.told:
+                self.told(answer)
         self._answered()
         await self._bring_back(answers, asked_on)
         await self._journal.ended(message)

@@ -21,6 +21,7 @@ from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
 from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import (
     Audio,
     Closed,
@@ -112,8 +113,13 @@ class Conversation:
 
     @property
     def writing(self) -> str:
-        """The part of an answer that has come so far."""
-        return self._floor.writing
+        """The part of an answer that has come so far, as far as a client may know it."""
+        return "" if self.session.changes.get("suppress_transcript") else self._floor.writing
+
+    @property
+    def ending(self) -> bool:
+        """Whether last words are being spoken, or a tool is running that may ask for them."""
+        return self._farewell.deaf or self.busy
 
     @property
     def busy(self) -> bool:
@@ -141,12 +147,18 @@ class Conversation:
         """Carry events until the line ends for good; what ended it."""
         ended = Closed()
         async for event in self._held.line.events():
+            told = False
+            if self.session.mode == "voice" and isinstance(event, SpeechStarted | Interrupted):
+                # Whoever speaks must not hear the rest while it is written down that he does.
+                self._floor.silence()
+                await self._deliver(event)
+                told = True
             handle = self._on.get(type(event))
             if handle is not None:
                 await handle(event)
             if isinstance(event, Closed):
                 ended = event
-            if not isinstance(event, Restored) and not self._suppressed(event):
+            if not (told or isinstance(event, Restored) or self._suppressed(event)):
                 await self._deliver(event)
         if ended.code:
             await self._notice(ended.code)
@@ -162,12 +174,12 @@ class Conversation:
         if self._farewell.deaf:
             return
         if self._held.owed:
+            self._superseded += not self._held.working
             await self.interrupt()
         self._held.owed = True
         # Side by side, so that the store writes all of it to the disk at once.
-        turn = self._runtime.begin_turn(self.session, text)
-        await asyncio.gather(turn, self.journal.said("user", text), self.journal.keep())
-        self._go(State.PROCESSING)
+        await asyncio.gather(self._begin_turn(text), self.journal.said("user", text), self.journal.keep())
+        self._busy(State.PROCESSING)
         await (await self._held.connection()).send_text(text)
 
     async def listen(self, pcm: bytes) -> None:
@@ -182,10 +194,14 @@ class Conversation:
     async def interrupt(self) -> None:
         """The user wants the model to stop: reads are stopped, writes go on to their end."""
         self._calls.stop()
-        if not self._held.working:
+        self._floor.silence()
+        if self._held.working:
             # A model that waits for its calls says nothing; its answers bring it to speak again.
-            self._superseded += self._held.owed
-            await (await self._held.connection()).interrupt()
+            return
+        if not self._held.owed and self.ledger.unheard:
+            # It has said everything, faster than it plays; the rest of that will not be heard.
+            await self._cut_short()
+        await (await self._held.connection()).interrupt()
 
     def cancel(self, call_id: str) -> None:
         """The user does not want to wait for a call; one that writes goes on to its end all the same."""
@@ -220,7 +236,9 @@ class Conversation:
     async def begin_with(self, request: str) -> None:
         """Take up, unasked, what the user wanted before this conversation began."""
         self._held.owed = True
-        self._go(State.PROCESSING)
+        self.memory.add("user", request)
+        await self.journal.keep()
+        self._busy(State.PROCESSING)
         text = f"Before this call, the user asked in the chat: {request!r}. Take that up first, in one go."
         await self._tell_model(text, respond=True)
 
@@ -273,7 +291,7 @@ class Conversation:
         # Speech is sent faster than it plays: the model may be done while the user still listens.
         if self.ledger.unheard:
             await self._cut_short()
-        await self._runtime.begin_turn(self.session)
+        await self._begin_turn()
         self._busy(State.LISTENING)
 
     async def _on_silence(self, _: SpeechStopped) -> None:
@@ -286,12 +304,20 @@ class Conversation:
         if self._superseded:
             # The user has asked something else meanwhile, and that is still to be answered.
             self._superseded -= 1
-        else:
-            self._held.answered()
+            return
+        self._held.answered()
+        if self.session.mode == "text":
+            self._go(State.READY)
+        elif self.session.state is State.SPEAKING:
+            self._go(State.LISTENING)
 
     async def _on_turn_complete(self, _: TurnComplete) -> None:
         await self._floor.finish()
         if self._held.working:
+            return
+        if self._superseded:
+            # It was done before it could be stopped; what the user asked since is still to be answered.
+            self._superseded -= 1
             return
         self._held.answered()
         self._farewell.turn_over()
@@ -329,17 +355,24 @@ class Conversation:
     def _suppressed(self, event: Event | Restored) -> bool:
         """Whether an intent has asked that the client does not get this."""
         changes = self.session.changes
+        if isinstance(event, Audio):
+            return self._floor.silenced(event) or bool(changes.get("suppress_audio"))
         if not changes:
             return False
-        if isinstance(event, Audio):
-            return bool(changes.get("suppress_audio"))
-        said = isinstance(event, Transcript) and event.speaker == "assistant"
-        return said and bool(changes.get("suppress_transcript"))
+        words = isinstance(event, TextDelta) or (isinstance(event, Transcript) and event.speaker != "user")
+        return words and bool(changes.get("suppress_transcript"))
 
     async def _cut_short(self) -> None:
         cut_off = await self._floor.cut_short()
         if cut_off:
             await (await self._held.connection()).truncate(cut_off.item, cut_off.heard_ms)
+
+    async def _begin_turn(self, said: str = "") -> None:
+        try:
+            await self._runtime.begin_turn(self.session, said)
+        except StoreUnavailableError as error:
+            # The turn has begun all the same; it is kept with the next one.
+            _log.error("session %s could not be kept: %s", self.session.id, error)
 
     async def _hang_up(self) -> None:
         await self._held.end()
@@ -391,6 +424,10 @@ class Conversation:
         session = self.session
         if not may_go(session.state, state):
             # Providers leave steps out: one that does not say when speech ended answers out of listening.
-            session.go(State.PROCESSING)
+            self._reach_state(State.PROCESSING)
+        self._reach_state(state)
+
+    def _reach_state(self, state: State) -> None:
+        session = self.session
         if session.state is not state and session.go(state):
             session.publish("session_status", {"state": state.value})

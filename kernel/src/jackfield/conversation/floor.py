@@ -26,6 +26,16 @@ class Floor:
         self._journal = journal
         self._writing = ""
         self._hearing = ""
+        self._silenced = ""
+        self._cut = ""
+
+    def silence(self) -> None:
+        """Nothing more of what is being spoken is to be heard."""
+        self._silenced = self.ledger.item or self._silenced
+
+    def silenced(self, event: Audio) -> bool:
+        """Whether this belongs to what is not to be heard any more."""
+        return bool(self._silenced) and event.item == self._silenced
 
     @property
     def writing(self) -> str:
@@ -43,6 +53,9 @@ class Floor:
     async def transcribe(self, event: Transcript) -> None:
         """Speech of either side, in writing."""
         if event.speaker == "assistant":
+            if event.item and event.item == self._cut:
+                # Written down to its end by a provider that does not know yet how little was heard.
+                return
             self._writing = event.text if event.final else self._writing + event.text
             return
         self._hearing = "" if event.final else self._hearing + event.text
@@ -73,5 +86,6 @@ class Floor:
         if not self.ledger.unheard:
             return None
         cut = Cut(self.ledger.item, self.ledger.heard_ms)
+        self._cut = cut.item
         self.ledger.close()
         return cut

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -40,11 +41,14 @@ class Journal:
         """How many answers the assistant has given."""
         self.under_way: list[tuple[ToolCall, ...]] = []
         """The calls of each message that are not answered yet."""
+        self.told: set[str] = set()
+        """The ids of calls under way whose outcome a client was told before a process had to leave them."""
         self.owed = False
         """Whether the user waits for an answer."""
         self._session = session
         self._store = store
         self._unwritten: deque[bytes] = deque(maxlen=UNWRITTEN)
+        self._writing = asyncio.Lock()
         self._abandoned = False
 
     @classmethod
@@ -74,7 +78,9 @@ class Journal:
             fields |= {"answer": self.answers, "interrupted": interrupted}
         if speaker == "user" or not self._session.changes.get("suppress_transcript"):
             self._session.publish("message", fields)
-            await self._write({**fields, "at": self._store.now()})
+            # A transcript outlives its session by days, and has to say whose it is by itself.
+            whose = {"user": self._session.user, "mode": self._session.mode}
+            await self._write({**fields, **whose, "at": self._store.now()})
 
     async def began(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """The calls of a message are about to be run; whoever takes over has to know of them."""
@@ -115,14 +121,16 @@ class Journal:
 
     async def _write(self, line: dict[str, Any]) -> None:
         self._unwritten.append(orjson.dumps(line))
-        try:
-            while self._unwritten:
-                await self._store.append(
-                    transcript(self._session.id), self._unwritten[0], ttl=TRANSCRIPT_SECONDS
-                )
-                self._unwritten.popleft()
-        except StoreUnavailableError as error:
-            _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
+        # One at a time: both sides may have said something, and each line is written once and in its place.
+        async with self._writing:
+            try:
+                while self._unwritten:
+                    await self._store.append(
+                        transcript(self._session.id), self._unwritten[0], ttl=TRANSCRIPT_SECONDS
+                    )
+                    self._unwritten.popleft()
+            except StoreUnavailableError as error:
+                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
 
 
 def _told(call: ToolCall) -> Iterable[Any]:

@@ -8,7 +8,7 @@ import random
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
-from jackfield.transport.events import Closed, Event, Trouble
+from jackfield.transport.events import Closed, Event, TextDelta, Transcript, Trouble
 from jackfield.transport.protocol import Connection, Opening, Transport, TransportError
 from jackfield.transport.troubles import TROUBLES
 
@@ -79,7 +79,7 @@ class Line:
                 if isinstance(event, Closed):
                     last = event
                     break
-                yield event
+                yield _readable(event)
             if current is not self._connection:
                 continue  # It was renewed: the next one stands already.
             code = last.code or "network"
@@ -132,3 +132,10 @@ class Line:
                 self._whole.set()
                 return
         raise failure
+
+
+def _readable(event: Event) -> Event:
+    """An event whose words can be written down: models send halves of surrogate pairs, too."""
+    if isinstance(event, TextDelta | Transcript) and not event.text.isascii():
+        return event._replace(text=event.text.encode("utf-8", "replace").decode())
+    return event

@@ -15,6 +15,11 @@ _ROOM = 200
 
 _MOST_CUTS = 12
 
+_LONGEST_PATH = 60
+
+_WORTH_SHORTENING = 200
+"""A member shorter than this is left out rather than shortened."""
+
 _CODE = re.compile(
     r"^\s*(def |class |import |from \w+ import|function |const |#include|public |return\b|[{}]\s*$)"
 )
@@ -32,7 +37,7 @@ class _Place(NamedTuple):
 
 def cut(wire: bytes, limit: int = LIMIT) -> bytes:
     """An envelope as the model gets it: as it is, or with its longest parts shortened until it fits."""
-    if len(wire) <= limit:
+    if len(wire) <= limit or len(wire.decode()) <= limit:
         return wire
     envelope = orjson.loads(wire)
     told: list[str] = []
@@ -43,11 +48,35 @@ def cut(wire: bytes, limit: int = LIMIT) -> bytes:
         place = _longest(envelope, "data" if envelope["ok"] else "error")
         shorter, what = _shortened(place.value, excess)
         place.holder[place.key] = shorter
-        told.append(f"{place.path}: {what}")
-    if not told:
-        return wire
-    envelope["meta"]["cut"] = told[-3:]
+        told.append(f"{place.path[:_LONGEST_PATH]}: {what}")
+    short = _told(envelope, told)
+    return short if len(short.decode()) <= limit else _beginning(orjson.loads(wire), limit)
+
+
+def _told(envelope: dict[str, Any], told: list[str]) -> bytes:
+    # Every place once, as it was cut last.
+    envelope["meta"]["cut"] = list(dict.fromkeys(reversed(told)))[:3][::-1]
     return orjson.dumps(envelope)
+
+
+def _beginning(envelope: dict[str, Any], limit: int) -> bytes:
+    """What cannot be shortened part by part: of data the beginning of its JSON, of an error what it says."""
+    if not envelope["ok"]:
+        error = envelope["error"]
+        error.pop("details", None)
+        error.pop("confirmation_request", None)
+        told = [f"error: {len(error['message'])} characters and its details"]
+        for name in ("message", "suggestion"):
+            error[name] = (error.get(name) or "")[: limit // 8]
+        return _told(envelope, told)
+    text = orjson.dumps(envelope["data"]).decode()
+    keep = limit
+    while True:
+        keep = keep * 3 // 4
+        envelope["data"] = f"{text[:keep]} [...]"
+        short = _told(envelope, [f"data: the first {keep} of {len(text)} characters of its JSON"])
+        if keep == 0 or len(short.decode()) <= limit:
+            return short
 
 
 def _size(value: Any) -> int:
@@ -61,6 +90,8 @@ def _longest(holder: Any, key: Any) -> _Place:
         value = holder[key]
         if isinstance(value, dict) and value:
             inner = max(value, key=lambda name: _size(value[name]))
+            if len(value) > 1 and _size(value[inner]) < _WORTH_SHORTENING:
+                return _Place(holder, key, path, value)
         elif isinstance(value, list) and value:
             inner = max(range(len(value)), key=lambda index: _size(value[index]))
             if len(value) > 1 and _size(value[inner]) < 0.6 * _size(value):
@@ -73,6 +104,9 @@ def _longest(holder: Any, key: Any) -> _Place:
 def _shortened(value: Any, excess: int) -> tuple[Any, str]:
     if isinstance(value, list):
         return _fewer(value, excess)
+    if isinstance(value, dict):
+        kept, what = _fewer(list(value.items()), excess)
+        return dict(kept), f"{what} members"
     text = value if isinstance(value, str) else orjson.dumps(value).decode()
     keep = max(len(text) - excess, 40)
     lines = text.splitlines()

@@ -133,6 +133,11 @@ class Registry:
         """The version sessions are pinned to."""
         return self._snapshot.version
 
+    @property
+    def path(self) -> Path | None:
+        """The file it was loaded from, which may hold another one by now."""
+        return self._path
+
     def withhold(self, tool_id: str, reason: str) -> None:
         """Leave out a tool that this deployment cannot serve; the reason is a clause behind its name."""
         if self._locked:

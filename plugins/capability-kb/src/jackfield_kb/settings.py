@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from jackfield.settings import SettingsError
 
 from jackfield_kb.access import SHARED, Access
-from jackfield_kb.embedding import minilm
+from jackfield_kb.embedding import local
 
 if TYPE_CHECKING:
     from jackfield_kb.embedding.embedder import Embedder
@@ -86,13 +86,13 @@ class KnowledgeSettings:
             from jackfield_kb.embedding.endpoint import Endpoint
 
             return Endpoint(self.model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
-        missing = minilm.missing()
+        missing = local.missing()
         if self.embeddings == LOCAL and missing:
             raise SettingsError(
                 f'{WHERE} embeddings = "{LOCAL}" needs {", ".join(missing)}; '
                 "install jackfield-capability-kb[embeddings]"
             )
-        return None if self.embeddings == OFF or missing else minilm.MiniLM()
+        return None if self.embeddings == OFF or missing else local.LocalModel()
 
     def _key(self) -> str:
         name = self.api_key_variable or "OPENAI_API_KEY"

@@ -9,11 +9,23 @@ from contextlib import asynccontextmanager, suppress
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.routing import Route, WebSocketRoute
 
+from jackfield_host.endpoints.console import file, page
+from jackfield_host.endpoints.protocol import asyncapi
+from jackfield_host.endpoints.rendering import RENDER
 from jackfield_host.endpoints.sockets import TextSocket, VoiceSocket
+from jackfield_host.errors import answered
 from jackfield_host.house import House
+from jackfield_host.lifecycle.checks import check
+from jackfield_host.lifecycle.readiness import Readiness
+from jackfield_host.openapi import OPERATIONS
+from jackfield_host.operations.decisions import Decisions
+from jackfield_host.operations.figures import Trend
+from jackfield_host.operations.watchers import counting
 from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
@@ -24,20 +36,33 @@ from jackfield_host.talks.switchboard import Switchboard
 ROUTES: list[Route | WebSocketRoute] = [
     WebSocketRoute("/ws/text", TextSocket()),
     WebSocketRoute("/ws/voice", VoiceSocket()),
+    Route("/asyncapi.json", asyncapi),
+    RENDER.route(),
+    Route("/", page),
+    Route("/console/{path:path}", file),
+    *(operation.route() for operation in OPERATIONS),
 ]
+
+ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Jackfield-Session", "Last-Event-ID")
+"""What a page of another origin may send, where that origin is allowed."""
 
 
 @asynccontextmanager
 async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[House]:
     """A house with everything it needs; what cannot be served stops it with a sentence."""
     gate = Gate(options)
-    runtime = await Runtime.start(settings)
+    decisions = Decisions()
+    runtime = await Runtime.start(settings, [decisions])
     try:
+        await check(runtime, settings)
         transport = runtime.transport()
         try:
             switchboard = Switchboard(runtime, transport, settings, options)
             rate = options.requests_per_minute / 60
-            yield House(options, gate, switchboard, Allowances(rate, max(1.0, rate * 10)))
+            requests = Allowances(rate, max(1.0, rate * 10))
+            decisions.tell(switchboard.talks)
+            trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
+            yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend)
         finally:
             await transport.close()
     finally:
@@ -49,21 +74,31 @@ def application(house: House) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        watching = asyncio.create_task(house.switchboard.watch())
+        watching = [asyncio.create_task(each.watch()) for each in (house.switchboard, house.trend)]
         try:
             yield
         finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+            for task in watching:
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
             await house.switchboard.close()
 
     app = Starlette(
         routes=ROUTES,
         middleware=[
+            # Outermost, so that a page elsewhere can also read why it was refused.
+            Middleware(
+                CORSMiddleware,
+                allow_origins=house.options.origins,
+                allow_methods=("GET", "POST"),
+                allow_headers=ALLOWED_HEADERS,
+                expose_headers=("Retry-After", "WWW-Authenticate"),
+            ),
             Middleware(SecurityHeaders),
             Middleware(SizeLimits, body=house.options.request_bytes),
         ],
+        exception_handlers={HTTPException: answered},
         lifespan=lifespan,
     )
     app.state.house = house

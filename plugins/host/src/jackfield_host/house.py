@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from starlette.requests import HTTPConnection
 
+from jackfield_host.lifecycle.readiness import Readiness
+from jackfield_host.operations.decisions import Decisions
+from jackfield_host.operations.figures import Trend
 from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
@@ -21,6 +24,9 @@ class House:
     gate: Gate
     switchboard: Switchboard
     requests: Allowances
+    readiness: Readiness
+    decisions: Decisions
+    trend: Trend
     began: float = field(default_factory=time.monotonic)
 
     @classmethod

@@ -13,6 +13,7 @@ from jackfield.settings import SettingsError
 
 from jackfield_observability import record
 from jackfield_observability.audit_file import AuditFile
+from jackfield_observability.audit_tail import Record, Tail, read_tail
 from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
 from jackfield_observability.options import AuditOptions
 
@@ -36,6 +37,7 @@ class Audit(OffPath[record.Line | record.Unfinished]):
             self._file.open()
         except OSError as error:
             raise SettingsError(f"observers.audit.path: {self._file.path}: {error.strerror}") from None
+        self._backups = options.backups
         self._records = record.Records(arguments=options.arguments)
         self._pending: list[bytes] = []
         self._pending_bytes = 0
@@ -61,6 +63,19 @@ class Audit(OffPath[record.Line | record.Unfinished]):
             waiting.append(self._records.call(call, response))
         else:
             self.overflowed += 1
+
+    def tail(
+        self, limit: int, *, tool: str | None = None, session: str | None = None, ok: bool | None = None
+    ) -> Tail:
+        """The latest lines, all or those of a tool, a session or an outcome; reads files, so in a thread."""
+        self.drain()
+        wanted = {"tool": tool, "session": session, "ok": ok}
+        asked = {name: value for name, value in wanted.items() if value is not None}
+
+        def fits(line: Record) -> bool:
+            return all(name in line and line[name] == value for name, value in asked.items())
+
+        return read_tail(self._file.path, self._backups, limit, fits)
 
     def receive(self, items: Sequence[record.Line | record.Unfinished]) -> None:
         """Finish lines, and hold them until they are written."""

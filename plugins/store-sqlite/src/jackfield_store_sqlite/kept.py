@@ -52,7 +52,7 @@ def delete(db: apsw.Connection, now: float, key: str) -> bool:
 
 def keys(db: apsw.Connection, now: float, prefix: str) -> list[str]:
     """The keys that begin so and have not expired, sorted."""
-    end = _after_all_that_begin_with(prefix)
+    end = after_all_that_begin_with(prefix)
     rows = db.execute(
         "SELECT key FROM kept WHERE key >= ? AND key < ? AND (expires IS NULL OR expires > ?) ORDER BY key",
         (prefix, end, now),
@@ -71,7 +71,7 @@ def add(db: apsw.Connection, now: float, key: str, amount: int, window: float) -
     return int(count)
 
 
-def _after_all_that_begin_with(prefix: str) -> str:
+def after_all_that_begin_with(prefix: str) -> str:
     """The least text greater than all that begin with a prefix, so that the index finds where to stop."""
     stem = prefix.rstrip(_LAST)
     if not stem:

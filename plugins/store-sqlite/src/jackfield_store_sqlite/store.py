@@ -193,6 +193,14 @@ class SqliteStore:
                     after = entries[-1].id if entries else newest
                 await bell.heard(_STILL_THERE)
 
+    async def streams(self, prefix: str) -> list[str]:
+        """See `Store.streams`."""
+        return await self._read_aside(partial(streams.names, prefix=limits.key(prefix)))
+
+    async def clear(self, stream: str) -> int:
+        """See `Store.clear`."""
+        return await self._write(partial(streams.clear, stream=limits.key(stream)))
+
     async def prune(self) -> int:
         """See `Store.prune`."""
         gone = 0

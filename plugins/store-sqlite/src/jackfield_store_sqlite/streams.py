@@ -5,6 +5,8 @@ from __future__ import annotations
 import apsw
 from jackfield.store import Entry
 
+from jackfield_store_sqlite.kept import after_all_that_begin_with
+
 
 def append(db: apsw.Connection, stream: str, value: bytes, expires: float | None) -> int:
     """Add to the end. A stream remembers its last id for good, so that none is used twice."""
@@ -22,6 +24,26 @@ def append(db: apsw.Connection, stream: str, value: bytes, expires: float | None
 def last(db: apsw.Connection, stream: str) -> int:
     """The id of the newest entry there ever was."""
     return db.execute("SELECT last FROM streams WHERE name = ?", (stream,)).get or 0
+
+
+def names(db: apsw.Connection, now: float, prefix: str) -> list[str]:
+    """The streams that begin so and hold an entry, sorted."""
+    rows = db.execute(
+        "SELECT name FROM streams WHERE name >= ? AND name < ? AND EXISTS (SELECT 1 FROM entries "
+        "WHERE stream = number AND (expires IS NULL OR expires > ?)) ORDER BY name",
+        (prefix, after_all_that_begin_with(prefix), now),
+    )
+    return [name for (name,) in rows]
+
+
+def clear(db: apsw.Connection, now: float, stream: str) -> int:
+    """Remove all entries; how many had not expired."""
+    gone = db.execute(
+        "DELETE FROM entries WHERE stream = (SELECT number FROM streams WHERE name = ?) "
+        "RETURNING expires IS NULL OR expires > ?",
+        (stream, now),
+    )
+    return sum(readable for (readable,) in gone)
 
 
 def read(db: apsw.Connection, now: float, stream: str, after: int, limit: int) -> list[Entry]:

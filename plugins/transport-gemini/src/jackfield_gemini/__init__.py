@@ -18,7 +18,7 @@ __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `gemini`."""
-    return [TransportOffer("gemini", _create)]
+    return [TransportOffer("gemini", _create, _unavailable)]
 
 
 @hookimpl
@@ -28,6 +28,18 @@ def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
         SchemaAdapterOffer("gemini-native", native),
         SchemaAdapterOffer("gemini-json-schema", as_json_schema),
     ]
+
+
+def _unavailable(settings: PluginSettings) -> str | None:
+    from jackfield.transport.protocol import TransportError
+
+    from jackfield_gemini.options import options
+
+    try:
+        options(settings).key()
+    except TransportError as error:
+        return error.detail
+    return None
 
 
 def _create(settings: PluginSettings) -> Transport:

@@ -16,7 +16,7 @@ __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `openai`."""
-    return [TransportOffer("openai", _create)]
+    return [TransportOffer("openai", _create, _unavailable)]
 
 
 @hookimpl
@@ -29,6 +29,13 @@ def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
         SchemaAdapterOffer("openai-strict", schemas.strict),
         SchemaAdapterOffer("openai-realtime", schemas.realtime),
     ]
+
+
+def _unavailable(settings: PluginSettings) -> str | None:
+    from jackfield_openai.client import without_key
+    from jackfield_openai.options import options
+
+    return without_key(options(settings))
 
 
 def _create(settings: PluginSettings) -> Transport:

@@ -35,22 +35,26 @@ class Client:
             return self._made
 
     def _key(self) -> str:
-        variable = self._options.api_key_variable
-        if key := os.environ.get(variable, "").strip():
-            return key
-        if self._options.base_url:
-            return _NO_KEY
-        raise TransportError(
-            "authentication",
-            f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
-            "name another one with [transports.openai] api_key_variable",
-        )
+        if missing := without_key(self._options):
+            raise TransportError("authentication", missing)
+        return os.environ.get(self._options.api_key_variable, "").strip() or _NO_KEY
 
     async def close(self) -> None:
         """Close what is open; a later `get` makes a new one."""
         made, self._made = self._made, None
         if made is not None:
             await made.close()
+
+
+def without_key(options: Options) -> str | None:
+    """What to do about a key that is missing, if it is; a compatible server may ask for none."""
+    variable = options.api_key_variable
+    if options.base_url or os.environ.get(variable, "").strip():
+        return None
+    return (
+        f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
+        "name another one with [transports.openai] api_key_variable"
+    )
 
 
 def _make(options: Options, key: str) -> AsyncOpenAI:

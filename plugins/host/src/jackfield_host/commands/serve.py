@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield.cli.options import with_registry
+
+from jackfield_host.commands.deployment import with_deployment
 
 if TYPE_CHECKING:
-    from jackfield.settings import Settings
+    from collections.abc import Callable
+
+    from jackfield_host.commands.deployment import Deployment
+    from jackfield_host.house import House
 
 
 @click.command()
@@ -17,24 +23,51 @@ if TYPE_CHECKING:
     "--port", type=int, metavar="PORT", help="The port to listen on (default: 8765; 0: a free one)."
 )
 @click.option("--provider", metavar="NAME", help="The provider of models, instead of the setting `provider`.")
-@with_registry
-def serve(settings: Settings, address: str | None, port: int | None, provider: str | None) -> None:
-    """Serve voice and text sessions until told to stop."""
-    import asyncio
-    from dataclasses import replace
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    help="How much is logged (default: info).",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["text", "json"]),
+    help="A log for people or for machines (default: text).",
+)
+@click.option("--access-log/--no-access-log", default=None, help="Log every request (default: do not).")
+@with_deployment
+def serve(load: Callable[..., Deployment], **flags: Any) -> None:
+    """Serve voice and text sessions until told to stop.
 
+    SIGTERM or Ctrl-C drains: no new sessions, running tools finish, clients are told to reconnect. The second
+    one ends at once. Settings: flags, then JACKFIELD_HOST_* in the environment, then [host] in the settings
+    file; `jackfield settings` shows them.
+    """
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
 
-    from jackfield_host.options import HostOptions
-    from jackfield_host.serving import serve as run
+    from jackfield_host.lifecycle import logs
+    from jackfield_host.serving import run
 
-    if provider:
-        settings = replace(settings, provider=provider)
+    deployment = load(**flags)
+    settings, options = deployment.settings, deployment.options
+    logs.set_up(options, deployment.document, os.environ)
     try:
-        options = HostOptions.load(settings.sections.get("host", {}), address=address, port=port)
-        asyncio.run(run(settings, options))
+        status = run(settings, options, lambda house, port: _announce(house, port, deployment))
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
+    sys.exit(status)
+
+
+def _announce(house: House, port: int, deployment: Deployment) -> None:
+    import logging
+
+    from jackfield_host.lifecycle.announcement import announcement
+
+    said = announcement(house, deployment.settings, port, deployment.sources())
+    if deployment.options.log_format == "json":
+        logging.getLogger(__name__).info("serving at %s", said.url, extra=said.facts())
+        return
+    for line in said.lines():
+        click.echo(line)

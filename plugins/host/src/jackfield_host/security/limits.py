@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from starlette.exceptions import HTTPException
@@ -105,12 +106,9 @@ class SizeLimits:
                 started = True
                 await send(message)
 
-        try:
+        # A response that had begun stays without its end, and the server closes the connection.
+        with suppress(_BodyTooLarge):
             await self.app(scope, counted, watched)
-        except _BodyTooLarge:
-            if started:
-                # The response is cut off in the middle, which the server can only say by closing.
-                raise
 
     async def _refuse(self, why: TooLarge, scope: Scope, send: Send) -> None:
         content = self._answer(why.code, why.sentence)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 HIDDEN = "***"
 
@@ -40,6 +41,12 @@ _PATTERNS = tuple(
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime"}
 """What every record has; the rest was given by `extra`."""
 
+_SECRET_SETTING = re.compile(rf"(?i)(?:^|_)(?:{_NAMES}|digest)$")
+"""Settings that are called so hold a secret; `api_key_variable` and `key_file` only say where one is."""
+
+_USERINFO = re.compile(r"(//)[^/@\s]+@")
+"""The name and password in an address."""
+
 LOGGERS = ("", "uvicorn", "uvicorn.error", "uvicorn.access")
 
 
@@ -50,6 +57,19 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     for pattern, shown in _PATTERNS:
         text = pattern.sub(shown, text)
     return text
+
+
+def hidden(name: str, value: Any) -> Any:
+    """A setting as it may be shown: without secrets in it, or in the tables and lists that it holds."""
+    if isinstance(value, Mapping):
+        return {key: hidden(str(key), each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [hidden(name, each) for each in value]
+    if not isinstance(value, str) or not value:
+        return value
+    if _SECRET_SETTING.search(name):
+        return HIDDEN
+    return _USERINFO.sub(rf"\1{HIDDEN}@", redact(value))
 
 
 class Redaction(logging.Filter):

@@ -1,8 +1,14 @@
-"""The events of a session as they are kept: numbered, told again after a reconnect or a restart."""
+"""The events of a session as they are kept: numbered, told again after a reconnect or a restart.
+
+Several hosts may have carried a session. Each notes when it takes one over, and signs what it adds with the
+number of that note; what a host adds that has lost a session without knowing it yet is told to nobody. What
+happens beside a conversation is added unsigned by whoever runs it, and told by whoever carries the session.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -11,8 +17,18 @@ from jackfield.context import KERNEL_EVENTS
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Entry, Store
 
+from jackfield_host.wire.writing import written
+
+_log = logging.getLogger(__name__)
+
 TAKEN = "session_taken"
 """Kept in a stream when a host takes over a session; clients do not get it."""
+
+SIGNED = "since"
+"""The number of the note by which the writer of an event took the session over; 0 for its first host.
+
+None where it adds to a session beside whoever carries it: a call that its user made himself.
+"""
 
 PAGE = 1000
 
@@ -34,77 +50,131 @@ def stream(session_id: str) -> str:
     return f"events/{session_id}"
 
 
-def message(session: Session, entry: Entry) -> dict[str, Any] | None:
-    """An event as its client gets it, with the token that only the client may hold."""
-    kept: dict[str, Any] = orjson.loads(entry.value)
-    if kept["type"] == TAKEN:
-        return None
-    if kept["type"] == "confirmation_required":
-        kept["token"] = token_of(session, kept["confirmation"])
-    return {"id": entry.id, **kept}
+class _Reading:
+    """Reads a stream in order, and leaves out what a host added that no longer carried the session."""
+
+    def __init__(self, session: Session, taken: int = 0) -> None:
+        self._session = session
+        self.taken = taken
+        """The note by which the session was last taken over, as far as it was read."""
+
+    def message(self, entry: Entry) -> dict[str, Any] | None:
+        """An event as its client gets it, with the token that only the client may hold."""
+        kept: dict[str, Any] = orjson.loads(entry.value)
+        if kept["type"] == TAKEN:
+            self.taken = entry.id
+            return None
+        since = kept.pop(SIGNED, None)
+        if since is not None:
+            if since < self.taken:
+                return None
+            self.taken = since
+        if kept["type"] == "confirmation_required":
+            kept["token"] = token_of(self._session, kept["confirmation"])
+        return {"id": entry.id, **kept}
 
 
 class Events:
     """Appends to one session's stream, and notices when another host has begun to."""
 
-    def __init__(self, session: Session, store: Store, host: str) -> None:
-        """`host` names this process among all that share the store."""
+    def __init__(self, session: Session, store: Store, host: str, *, carries: bool = True) -> None:
+        """`host` names this process among all that share the store.
+
+        Whoever does not carry the session adds to its stream beside whoever does.
+        """
         self._session = session
         self._store = store
         self._host = host
+        self._carries = carries
         self._stream = stream(session.id)
+        self._since = 0
+        self._lost = False
         self.last = 0
         """The id of the newest event that is known here."""
 
     async def take_over(self) -> None:
         """From now on this host carries the session; whoever did before will notice."""
         kept = orjson.dumps({"type": TAKEN, "host": self._host, "at": self._store.now()})
-        self.last = await self._store.append(self._stream, kept, ttl=RECOVERY_SECONDS)
+        self.last = self._since = await self._store.append(self._stream, kept, ttl=RECOVERY_SECONDS)
 
-    async def append(self, event: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Keep an event; the message that tells of it."""
+    async def append(self, event: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Keep an event; the message that tells of it, behind those of what others have added meanwhile."""
+        if self._lost:
+            raise TakenOverError
         told = {"type": event, **fields} if event in KERNEL_EVENTS else _custom(event, fields)
         told["at"] = self._store.now()
         # A confirmation's token can be derived again, and does not belong where others might read it.
         kept = {name: value for name, value in told.items() if name != "token"}
         before = self.last
         self.last = await self._store.append(
-            self._stream, orjson.dumps(kept, default=str), ttl=RECOVERY_SECONDS
+            self._stream,
+            written({**kept, SIGNED: self._since if self._carries else None}),
+            ttl=RECOVERY_SECONDS,
         )
-        if self.last != before + 1:
-            await self._look_back(before)
-        return {"id": self.last, **told}
+        added = await self._look_back(before) if self._carries and self.last != before + 1 else []
+        return [*added, {"id": self.last, **told}]
 
     async def since(self, after: int) -> Replay:
         """What came after an event."""
         return await replay(self._session, self._store, after)
 
-    async def _look_back(self, before: int) -> None:
+    async def still_here(self) -> bool:
+        """Whether no other host has taken the session over, as far as the store knows now."""
+        try:
+            await self._look_back(self.last)
+        except TakenOverError:
+            return False
+        return not self._lost
+
+    async def answered(self) -> set[str]:
+        """The ids of calls whose outcome was told already."""
+        told = (await self.since(0)).messages
+        return {each["callId"] for each in told if each["type"] in ("tool_complete", "tool_error")}
+
+    async def _look_back(self, before: int) -> list[dict[str, Any]]:
+        """What others have added since an event that is known here; raises where one took over."""
+        reading = _Reading(self._session, self._since)
+        added = []
         for entry in await self._store.read(self._stream, after=before):
-            kept = orjson.loads(entry.value)
-            if kept["type"] == TAKEN and kept["host"] != self._host:
+            message = reading.message(entry)
+            if reading.taken != self._since:
+                _log.info("session %s is carried on by another host", self._session.id)
+                self._lost = True
                 raise TakenOverError
+            if message is not None and entry.id < self.last:
+                added.append(message)
+        return added
 
 
 async def replay(session: Session, store: Store, after: int) -> Replay:
     """What a session's client has missed since an event."""
-    messages: list[dict[str, Any]] = []
-    expected = after + 1
-    reset: Literal["", "expired", "unknown"] = ""
-    if after and not await store.read(stream(session.id), after=after - 1, limit=1):
+    name = stream(session.id)
+    reading = _Reading(session)
+    # The last one seen is read again: it tells which host had the session then.
+    last = await store.read(name, after=after - 1, limit=1) if after else []
+    if after and not last:
         return Replay([], "unknown")
-    while entries := await store.read(stream(session.id), after=expected - 1, limit=PAGE):
+    if last and last[0].id == after:
+        reading.message(last[0])
+    messages: list[dict[str, Any]] = []
+    reset: Literal["", "expired", "unknown"] = ""
+    expected = after + 1
+    while entries := await store.read(name, after=expected - 1, limit=PAGE):
         if entries[0].id != expected:
             reset = "expired"
-        messages += filter(None, (message(session, entry) for entry in entries))
+        messages += filter(None, map(reading.message, entries))
         expected = entries[-1].id + 1
     return Replay(messages, reset)
 
 
-async def follow(session: Session, store: Store, after: int) -> AsyncIterator[dict[str, Any]]:
+async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[dict[str, Any], None]:
     """What came after an event, and what is still to come."""
+    reading = _Reading(session)
+    for entry in await store.read(stream(session.id), after=after - 1, limit=1) if after else []:
+        if entry.id == after:
+            reading.message(entry)
     async for entry in store.follow(stream(session.id), after=after):
-        told = message(session, entry)
+        told = reading.message(entry)
         if told is not None:
             yield told
 

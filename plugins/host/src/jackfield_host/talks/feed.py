@@ -43,9 +43,12 @@ class Feed:
         self._waiting.append((event, dict(fields)))
         self._pump()
 
-    def pass_on(self, message: Mapping[str, Any]) -> None:
-        """Tell something that is only of use at the moment, behind what was published before it."""
-        if self._waiting:
+    def pass_on(self, message: Mapping[str, Any], *, at_once: bool = False) -> None:
+        """Tell something that is only of use at the moment: behind what was published before it, or at once.
+
+        Speech does not wait for the store, so what stops it must not either.
+        """
+        if not at_once and self._pumping is not None and not self._pumping.done():
             self._waiting.append(message)
         else:
             self._tell(message)
@@ -88,21 +91,28 @@ class Feed:
 
     async def _run(self) -> None:
         while self._waiting:
-            first = self._waiting[0]
-            if isinstance(first, tuple):
-                try:
-                    message = await self.events.append(*first)
-                except StoreUnavailableError as error:
-                    _log.warning("an event waits for the store: %s", error)
-                    await asyncio.sleep(PAUSE_SECONDS)
-                    continue
-                except TakenOverError:
-                    self._let_go()
-                    return
-                self._tell(message)
-            else:
+            first = self._waiting.popleft()
+            if not isinstance(first, tuple):
                 self._tell(first)
-            self._waiting.popleft()
+            elif not await self._keep(*first):
+                return
+
+    async def _keep(self, event: str, fields: Mapping[str, Any]) -> bool:
+        """Keep an event, however long the store is away, and tell it; whether the session is still ours."""
+        while True:
+            try:
+                for message in await self.events.append(event, fields):
+                    self._tell(message)
+            except StoreUnavailableError as error:
+                _log.warning("an event waits for the store: %s", error)
+                await asyncio.sleep(PAUSE_SECONDS)
+                continue
+            except TakenOverError:
+                self._let_go()
+                return False
+            except Exception:  # noqa: BLE001 - what cannot be kept must not hold up what comes after it
+                _log.exception("an event of the kind %s could not be kept", event)
+            return True
 
     def _let_go(self) -> None:
         self._waiting.clear()

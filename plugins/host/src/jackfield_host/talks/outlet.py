@@ -7,14 +7,16 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-import orjson
-
 from jackfield_host.wire.closing import TOO_SLOW, Closing
+from jackfield_host.wire.writing import written
 
 Frame = str | bytes
 """A message as JSON, or sound."""
 
 Send = Callable[[Frame], Awaitable[None]]
+
+_Held = Mapping[str, Any] | tuple[str, bytes]
+"""What waits while a client catches up: a message, or a piece of an item of speech."""
 
 
 class Outlet:
@@ -28,33 +30,46 @@ class Outlet:
         self._bytes = 0
         self._news = asyncio.Event()
         self._item = ""
-        self._held: list[Mapping[str, Any]] | None = None
+        self._held: deque[_Held] | None = None
+        self._newest = 0
+        self._running: asyncio.Task[Any] | None = None
         self.closing: Closing | None = None
         """Why nothing more goes out, once that is so."""
 
     def tell(self, message: Mapping[str, Any]) -> None:
-        """Send a message."""
+        """Send a message; an event that was told before is not told again."""
         if self._held is not None:
             self._held.append(message)
-        else:
-            self._put(orjson.dumps(message, default=str).decode())
+            return
+        number = message.get("id")
+        if number is not None:
+            # What was missed is read while what happens is told: one event may come on both ways.
+            if number <= self._newest:
+                return
+            self._newest = number
+        self._put(written(message).decode())
 
     def hold(self) -> None:
-        """Keep back what is told from here on, while the client is told what it has missed."""
-        self._held = []
+        """Keep back what is told from here on, while it is looked up what the client has missed."""
+        self._held = deque()
 
-    def release(self, missed: Iterable[Mapping[str, Any]], after: int) -> None:
-        """Tell what was missed, then what was kept back; an event up to `after` was among the former."""
-        held, self._held = self._held or [], None
+    def release(self, missed: Iterable[Mapping[str, Any]]) -> None:
+        """Tell what was missed, then what was kept back."""
+        held, self._held = self._held or deque(), None
         for message in missed:
             self.tell(message)
-        for message in held:
-            if message.get("id", after + 1) > after:
-                self.tell(message)
+        for each in held:
+            if isinstance(each, tuple):
+                self.play(*each)
+            else:
+                self.tell(each)
 
     def play(self, item: str, pcm: bytes) -> None:
         """Send a piece of speech."""
-        if not self._sound or self._held is not None:
+        if not self._sound:
+            return
+        if self._held is not None:
+            self._held.append((item, pcm))
             return
         if item != self._item:
             self._item = item
@@ -64,6 +79,8 @@ class Outlet:
     def hush(self) -> None:
         """Take back the speech that has not gone out yet."""
         self._item = ""
+        if self._held is not None:
+            self._held = deque(each for each in self._held if not isinstance(each, tuple))
         self._waiting = deque(frame for frame in self._waiting if isinstance(frame, str))
         self._bytes = sum(map(len, self._waiting))
 
@@ -75,6 +92,7 @@ class Outlet:
 
     async def run(self, send: Send) -> Closing:
         """Send frames as they come until the outlet is closed; why it was."""
+        self._running = asyncio.current_task()
         while True:
             while self._waiting:
                 frame = self._waiting.popleft()
@@ -89,11 +107,17 @@ class Outlet:
         if self.closing is not None:
             return
         if self._bytes + len(frame) > self._limit:
-            # Whatever waits would come too late; the client resumes and gets the events again.
-            self._waiting.clear()
-            self._bytes = 0
-            self.close(TOO_SLOW)
+            self._give_up()
             return
         self._waiting.append(frame)
         self._bytes += len(frame)
         self._news.set()
+
+    def _give_up(self) -> None:
+        # Whatever waits would come too late; the client resumes and gets the events again.
+        self._waiting.clear()
+        self._bytes = 0
+        self.close(TOO_SLOW)
+        if self._running is not None:
+            # It may be waiting for this very client, which may never read again.
+            self._running.cancel()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
+import re
 import time
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
@@ -17,12 +21,16 @@ from jackfield.conversation.journal import Journal
 from jackfield.prompt import compose, estimated_tokens, folders
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
-from jackfield.session.session import Session
+from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.settings import Settings
+from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
 
+from jackfield_host.archive.sessions import FORGOTTEN
+from jackfield_host.operations import conversations
 from jackfield_host.options import HostOptions
 from jackfield_host.security.identity import Identity
+from jackfield_host.talks.desk import Desk
 from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.talk import Talk
@@ -32,6 +40,7 @@ from jackfield_host.wire.closing import (
     FULL,
     IDLE,
     PROVIDER,
+    REPLACED,
     RESTARTING,
     TOO_LONG,
     UNKNOWN,
@@ -40,8 +49,14 @@ from jackfield_host.wire.closing import (
 
 _log = logging.getLogger(__name__)
 
+_IS_ID = re.compile(r"[0-9a-f]{32}")
+
 LOOK_SECONDS = 1.0
 """How often it is looked after conversations whose time is over."""
+
+
+HANG_UP_SECONDS = 2.0
+"""How long it may take to hang up at the model and to keep what was said, when the host stops."""
 
 
 class Place(NamedTuple):
@@ -75,13 +90,20 @@ class Switchboard:
         self.provider = settings.provider or "local"
         self.options = options
         self.draining = False
+        self.stopping = asyncio.Event()
+        """Set when the host begins to drain."""
+        self.reachable = True
+        """Whether the model could be reached when it was last tried."""
+        self.listeners: Counter[str] = Counter()
+        """How many streams of events each user listens to."""
         self.host = os.urandom(8).hex()
         """Names this process among all that share the store."""
         self.talks: dict[str, Talk] = {}
         self._prompts = folders(settings.prompts)
         self._opening: Counter[str] = Counter()
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
+        self.desk = Desk(self.runtime, self.talks, self.host)
 
     async def open(
         self,
@@ -96,38 +118,67 @@ class Switchboard:
         await self.admit(identity)
         self._opening[identity.user] += 1
         try:
+            if handover:
+                await self.kept(handover, identity, ended=True)
             transport = transport or self.transport
-            session = await self._new_session(mode, identity, place, transport)
+            session = await self.new_session(mode, identity, place, transport)
             talk = self._talk(session, Journal(session, self.runtime.store), place, transport)
             await self._reach(talk)
-            if handover and (request := await self._handed_over(handover, identity)):
-                await talk.conversation.begin_with(request)
+            if handover:
+                talk.request = await self._handed_over(handover, identity)
             return talk
         finally:
             self._opening[identity.user] -= 1
+            self._opening += Counter()  # Who opens nothing is forgotten.
 
-    async def resume(self, token: str, identity: Identity, place: Place = NOWHERE) -> Talk:
-        """Go on with a session, where it is or from where it was kept."""
+    async def resume(
+        self,
+        token: str,
+        identity: Identity,
+        place: Place = NOWHERE,
+        *,
+        transport: Transport | None = None,
+    ) -> Talk:
+        """Go on with a session, where it is or from where it was kept.
+
+        With a `transport` of its own it goes on over that; a conversation there was is hung up first.
+        """
         await self.check_ban(identity)
         session_id, _, secret = token.partition(".")
         async with self._locks.setdefault(session_id, asyncio.Lock()):
             talk = self.talks.get(session_id)
-            if talk is not None and talk.closing is None:
+            if talk is not None:
                 self._check(talk.session, secret, identity)
-                return talk
+                if await self._goes_on(talk, transport):
+                    return talk
+                self.talks.pop(session_id, None)
             if self.draining:
                 raise TurnedAwayError(RESTARTING, "The host is restarting; resume again in a moment.")
             session = await self.kept(token, identity)
             journal = await Journal.resumed(session, self.runtime.store)
-            talk = self._talk(session, journal, place, self.transport)
+            talk = self._talk(session, journal, place, transport or self.transport)
             await talk.feed.events.take_over()
+            if journal.under_way:
+                journal.told = await talk.feed.events.answered()
             await self._reach(talk)
             await talk.conversation.go_on()
             return talk
 
-    async def kept(self, token: str, identity: Identity) -> Session:
-        """A session as it was kept, for whoever holds its token."""
+    async def _goes_on(self, talk: Talk, transport: Transport | None) -> bool:
+        """Whether a talk can be gone on with; else whatever it still does is done when this returns."""
+        if talk.closing is not None:
+            await talk.over()
+        elif not await talk.feed.events.still_here():
+            await talk.drop()
+        elif transport is not None:
+            await talk.stop(REPLACED)
+        return talk.closing is None
+
+    async def kept(self, token: str, identity: Identity, *, ended: bool = False) -> Session:
+        """A session as it was kept, for whoever holds its token; one that has ended where that will do."""
         session_id, _, secret = token.partition(".")
+        if not _IS_ID.fullmatch(session_id):
+            raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
         live = self.talks.get(session_id)
         try:
             session = live.session if live else await self.runtime.resume_session(session_id, _silent)
@@ -135,7 +186,7 @@ class Switchboard:
             raise TurnedAwayError(UNKNOWN, str(error)) from None
         if session is None:
             raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
-        self._check(session, secret, identity)
+        self._check(session, secret, identity, ended=ended)
         return session
 
     async def admit(self, identity: Identity) -> None:
@@ -145,9 +196,20 @@ class Switchboard:
             raise TurnedAwayError(RESTARTING, "The host is restarting; try again in a moment.")
         if len(self.talks) + self._opening.total() >= self.options.max_sessions:
             raise TurnedAwayError(FULL, "There are too many sessions at the moment; try again later.")
-        held = sum(talk.session.user == identity.user for talk in self.talks.values())
-        if held + self._opening[identity.user] >= self.options.sessions_per_user:
+        if identity.session is not None:
+            raise TurnedAwayError(UNKNOWN, "This token is good for one session alone, and opens no other.")
+        await self._make_room(identity.user)
+
+    async def _make_room(self, user: str) -> None:
+        """Let go of what a user has left behind, where he has as many sessions as one may."""
+        held = [talk for talk in self.talks.values() if talk.session.user == user and talk.closing is None]
+        over = len(held) + self._opening[user] - self.options.sessions_per_user + 1
+        left = sorted((talk for talk in held if talk.forsaken), key=lambda talk: talk.left)
+        if over > len(left):
             raise TurnedAwayError(FULL, "You have too many sessions; end one of them first.")
+        for talk in left[: max(0, over)]:
+            # It is kept, and whoever comes back to it takes it up again.
+            await talk.stop(IDLE)
 
     async def check_ban(self, identity: Identity) -> None:
         """Turn away who is banned, and say for how long."""
@@ -172,23 +234,27 @@ class Switchboard:
                 closing = self._due(talk, now)
                 if closing is not None and talk.closing is None:
                     self._beside(talk.stop(closing))
+            await self._forget()
             if now - pruned > self.options.prune_seconds:
                 pruned = now
-                await self.runtime.store.prune()
+                self._beside(self._prune())
 
     async def drain(self) -> None:
-        """Take no new work, let running tools finish, and hand every session on."""
+        """Take no new work, let running tools finish, and hand every session on as soon as its own have."""
         self.draining = True
-        talks = list(self.talks.values())
-        for talk in talks:
-            talk.feed.pass_on({"type": "going_away", "reason": RESTARTING.reason})
-        busy = [asyncio.create_task(talk.conversation.settle()) for talk in talks]
-        if busy:
-            _, late = await asyncio.wait(busy, timeout=self.options.drain_seconds)
-            for task in late:
-                _log.warning("tools that have not finished are left to whoever resumes their session")
-                task.cancel()
-        await asyncio.gather(*(self._stop_within(talk) for talk in talks))
+        self.stopping.set()
+        deadline = time.monotonic() + self.options.drain_seconds
+        # One that was being opened when the draining began is handed on as well.
+        while self.talks or (self._opening.total() and time.monotonic() < deadline):
+            talks = list(self.talks.values())
+            for talk in talks:
+                talk.feed.pass_on({"type": "going_away", "reason": RESTARTING.reason})
+            await asyncio.gather(asyncio.sleep(0.01), *(self._hand_on(talk, deadline) for talk in talks))
+            for talk in talks:
+                self.talks.pop(talk.session.id, None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                await self.desk.settle()
 
     async def close(self) -> None:
         """Let go of what is left."""
@@ -196,17 +262,39 @@ class Switchboard:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _stop_within(self, talk: Talk) -> None:
+    async def _hand_on(self, talk: Talk, deadline: float) -> None:
+        """Let a session's tools finish, then let go of it; what is late is left to whoever resumes it."""
         try:
-            async with asyncio.timeout(2.0):
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                await talk.conversation.settle()
+        except TimeoutError:
+            _log.warning("session %s: a tool has not finished in time", talk.session.id)
+        try:
+            async with asyncio.timeout(HANG_UP_SECONDS):
                 await talk.stop(RESTARTING)
         except TimeoutError:
             await talk.conversation.journal.keep(counters=True)
             talk.feed.close(RESTARTING)
 
-    async def _new_session(
+    async def _forget(self) -> None:
+        """Let go of sessions that are being deleted, and keep nothing more of them."""
+        with suppress(StoreUnavailableError):
+            for key in await self.runtime.store.keys(FORGOTTEN) if self.talks else ():
+                talk = self.talks.get(key.removeprefix(FORGOTTEN))
+                if talk is not None and talk.closing is None:
+                    talk.conversation.journal.abandon()
+                    self._beside(talk.stop(UNKNOWN))
+
+    async def _prune(self) -> None:
+        try:
+            await self.runtime.store.prune()
+        except StoreUnavailableError as error:
+            _log.warning("the store could not be cleared of what has expired: %s", error)
+
+    async def new_session(
         self, mode: Mode, identity: Identity, place: Place, transport: Transport
     ) -> Session:
+        """A session that is kept, and not in conversation yet."""
         if mode not in transport.modes:
             raise TurnedAwayError(PROVIDER, f"The provider {self.provider} carries no {mode}.")
         registry = self.runtime.registry
@@ -226,18 +314,22 @@ class Switchboard:
         )  # fmt: skip
         return session
 
+    def instructions(self, session: Session, place: Place) -> str:
+        """What the model of a session is told before anything else."""
+        facts = _now(session.user or "", place.time_zone)
+        return compose(self.runtime.registry, session.mode, self._prompts, facts).text
+
     def _talk(self, session: Session, journal: Journal, place: Place, transport: Transport) -> Talk:
         feed = Feed(Events(session, self.runtime.store, self.host), lambda: self._beside(talk.drop()))
         talk = Talk(session, feed, self.runtime.store.now)
         session.publish = talk.publish
         spoken = self.options.spoken
-        facts = _now(session.user or "", place.time_zone)
         talk.conversation = Conversation(
             self.runtime,
             session,
             transport,
             talk.deliver,
-            instructions=compose(self.runtime.registry, session.mode, self._prompts, facts).text,
+            instructions=self.instructions(session, place),
             journal=journal,
             voice=spoken._replace(language=place.language or spoken.language),
             dead_air=self.options.dead_air_seconds,
@@ -247,7 +339,10 @@ class Switchboard:
     async def _reach(self, talk: Talk) -> None:
         try:
             await talk.conversation.open()
+            self.reachable = True
         except TransportError as error:
+            # What a client sent may be at fault; that says nothing about the provider.
+            self.reachable = error.code == "invalid_request_error"
             _log.error("session %s: the model cannot be reached: %s", talk.session.id, error)
             raise TurnedAwayError(PROVIDER, _sentence(error.code), error.retry_after) from None
         pinned = talk.session.registry_version
@@ -255,6 +350,7 @@ class Switchboard:
             text = f"This conversation began with tools that have changed since ({pinned})."
             fields = {"code": "registry_changed", "text": text, "suggestion": "What is unchanged goes on."}
             talk.publish("notification", fields)
+        await conversations.note(self.runtime.store, talk.session)
         self.talks[talk.session.id] = talk
         talk.carry()
         self._beside(self._until_over(talk))
@@ -263,24 +359,30 @@ class Switchboard:
         closing = await talk.over()
         if self.talks.get(talk.session.id) is talk:
             del self.talks[talk.session.id]
-        self._locks.pop(talk.session.id, None)
         if closing in (ENDED, TOO_LONG):
             await self.runtime.end_session(talk.session)
         _log.info("session %s: %s", talk.session.id, closing.reason)
 
     async def _handed_over(self, token: str, identity: Identity) -> str | None:
         """What the user wanted in a text session, said once and not again."""
-        session = await self.kept(token, identity)
+        session, store = await self.kept(token, identity, ended=True), self.runtime.store
         request = session.changes.get("pending_message")
-        if request:
+        if not request:
+            return None
+        if session.id in self.talks:
             session.change("pending_message", None)
-            await session.save(self.runtime.store)
-        return str(request) if request else None
+            await session.save(store)
+            return str(request)
+        # The host that carries it still holds the request, and will keep it again with everything else.
+        digest = hashlib.sha256(request.encode()).hexdigest()
+        times = await store.add(f"handover/{session.id}/{digest}", 1, window=RECOVERY_SECONDS)
+        return str(request) if times == 1 else None
 
-    def _check(self, session: Session, secret: str, identity: Identity) -> None:
-        if not session.admits(secret) or session.user != identity.user:
+    def _check(self, session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
+        foreign = session.user != identity.user or identity.session not in (None, session.id)
+        if foreign or not session.admits(secret):
             raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
-        if not session.active:
+        if not (session.active or ended):
             raise TurnedAwayError(ENDED, "This session has ended; begin a new one.")
 
     def _due(self, talk: Talk, now: float) -> Closing | None:

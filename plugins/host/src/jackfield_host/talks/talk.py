@@ -11,6 +11,7 @@ from typing import Any
 
 from jackfield.conversation.conversation import Conversation
 from jackfield.conversation.notices import Notice
+from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import (
@@ -28,7 +29,7 @@ from jackfield.transport.protocol import TransportError
 
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.outlet import Outlet
-from jackfield_host.wire.closing import ENDED, PROVIDER, REPLACED, Closing
+from jackfield_host.wire.closing import ENDED, FAILED, PROVIDER, REPLACED, TOO_LONG, Closing
 
 _log = logging.getLogger(__name__)
 
@@ -56,6 +57,10 @@ class Talk:
         """When the last client went."""
         self.closing: Closing | None = None
         """Why it is carried no further here, once that is decided."""
+        self.request: str | None = None
+        """What the user wanted before it began, to be taken up as soon as somebody listens."""
+        self.on_end: Callable[[], Coroutine[Any, Any, None]] | None = None
+        """What else has to be hung up when it ends."""
         self._line: Outlet | None = None
         self._carrying: asyncio.Task[None] | None = None
         self._written = 0
@@ -68,7 +73,8 @@ class Talk:
             age = round(max(0.0, self._clock() - self.session.began), 3)
             tokens = self.conversation.tokens
             fields = {**fields, "active": self.session.active, "tokensUsed": tokens, "ageSeconds": age}
-        elif event == "message":
+        elif event == "message" and fields["speaker"] == "assistant":
+            # What the user says meanwhile does not move the place at which the answer goes on.
             self._written = 0
         self.feed.publish(event, fields)
 
@@ -78,12 +84,13 @@ class Talk:
             self.last_said = time.monotonic()
             self.feed.play(event.item, event.pcm)
             return
-        if isinstance(event, SpeechStarted | Interrupted):
+        hushes = self.session.mode == "voice" and isinstance(event, SpeechStarted | Interrupted)
+        if hushes:
             self.feed.hush()
         message = self._message(event)
         if message is not None:
             self.last_said = time.monotonic()
-            self.feed.pass_on(message)
+            self.feed.pass_on(message, at_once=hushes)
         elif isinstance(event, Notice):
             self.feed.publish("notification", event._asdict())
 
@@ -112,9 +119,13 @@ class Talk:
             ended = await self.conversation.run()
         except Exception:  # noqa: BLE001 - one conversation that fails is one conversation
             _log.exception("the conversation of session %s failed", self.session.id)
-            ended = Closed("server_error")
+            ended, self.closing = Closed("server_error"), self.closing or FAILED
         # An intent that was honoured ends the session; a model that was lost only this part of it.
         self.closing = self.closing or (PROVIDER if ended.code else ENDED)
+        if self.closing in (ENDED, TOO_LONG) and self.session.go(State.TERMINATED):
+            self.publish("session_status", {"state": State.TERMINATED.value})
+        if self.on_end is not None:
+            await self.on_end()
         await self.feed.flush()
         self.feed.close(self.closing)
 
@@ -176,6 +187,9 @@ class Talk:
             self.feed.detach(self._line)
         self._line = outlet
         self.feed.attach(outlet)
+        request, self.request = self.request, None
+        if request:
+            self._do(self.conversation.begin_with(request), in_order=True)
 
     def leave(self, outlet: Outlet) -> None:
         """A client is gone; the conversation waits for it to come back."""
@@ -183,6 +197,12 @@ class Talk:
         if self._line is outlet:
             self._line = None
         self.left = time.monotonic()
+
+    @property
+    def forsaken(self) -> bool:
+        """Whether nobody listens, and nothing is under way that somebody waits for."""
+        conversation = self.conversation
+        return not (self.feed.heard or conversation.busy or conversation.journal.owed or self._errands)
 
     @property
     def partial(self) -> dict[str, Any] | None:

@@ -11,9 +11,7 @@ from pydantic.alias_generators import to_camel
 class Incoming(BaseModel):
     """A message of a client."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, alias_generator=to_camel, populate_by_name=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, alias_generator=to_camel)
 
 
 class _Place(Incoming):
@@ -122,7 +120,7 @@ def read_opening(text: str) -> Start | Resume:
     try:
         return _opening.validate_json(text)
     except ValidationError as error:
-        raise MisunderstoodError(_explained(error)) from None
+        raise MisunderstoodError(explained(error)) from None
 
 
 def read_spoken(text: str) -> Text | Interrupt | Playback | Approve | Decline | Cancel | Context | End:
@@ -130,11 +128,11 @@ def read_spoken(text: str) -> Text | Interrupt | Playback | Approve | Decline | 
     try:
         return _spoken.validate_json(text)
     except ValidationError as error:
-        raise MisunderstoodError(_explained(error)) from None
+        raise MisunderstoodError(explained(error)) from None
 
 
-def _explained(error: ValidationError) -> str:
+def explained(error: ValidationError) -> str:
     """What is wrong, without the input itself: that may be long, and it is the sender's."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(step) for step in first["loc"])
-    return f"{where}: {first['msg']}" if where else str(first["msg"])
+    where = ".".join(str(step) for step in first["loc"])[:100]
+    return f"{where}: {first['msg'][:200]}" if where else str(first["msg"])[:200]

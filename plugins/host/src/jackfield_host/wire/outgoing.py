@@ -1,7 +1,7 @@
 """What the host says. These classes are the published schemas; messages themselves are written as plain JSON.
 
-What has an `id` is an event: it is kept for 24 hours, ids of a session grow by one, and a client that comes
-back gets what it missed. What has none is passing: it is only of use at the moment.
+What has an `id` is an event: it is kept for 24 hours, ids of a session grow, and a client that comes back
+gets what it missed. What has none is passing: it is only of use at the moment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ class Outgoing(BaseModel):
 class Event(Outgoing):
     """Something that happened, and is told again to whoever missed it."""
 
-    id: int = Field(ge=1, description="Grows by one within a session.")
+    id: int = Field(
+        ge=1, description="Grows within a session; one may be left out where the session changed hosts."
+    )
     at: float = Field(description="Seconds since the epoch.")
 
 
@@ -186,6 +188,17 @@ class ToolError(Event):
     recoverable: bool
 
 
+class ToolDecisions(Outgoing):
+    """What each policy decided about a call, just before its outcome is told."""
+
+    type: Literal["tool_decisions"]
+    tool: str
+    call_id: str | None
+    decisions: dict[str, str] = Field(
+        description="By policy, in order: `pass`, its own words, or `not reached`."
+    )
+
+
 class ConfirmationRequired(Event):
     """A call waits for the user's word; the token is for the client alone."""
 
@@ -237,7 +250,7 @@ class Custom(Event):
 
 PASSING = (
     Session, Reset, TextDelta, Audio, Transcript, SpeechStarted, SpeechStopped, TurnComplete, Interrupted,
-    GoingAway, Error,
+    GoingAway, Error, ToolDecisions,
 )  # fmt: skip
 """What is of use only at the moment."""
 
@@ -246,3 +259,15 @@ EVENTS = (
     SessionStatus, Notification, Custom,
 )  # fmt: skip
 """What is kept, and told again."""
+
+
+def error(
+    code: str, text: str, suggestion: str | None = None, *, retry_after: float | None = None
+) -> dict[str, Any]:
+    """An `Error` as it is written."""
+    message: dict[str, Any] = {"type": "error", "code": code, "message": text}
+    if suggestion:
+        message["suggestion"] = suggestion
+    if retry_after is not None:
+        message["retryAfter"] = round(retry_after, 3)
+    return message

@@ -49,7 +49,10 @@ class Comparison(RuleBasedStateMachine):
         """Set a value."""
         self._both("put", key, value, ttl=ttl)
 
-    @rule(method=st.sampled_from(["get", "take", "delete", "keys", "release", "reclaim"]), key=_KEYS)
+    @rule(
+        method=st.sampled_from(["get", "take", "delete", "keys", "release", "reclaim", "streams", "clear"]),
+        key=_KEYS,
+    )
     def ask(self, method: str, key: str) -> None:
         """Whatever takes nothing but a key."""
         self._both(method, key)

@@ -37,7 +37,7 @@ def check_whole(entries: list[Entry], last: int, what: str, *, after: int = 0) -
 
 
 class StreamTests:
-    """What `append`, `read` and `follow` promise within one process."""
+    """What `append`, `read`, `follow`, `streams` and `clear` promise within one process."""
 
     @on_a_loop
     async def test_entries_are_numbered_from_one(self, world: World) -> None:
@@ -75,6 +75,35 @@ class StreamTests:
             same(await store.read("s"), [Entry(2, b"long")], "read() after the time to live of two entries")
             same(await store.append("s", b"new"), 4, "append() behind an entry that has expired")
             same(await follow(store, "s", 2), [Entry(2, b"long"), Entry(4, b"new")], "follow()")
+
+    @on_a_loop
+    async def test_streams_that_hold_something_are_listed(self, world: World) -> None:
+        """A stream is listed by the beginning of its name, as long as something in it can be read."""
+        async with world.timed() as (store, unit, let_pass):
+            for stream in ("b_c", "b", "bxc", "a", "b%"):
+                await store.append(stream, b"long")
+            await store.append("brief", b"short", ttl=unit)
+            await store.put("b/value", b"")
+            same(await store.streams("b"), ["b", "b%", "b_c", "brief", "bxc"], "streams('b')")
+            same(await store.streams("b_"), ["b_c"], "streams('b_')")
+            same(await store.streams("none"), [], "streams() of a prefix that no stream has")
+            await let_pass(1.2)
+            same(await store.streams("brief"), [], "streams() after the time to live of all entries")
+
+    @on_a_loop
+    async def test_a_cleared_stream_goes_on_counting(self, world: World) -> None:
+        """Nothing of a stream that was cleared can be read; what follows has new ids, and others stay."""
+        async with world.store() as store:
+            for stream in ("s", "s", "s2"):
+                await store.append(stream, b"old")
+            same(await store.clear("s"), 2, "clear()")
+            same(await store.clear("s"), 0, "clear() of a stream that is empty")
+            same(await store.clear("never"), 0, "clear() of a stream that was never written")
+            same(await store.read("s"), [], "read() of a cleared stream")
+            same(await store.streams("s"), ["s2"], "streams() after one was cleared")
+            same(await store.append("s", b"new"), 3, "append() to a cleared stream")
+            same(await follow(store, "s", 1), [Entry(3, b"new")], "follow() of a cleared stream")
+            same(await store.read("s2"), [Entry(1, b"old")], "read() of another stream")
 
     @on_a_loop
     async def test_appending_at_once(self, world: World) -> None:

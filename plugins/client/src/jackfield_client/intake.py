@@ -1,0 +1,106 @@
+"""Makes messages of frames: each event once, each piece of an answer once, sound with its item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from jackfield_client.answers import Answers
+from jackfield_client.errors import ProtocolError, TurnedAwayError
+from jackfield_client.unsettled import Unsettled
+from jackfield_client.wire.closings import Closing
+from jackfield_client.wire.messages import (
+    Audio,
+    HostError,
+    Message,
+    Reset,
+    Said,
+    TextDelta,
+    ToolComplete,
+    Welcome,
+)
+from jackfield_client.wire.reading import decoded, event_id, read
+
+
+class Intake:
+    """What is known of a session from what the host has told so far, over all its connections."""
+
+    def __init__(self, mode: str, last_event: int, unsettled: Unsettled) -> None:
+        self.last_event = last_event
+        """The largest event id that was seen."""
+        self._written = mode == "text"
+        self._unsettled = unsettled
+        self._answers = Answers()
+        self._item = ""
+        self._complaint: HostError | None = None
+        self._went_on = False
+
+    def greeting(self, frame: str | bytes) -> tuple[Welcome, list[Message]] | None:
+        """The greeting of a connection and what it brings along; None for what comes in its place."""
+        if isinstance(frame, bytes):
+            raise ProtocolError("The host sent sound before it said which session this is.")
+        value = decoded(frame)
+        message = read(value)
+        if isinstance(message, HostError):
+            self._complaint = message
+        if not isinstance(message, Welcome):
+            return None
+        self._complaint, self._item = None, ""
+        tail = self._returned(value.get("partial")) if self._written else None
+        return message, [message, tail] if tail else [message]
+
+    def messages(self, frame: str | bytes) -> Iterator[Message]:
+        """What a frame tells that was not told before."""
+        if isinstance(frame, bytes):
+            self._went_on = True
+            yield Audio(self._item, frame)
+            return
+        value = decoded(frame)
+        if value["type"] == "audio":
+            self._item = str(value.get("item", ""))
+            return
+        message = read(value)
+        number = event_id(value)
+        if number is not None:
+            if number <= self.last_event:
+                return
+            self.last_event = number
+        yield from self._understood(message)
+
+    def went_on(self) -> bool:
+        """Whether the conversation has moved since this was asked last."""
+        went_on, self._went_on = self._went_on, False
+        return went_on
+
+    def refusal(self, closing: Closing) -> TurnedAwayError:
+        """Why the host does not go on, in its own words where it has said any."""
+        said = self._complaint
+        if said is None or said.code != closing.name:
+            return TurnedAwayError(closing, "")
+        return TurnedAwayError(closing, f"{said.message} {said.suggestion or ''}".strip(), said.retry_after)
+
+    def _understood(self, message: Message) -> Iterator[Message]:
+        self._unsettled.see(message)
+        self._went_on = self._went_on or isinstance(message, TextDelta | Said | ToolComplete)
+        if isinstance(message, TextDelta):
+            news = self._answers.add(message)
+            if news:
+                yield news
+            return
+        if isinstance(message, HostError):
+            self._complaint = message
+        elif isinstance(message, Reset) and message.reason == "unknown":
+            self.last_event = 0
+        elif isinstance(message, Said) and self._written:
+            missing = self._answers.finish(message)
+            if missing:
+                yield missing
+        yield message
+
+    def _returned(self, partial: Any) -> TextDelta | None:
+        if not isinstance(partial, dict):
+            return None
+        answer, text = partial.get("answer"), partial.get("text")
+        if not isinstance(answer, int) or not isinstance(text, str):
+            raise ProtocolError("The host sent `session` with a `partial` that is none.")
+        return self._answers.returned(answer, text)

@@ -1,0 +1,150 @@
+"""A session with a host: what it tells, what the user does, and a connection that comes back by itself."""
+
+from __future__ import annotations
+
+import ssl as tls
+from collections.abc import AsyncIterator
+from types import TracebackType
+from typing import Literal, Self
+
+from jackfield_client.address import address
+from jackfield_client.carrier import Carrier, Opening
+from jackfield_client.wire.closings import Closing
+from jackfield_client.wire.line import Dialling, Token
+from jackfield_client.wire.messages import Message, Welcome
+
+Mode = Literal["text", "voice"]
+
+LONGEST_TEXT = 8000
+LONGEST_NOTE = 4000
+LARGEST_FRAME = 48_000
+"""Bytes of sound in a frame; a second of it."""
+
+PATIENCE_SECONDS = 300.0
+
+
+def connect(
+    url: str,
+    *,
+    mode: Mode = "text",
+    token: Token = None,
+    resume: str | None = None,
+    last_event: int = 0,
+    time_zone: str | None = None,
+    language: str | None = None,
+    handover: str | None = None,
+    patience: float = PATIENCE_SECONDS,
+    insecure: bool = False,
+    ssl: tls.SSLContext | None = None,
+) -> Session:
+    """A session with the host at an address: `async with connect(url) as session:`.
+
+    `token` says who the user is, where the host asks for one; a coroutine function is asked for a new one
+    before each connection. `resume` is the token of an earlier session
+    (`session.welcome.token`) to go on with, `last_event` the largest event id that was seen of it. `handover`
+    is the token of a text session whose pending request a voice session takes up. A lost connection is tried
+    to be had back for `patience` seconds. `insecure` lets `token` be sent without encryption.
+    """
+    read = address(url)
+    if token and not (read.secure or read.loopback or insecure):
+        raise ValueError(
+            f"the token would be sent to {read.base} for everybody on the way to read; use https://, "
+            "or say that it is meant so (insecure)"
+        )
+    place = {"timeZone": time_zone, "language": language}
+    opening = Opening({name: value for name, value in place.items() if value}, handover, resume, last_event)
+    return Session(Carrier(Dialling(read, mode, token, ssl), opening, patience))
+
+
+class Session:
+    """One conversation; iterate over it for what is told, call its verbs for what the user does.
+
+    The iteration ends when the session is over, and `closing` then says why; it raises a `ClientError` when
+    the session could not go on. What the user says while the connection is gone reaches the host when it is
+    back; sound and reports of playback do not, for their moment has passed.
+    """
+
+    def __init__(self, carrier: Carrier) -> None:
+        self._carrier = carrier
+
+    async def __aenter__(self) -> Self:
+        await self._carrier.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._carrier.close()
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        while (message := await self._carrier.next()) is not None:
+            yield message
+
+    @property
+    def welcome(self) -> Welcome:
+        """What the host said first: ids, tools, and the token that takes the session up again."""
+        return self._carrier.welcome
+
+    @property
+    def closing(self) -> Closing | None:
+        """Why the session is over here, once it is."""
+        return self._carrier.closing
+
+    @property
+    def last_event(self) -> int:
+        """The largest event id that was seen."""
+        return self._carrier.intake.last_event
+
+    @property
+    def connected(self) -> bool:
+        """Whether the host can be heard at this moment."""
+        return self._carrier.connected
+
+    async def say(self, text: str) -> None:
+        """The user writes; whatever the assistant was saying is over."""
+        if not text.strip():
+            raise ValueError("there is nothing to say")
+        await self._carrier.deliver({"type": "text", "text": _within(text, LONGEST_TEXT)})
+
+    async def note(self, text: str, *, urgent: bool = False) -> None:
+        """Something the model should know that the user did not say."""
+        priority = "high" if urgent else "low"
+        note = {"type": "context", "text": _within(text, LONGEST_NOTE), "priority": priority}
+        await self._carrier.deliver(note)
+
+    async def approve(self, token: str) -> None:
+        """The user approves what a `ConfirmationRequired` asked for."""
+        await self._carrier.deliver({"type": "approve", "token": token})
+
+    async def decline(self, token: str) -> None:
+        """The user declines what a `ConfirmationRequired` asked for."""
+        await self._carrier.deliver({"type": "decline", "token": token})
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """The user speaks: PCM16, 24 kHz, mono, some 20 ms at a time; waits for a host that is behind."""
+        if len(pcm) % 2:
+            raise ValueError("PCM16 has two bytes a sample")
+        for start in range(0, len(pcm), LARGEST_FRAME):
+            await self._carrier.send(pcm[start : start + LARGEST_FRAME], wakes=True)
+
+    async def heard(self, item: str, ms: int) -> None:
+        """The user has heard so many milliseconds of an item; to be told a few times a second."""
+        await self._carrier.send({"type": "playback", "item": item, "ms": ms})
+
+    async def interrupt(self) -> None:
+        """The user wants the assistant to stop."""
+        await self._carrier.send({"type": "interrupt"})
+
+    async def cancel(self, call_id: str) -> None:
+        """The user does not want to wait for a tool; one that writes goes on to its end."""
+        await self._carrier.send({"type": "cancel", "callId": call_id})
+
+    async def end(self) -> None:
+        """The user hangs up, and the session cannot be taken up again; wait until that is settled."""
+        await self._carrier.hang_up()
+
+
+def _within(text: str, most: int) -> str:
+    if len(text) > most:
+        raise ValueError(f"a message has at most {most} characters, and this one {len(text)}")
+    return text

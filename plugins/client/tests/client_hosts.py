@@ -1,0 +1,226 @@
+"""Hosts for clients to talk to: real ones, in this process or in one that can be killed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from jackfield.build import freeze
+from jackfield.build.pipeline import build
+from jackfield.scaffold import scaffold
+from jackfield.settings import Settings
+from jackfield_host.options import HostOptions
+from jackfield_host.serving import running
+from jackfield_testkit.providers.openai import OpenAIServer
+
+PATIENCE = 60.0
+FROZEN = (
+    "cli-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite",
+    "jackfield-transport-openai",
+)  # fmt: skip
+ALLOW = (*FROZEN, "jackfield-client", "jackfield-host")
+
+HANDLER = """\
+import asyncio
+import os
+from pathlib import Path
+
+from jackfield import ok
+
+
+async def execute(args, ctx):
+    log = Path(os.environ["CLI_FOLDER"]) / "log.txt"
+    await ctx.progress("half of it", fraction=0.5)
+    await asyncio.sleep({seconds})
+    with log.open("a") as file:
+        file.write(f"{tool} {{args['text']}}\\n")
+    return ok({{"words": len(args["text"].split()), "seconds": 1}})
+"""
+
+
+def make_tools(site: Path) -> None:
+    """Tools as pip would install them into a folder on the path."""
+    writes: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+    _tool(site, "cli_look")
+    _tool(site, "cli_slow", seconds=30)
+    _tool(site, "cli_book", **writes, requiresConfirmation=True, preview="Book {text}?")
+
+
+def _tool(site: Path, tool: str, seconds: float = 0.0, **fields: Any) -> None:
+    project = scaffold(tool, site.parent / f"{site.name}-projects", {})
+    package = site / f"jackfield_tool_{tool}"
+    shutil.copytree(project / "src" / package.name, package)
+    schema = json.loads((package / "schema.json").read_text())
+    (package / "schema.json").write_text(json.dumps({**schema, **fields}))
+    (package / "handler.py").write_text(HANDLER.format(tool=tool, seconds=seconds))
+    info = site / f"cli_{tool}-0.1.0.dist-info"
+    info.mkdir()
+    name = f"cli-{tool.replace('_', '-')}"
+    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
+
+
+def make_registry(site: Path) -> None:
+    """Freeze them."""
+    made = build(Settings(allow=FROZEN, registry=site / "registry.json"), import_handlers=False)
+    assert made.snapshot, made.findings
+    freeze.write(made.snapshot, site / "registry.json")
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@dataclass
+class Deployment:
+    """A working folder with settings, from which hosts and clients are started."""
+
+    folder: Path
+    site: Path
+
+    def configure(self, provider: OpenAIServer | str, **host: Any) -> Path:
+        """Write the settings; `host` are those of its table."""
+        base_url = provider if isinstance(provider, str) else provider.base_url
+        values: dict[str, dict[str, Any]] = {
+            "transports.openai": {"base_url": base_url, "api_key_variable": "CLI_KEY", "retries": 0},
+            "stores.sqlite": {"path": str(self.folder / "jackfield.db")},
+            "host": host,
+        }
+        top = {"provider": "openai", "registry": str(self.site / "registry.json"), "allow": list(ALLOW)}
+        lines = [f"{name} = {json.dumps(value)}" for name, value in top.items()]
+        for table, entries in values.items():
+            lines.append(f"[{table}]")
+            lines += [f"{name} = {json.dumps(value)}" for name, value in entries.items()]
+        path = self.folder / "jackfield.toml"
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    @asynccontextmanager
+    async def host(self, provider: OpenAIServer | str, **options: Any) -> AsyncIterator[str]:
+        """A host in this process; its address."""
+        settings = Settings.load(self.configure(provider))
+        async with running(settings, HostOptions.load({}, port=0, **options)) as url:
+            yield url
+
+    def effects(self) -> list[str]:
+        """What tools have done."""
+        log = self.folder / "log.txt"
+        return log.read_text().splitlines() if log.exists() else []
+
+
+class HostProcess:
+    """A host in a process of its own, always on the same port."""
+
+    def __init__(self, deployment: Deployment, provider: OpenAIServer, **options: Any) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._deployment = deployment
+        deployment.configure(provider, port=self.port, **options)
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        with (self._deployment.folder / "host.log").open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield", "serve",
+                cwd=self._deployment.folder, stdout=output, stderr=output,
+            )  # fmt: skip
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    writer.close()
+                    return
+                assert self._process.returncode is None, (self._deployment.folder / "host.log").read_text()
+                await asyncio.sleep(0.05)
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self._process
+        self._process.send_signal(signal.SIGKILL)
+        await self._process.wait()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._process is not None and self._process.returncode is None:
+            await self.kill()
+
+
+class Command:
+    """A command in a process of its own, with a terminal or a pipe in front of it."""
+
+    def __init__(self, process: asyncio.subprocess.Process, write: Callable[[bytes], None]) -> None:
+        self.process = process
+        self.write = write
+        self.shown = ""
+
+    async def until(self, words: str, after: int = 0) -> int:
+        """Wait until it shows these words; where they end."""
+        assert self.process.stdout
+        async with asyncio.timeout(PATIENCE):
+            while (place := self.shown.find(words, after)) < 0:
+                piece = await self.process.stdout.read(4096)
+                assert piece, f"it ended without {words!r}: {self.shown}"
+                self.shown += piece.decode()
+        return place + len(words)
+
+    async def ends(self) -> int:
+        """Wait for its end; the exit status."""
+        assert self.process.stdout
+        async with asyncio.timeout(PATIENCE):
+            self.shown += (await self.process.stdout.read()).decode()
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def at_terminal(folder: Path, *arguments: str) -> AsyncIterator[Command]:
+    """`jackfield ...` at a terminal; what it writes comes in one stream."""
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "jackfield", *arguments,
+        cwd=folder, stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    os.close(theirs)
+    try:
+        yield Command(process, lambda data: (os.write(ours, data), None)[1])
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(ours)
+
+
+async def command(folder: Path, *arguments: str, lines: str = "") -> tuple[int, str, str]:
+    """`jackfield ...` with lines from a pipe: exit status, output, errors."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "jackfield", *arguments,
+        cwd=folder, stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        out, err = await asyncio.wait_for(process.communicate(lines.encode()), PATIENCE)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, out.decode(), err.decode()

@@ -1,0 +1,68 @@
+"""The page on clients holds: its example runs, its browser code parses, its closes are the protocol's."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from client_hosts import Deployment
+from jackfield_client.session import Session
+from jackfield_client.wire.closings import CLOSINGS
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_testkit.providers.openai import OpenAIServer
+
+PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text("utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_holds_a_conversation_with_a_confirmation(deployment: Deployment) -> None:
+    (deployment.folder / "example.py").write_text(blocks("python")[0])
+
+    async def script(model: ScriptedModel) -> None:
+        assert (await model.hears()).text == "Book a table for two."
+        await model.calls(Call("cli_book", {"text": "a table for two"}))
+        await model.says("May I?")
+        await model.hears()
+        await model.says("It is booked.")
+
+    async def main() -> str:
+        async with OpenAIServer(script) as server, deployment.host(server) as url:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "example.py", url, stdout=asyncio.subprocess.PIPE
+            )
+            out, _ = await asyncio.wait_for(process.communicate(), 60)
+            assert process.returncode == 0
+            return out.decode()
+
+    shown = asyncio.run(main())
+    assert re.fullmatch(
+        r"May I\?\nBook a table for two\?\n\n\[cli_book took \d+ ms\]\nIt is booked\.\n", shown
+    ), shown
+    assert deployment.effects() == ["cli_book a table for two"]
+
+
+def test_every_close_and_every_verb_is_on_the_page() -> None:
+    for closing in CLOSINGS:
+        assert re.search(rf"^\| {closing.code}", PAGE, re.MULTILINE) or f" {closing.code}," in PAGE, closing
+    verbs = {name for name, each in vars(Session).items() if asyncio.iscoroutinefunction(each)}
+    for verb in {name for name in verbs if not name.startswith("_")}:
+        assert f"`{verb}(" in PAGE, verb
+
+
+def test_the_code_for_a_browser_is_javascript(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("there is no node here to read it")
+    (tmp_path / "page.mjs").write_text(blocks("javascript")[0])
+    read = subprocess.run(
+        [node, "--check", "page.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert read.returncode == 0, read.stderr

@@ -1,0 +1,111 @@
+"""Both commands without an address, and what they say when they are used wrongly."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import pytest
+from click.testing import CliRunner
+from client_hosts import Deployment, command, free_port
+from jackfield_client.commands.chat import chat
+from jackfield_client.commands.talk import talk
+from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_testkit.providers.openai import OpenAIServer
+from test_client_talk import write_wav
+
+
+def test_a_host_of_ones_own_remembers_the_session(deployment: Deployment) -> None:
+    seen: list[str] = []
+
+    async def script(model: ScriptedModel) -> None:
+        seen.append((await model.hears()).text)
+        assert "user: ada" in model.instructions
+        await model.says("Noted.")
+
+    async def again(model: ScriptedModel) -> None:
+        heard = await model.hears()
+        seen.append(heard.text)
+        assert "Noted." in str(model.received)
+        await model.says("The blue one.")
+
+    async def main() -> list[tuple[int, str, str]]:
+        async with OpenAIServer(script, again) as server:
+            deployment.configure(server)
+            first = await command(
+                deployment.folder, "chat", "--user", "ada", "--keep", lines="the blue one\n"
+            )
+            other = await command(deployment.folder, "chat", "--user", "bob", "--resume", lines="which\n")
+            same = await command(deployment.folder, "chat", "--user", "ada", "--resume", lines="which\n")
+            return [first, other, same]
+
+    first, other, same = asyncio.run(main())
+    assert first[:2] == (0, "Noted.\n")
+    assert other[0] == 1
+    assert "no session at this address to go on with" in other[2]
+    # What was said before is told again, and then what was asked is answered.
+    assert same[:2] == (0, "Noted.\nThe blue one.\n")
+    assert "> the blue one" in same[2]
+    assert seen == ["the blue one", "which"]
+
+
+def test_talk_starts_a_host_too(deployment: Deployment) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("hello there")
+        await model.says("Hello.")
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer(script) as server:
+            deployment.configure(server)
+            return await command(
+                deployment.folder, "talk", "--fast", str(write_wav(deployment.folder / "q.wav", 400))
+            )
+
+    status, out, err = asyncio.run(main())
+    assert (status, out) == (0, "you: hello there\nassistant: Hello.\n"), err
+
+
+def test_a_model_that_is_not_there_is_a_sentence(deployment: Deployment) -> None:
+    deployment.configure(f"http://127.0.0.1:{free_port()}/v1")
+    wav = str(write_wav(deployment.folder / "q.wav", 100))
+    status, _, err = asyncio.run(command(deployment.folder, "talk", wav))
+    assert status == 1
+    assert "The host cannot reach its model." in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (["http://127.0.0.1:1", "--user", "ada"], 2, "--user is for a host of one's own"),
+        (["http://127.0.0.1:1", "--provider", "x"], 2, "--provider is for a host of one's own"),
+        (["ftp://127.0.0.1"], 2, "is not the address of a host"),
+        (["http://127.0.0.1:1", "--token-env", "NOT_THERE"], 2, "NOT_THERE is empty or not set"),
+        (["--token-env", "CLI_KEY"], 2, "one of one's own needs no token"),
+        (["http://agent.example", "--token-env", "CLI_KEY"], 2, "--insecure says so"),
+        (["http://127.0.0.1:1"], 1, "Nothing listens at http://127.0.0.1:1"),
+        (["--config", "nowhere.toml"], 2, "nowhere.toml"),
+    ],
+)
+def test_what_is_used_wrongly_says_how_to_use_it(
+    deployment: Deployment, arguments: list[str], status: int, sentence: str
+) -> None:
+    done = CliRunner().invoke(chat, arguments)
+    assert (done.exit_code, sentence in done.output) == (status, True), done.output
+
+
+def test_without_a_host_to_start_it_says_what_to_install(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jackfield_host.serving", None)
+    done = CliRunner().invoke(chat, [])
+    assert done.exit_code == 2
+    assert "pip install" in done.output
+
+
+def test_talk_looks_at_its_files_before_it_connects(deployment: Deployment) -> None:
+    done = CliRunner().invoke(talk, ["missing.wav", "http://127.0.0.1:1"])
+    assert done.exit_code == 1
+    assert "missing.wav: there is no such file" in done.output
+    done = CliRunner().invoke(talk, ["http://127.0.0.1:1"])
+    assert (done.exit_code, "Name a WAV file" in done.output) == (2, True)

@@ -1,0 +1,210 @@
+"""The parts of the client by themselves, and that they agree with the host's published protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield_client import keepsakes
+from jackfield_client.address import address
+from jackfield_client.answers import Answers
+from jackfield_client.errors import ClientError
+from jackfield_client.session import LARGEST_FRAME, LONGEST_NOTE, LONGEST_TEXT
+from jackfield_client.terminal.lines import Lines
+from jackfield_client.terminal.wording import duration, one_line, plain
+from jackfield_client.unsettled import MOST, Unsettled
+from jackfield_client.wire import PROTOCOL, closings
+from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSettled, Said, TextDelta
+from jackfield_client.wire.reading import KINDS, MEMBERS
+from jackfield_host import wire
+from jackfield_host.options import HostOptions
+from jackfield_host.wire import closing, incoming, outgoing
+
+
+def test_every_message_of_the_host_is_known_with_all_its_members() -> None:
+    published: dict[str, Any] = {
+        kind.model_fields["type"].annotation.__args__[0]: kind  # type: ignore[union-attr]
+        for kind in (*outgoing.PASSING, *outgoing.EVENTS)
+    }
+    assert set(published) - set(KINDS) == {"audio"}
+    assert set(KINDS) <= set(published)
+    # `partial` is told as the text that it is, and the subprotocol is looked at before.
+    apart = {"type", "protocol", "partial"}
+    for name, kind in KINDS.items():
+        members = {field.alias or each for each, field in published[name].model_fields.items()} - apart
+        assert {member.wire for member in MEMBERS[kind]} == members, name
+        required = {
+            field.alias or each for each, field in published[name].model_fields.items() if field.is_required()
+        }
+        assert {member.wire for member in MEMBERS[kind] if member.required} <= required, name
+
+
+def test_closes_and_limits_are_the_hosts() -> None:
+    assert PROTOCOL == wire.PROTOCOL
+    assert {(each.name, each.code) for each in closings.CLOSINGS} == {
+        (each.name, each.code) for each in closing.CLOSINGS
+    }
+    advice = {each.name: each.advice for each in closing.CLOSINGS}
+    for each in closings.CLOSINGS:
+        # The host's own words about what a client should do.
+        resumes = each.then not in (closings.Then.OVER, closings.Then.FAILED)
+        assert resumes == any(word in advice[each.name].lower() for word in ("resume", "again")), each
+    failed = {each.name for each in closings.CLOSINGS if each.then is closings.Then.FAILED}
+    assert failed == {"misunderstood", "banned", "unknown"}
+    limits = {
+        kind: next(
+            each.max_length for each in kind.model_fields["text"].metadata if hasattr(each, "max_length")
+        )
+        for kind in (incoming.Text, incoming.Context)
+    }
+    assert limits == {incoming.Text: LONGEST_TEXT, incoming.Context: LONGEST_NOTE}
+    assert HostOptions.model_fields["message_bytes"].default >= LARGEST_FRAME
+
+
+@pytest.mark.parametrize(
+    ("text", "socket", "origin"),
+    [
+        ("127.0.0.1:8765", "ws://127.0.0.1:8765/ws/text", "http://127.0.0.1:8765"),
+        ("localhost", "ws://localhost/ws/text", "http://localhost"),
+        ("https://agent.example/", "wss://agent.example/ws/text", "https://agent.example"),
+        ("wss://agent.example:443/ws/voice", "wss://agent.example/ws/text", "https://agent.example"),
+        ("https://a.example/desk", "wss://a.example/desk/ws/text", "https://a.example"),
+        ("http://[::1]:80", "ws://[::1]/ws/text", "http://[::1]"),
+    ],
+)
+def test_addresses_as_people_write_them(text: str, socket: str, origin: str) -> None:
+    read = address(text)
+    assert (read.socket("text"), read.origin) == (socket, origin)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ftp://a", "http://", "http://a:99999", "http://ada:pw@a", "http://a?x=1", "http://a/#b"]
+)
+def test_what_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"address|port"):
+        address(text)
+
+
+@given(
+    text=st.text(min_size=1, max_size=40).filter(lambda text: text.strip()),
+    cuts=st.lists(st.integers(0, 40), max_size=6),
+    losses=st.sets(st.integers(0, 6)),
+    said=st.booleans(),
+)
+def test_an_answer_is_whole_whatever_is_lost_or_told_twice(
+    text: str, cuts: list[int], losses: set[int], said: bool
+) -> None:
+    """Pieces that came while the line was down are made up for by what a connection begins with."""
+    answers, shown = Answers(), ""
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+
+    def take(delta: TextDelta | None) -> None:
+        nonlocal shown
+        if delta is not None:
+            assert delta.text
+            assert delta.at_character == len(shown)
+            shown += delta.text
+
+    for number, (begin, end) in enumerate(pairwise(places)):
+        if number in losses:
+            take(answers.returned(1, text[:end]))
+        else:
+            take(answers.add(TextDelta(1, begin, text[begin:end])))
+            take(answers.add(TextDelta(1, begin, text[begin:end])))
+    assert shown == text
+    if said:
+        take(answers.finish(Said(1, 1.0, "assistant", text.strip(), 1, answer=1, interrupted=False)))
+        assert shown.strip() == text.strip()
+        assert answers.add(TextDelta(1, 0, text)) is None
+
+
+@given(first=st.text(max_size=20), second=st.text(min_size=1, max_size=20), cut=st.integers(0, 20))
+def test_an_answer_that_is_given_anew_replaces_the_first(first: str, second: str, cut: int) -> None:
+    answers, shown = Answers(), ""
+    final = Said(1, 1.0, "assistant", second.strip(), 1, answer=1, interrupted=False)
+    pieces = [answers.add(TextDelta(1, 0, first))]
+    pieces += [answers.add(TextDelta(1, 0, second[:cut])), answers.add(TextDelta(1, cut, second[cut:]))]
+    pieces += [answers.finish(final)] if second.strip() else []
+    for piece in filter(None, pieces):
+        shown = piece.text if piece.at_character == 0 else shown + piece.text
+    if second.strip():
+        assert shown.strip() == second.strip()
+
+
+def test_what_is_acknowledged_is_not_said_again() -> None:
+    unsettled = Unsettled()
+    unsettled.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 9.0, "token"))
+    for payload in (
+        {"type": "text", "text": " yes "},
+        {"type": "text", "text": "yes"},
+        {"type": "approve", "token": "token"},
+    ):
+        unsettled.add(payload)
+    unsettled.sent(unsettled.add({"type": "context", "text": "a note"}))
+    unsettled.see(Said(2, 1.0, "user", "yes", 1))
+    unsettled.see(ConfirmationSettled(3, 1.0, "book", "call-1", approved=True))
+    assert [each.payload["text"] for each in unsettled.again()] == ["yes"]
+    while len(unsettled) < MOST:
+        unsettled.add({"type": "text", "text": "more"})
+    with pytest.raises(ClientError, match="wait for the host already"):
+        unsettled.add({"type": "text", "text": "too much"})
+
+
+@given(st.text())
+def test_nothing_that_is_shown_steers_the_terminal(text: str) -> None:
+    shown = plain(text)
+    assert not any(ord(each) < 32 and each not in "\n\t" for each in shown)
+    assert not any(0x7F <= ord(each) < 0xA0 for each in shown)
+    assert "\n" not in one_line(text)
+
+
+def test_times_as_people_say_them() -> None:
+    said = [duration(seconds) for seconds in (0.04, 9.94, 42.2, 60, 61, 3600, 3725)]
+    assert said == ["0.0 s", "9.9 s", "42 s", "1 min", "1 min 1 s", "1 h", "1 h 2 min"]
+
+
+def test_a_kept_session_is_its_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert keepsakes.kept("http://a") is None
+    keepsakes.keep("http://a", keepsakes.Keepsake("s.one", "s"))
+    keepsakes.keep("http://a", keepsakes.Keepsake("s.two", "s"))
+    assert keepsakes.kept("http://a") == ("s.two", "s")
+    assert keepsakes.kept("http://b") is None
+    (file,) = keepsakes.folder().iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+    file.write_text("{")
+    assert keepsakes.kept("http://a") is None
+    keepsakes.forget("http://a")
+    assert not file.exists()
+
+
+def test_lines_come_from_pipes_and_files_whole(tmp_path: Path) -> None:
+    async def lines_of(fd: int) -> list[str]:
+        async with Lines(fd) as lines:
+            found = []
+            while (line := await lines.next()) is not None:
+                found.append(line)
+            return found
+
+    async def main() -> None:
+        (tmp_path / "lines.txt").write_bytes("eins\r\nzw\u00f6lf\n\nende".encode())
+        with (tmp_path / "lines.txt").open("rb") as file:
+            assert await lines_of(file.fileno()) == ["eins", "zw\u00f6lf", "", "ende"]
+        reading, writing = os.pipe()
+        waiting = asyncio.create_task(lines_of(reading))
+        for piece in ("a", "b\nzw\u00f6".encode()[:-1], "\u00f6".encode()[1:], b"lf\n"):
+            await asyncio.sleep(0)
+            os.write(writing, piece if isinstance(piece, bytes) else piece.encode())
+        os.close(writing)
+        assert await waiting == ["ab", "zw\u00f6lf"]
+        os.close(reading)
+
+    asyncio.run(main())

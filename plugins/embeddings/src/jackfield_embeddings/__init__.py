@@ -1,0 +1,8 @@
+"""Texts as vectors; nothing is loaded before the first text."""
+
+from __future__ import annotations
+
+from jackfield_embeddings.embedder import Embedder, EmbeddingError, Vectors
+from jackfield_embeddings.minilm import MODEL, MiniLM, missing
+
+__all__ = ["MODEL", "Embedder", "EmbeddingError", "MiniLM", "Vectors", "missing"]

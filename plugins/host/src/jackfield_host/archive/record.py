@@ -1,0 +1,99 @@
+"""What happened in a session, in its order, as text, as Markdown and as JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from jackfield.conversation.journal import transcript
+from jackfield.store import Store
+
+from jackfield_host.archive.sessions import KeptSession, entries
+from jackfield_host.lifecycle.logs import escaped
+from jackfield_host.talks import events
+
+_UNTOLD = frozenset({"session_status", events.TAKEN})
+"""Events that say nothing one would want to know later."""
+
+Line = dict[str, Any]
+
+
+async def record(store: Store, session_id: str) -> list[Line]:
+    """What was said, and what tools did as far as that is still kept."""
+    said = [{"type": "message", **line} async for line in entries(store, transcript(session_id))]
+    done = [
+        {name: value for name, value in line.items() if name != events.SIGNED}
+        async for line in entries(store, events.stream(session_id))
+        if line["type"] not in _UNTOLD
+    ]
+    # The events have everything in its order, and the transcript what was said before the first of them.
+    lately = sum(line["type"] == "message" for line in done)
+    return said[: max(0, len(said) - lately)] + done
+
+
+def as_json_lines(session: KeptSession, lines: list[Line]) -> Iterator[str]:
+    """A line about the session, then one for everything that happened in it."""
+    yield orjson.dumps({"type": "session", **session._asdict()}).decode()
+    for line in lines:
+        yield orjson.dumps(line).decode()
+
+
+def as_text(session: KeptSession, lines: list[Line]) -> Iterator[str]:
+    """For a terminal: what a model or a user wrote cannot steer it."""
+    yield f"session {session.id}: {_about(session)}"
+    yield ""
+    for line in lines:
+        who, what = _told(line)
+        first, *rest = [escaped(part) for part in what.splitlines()] or [""]
+        yield f"{moment(line['at'])}  {who:<10} {first}"
+        yield from (f"{'':<32} {part}" for part in rest)
+
+
+def as_markdown(session: KeptSession, lines: list[Line]) -> Iterator[str]:
+    """For people: every text is quoted, so that it stays what somebody said."""
+    yield f"# Session {session.id}"
+    yield ""
+    yield f"{escaped(_about(session))}."
+    for line in lines:
+        who, what = _told(line)
+        yield ""
+        yield f"**{who}** ({moment(line['at'])})"
+        yield ""
+        yield from (f"> {escaped(part)}" for part in what.splitlines() or [""])
+
+
+def moment(at: float) -> str:
+    """A time, to the second."""
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def _about(session: KeptSession) -> str:
+    turns = f"{session.turns} turn{'' if session.turns == 1 else 's'}"
+    registry = f", registry {session.registry}" if session.registry else ""
+    facts = (session.mode, session.user or "nobody", session.state, turns, f"began {moment(session.began)}")
+    return ", ".join(facts) + registry
+
+
+_DONE = {
+    "tool_start": "{tool} {arguments}",
+    "tool_progress": "{tool}: {message}",
+    "tool_complete": "{tool} is done",
+    "tool_error": "{tool} failed: {message}",
+}
+
+
+def _told(line: Line) -> tuple[str, str]:
+    """Who did what."""
+    kind = line["type"]
+    if kind in _DONE:
+        return "tool", _DONE[kind].format_map(line)
+    match kind:
+        case "message":
+            return line["speaker"], line["text"] + (" [interrupted]" if line.get("interrupted") else "")
+        case "confirmation_required":
+            return "asked", line["preview"]
+        case "confirmation_settled":
+            return "user", f"{'approved' if line['approved'] else 'declined'} {line['tool']}"
+    return "host", str(line.get("text") or line.get("name") or kind)

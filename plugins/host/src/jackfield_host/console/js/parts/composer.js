@@ -1,0 +1,65 @@
+// Where the user writes, and the button that begins a call.
+
+import { element } from "../dom.js";
+import { icon } from "./icons.js";
+
+/** What the host takes at most in one message. */
+const LONGEST = 8000;
+
+/** `say(text)` sends, `talk()` begins a call, `stop()` cuts the answer short. */
+export class Composer {
+  #input;
+  #send;
+
+  constructor({ say, talk, stop }) {
+    this.#input = element("textarea", {
+      id: "composer", rows: "1", maxlength: LONGEST, placeholder: "Write a message",
+      "aria-label": "Message", autocomplete: "off",
+      on: {
+        input: () => this.#grow(),
+        keydown: (event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            form.requestSubmit();
+          }
+        },
+      },
+    });
+    this.#send = element("button", { class: "primary icon", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
+    this.stop = element("button", {
+      type: "button", class: "icon", "aria-label": "Stop the answer", title: "Stop the answer", hidden: true,
+      on: { click: stop },
+    }, icon("stop"));
+    this.talk = element("button", {
+      type: "button", class: "icon", "aria-label": "Talk", title: "Talk by voice", on: { click: talk },
+    }, icon("microphone"));
+    const form = element("form", {
+      class: "composer",
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          const text = this.#input.value.trim();
+          if (!text) return;
+          this.#input.value = "";
+          this.#grow();
+          say(text);
+        },
+      },
+    }, this.#input, this.stop, this.talk, this.#send);
+    this.root = form;
+  }
+
+  /** Lets the user write and talk, or not. */
+  enable(enabled) {
+    for (const each of this.root.elements) each.disabled = !enabled;
+  }
+
+  focus() {
+    this.#input.focus();
+  }
+
+  #grow() {
+    this.#input.style.height = "auto";
+    this.#input.style.height = `${Math.min(this.#input.scrollHeight + 2, 180)}px`;
+  }
+}

@@ -1,0 +1,80 @@
+// A call that waits for the user's word: what exactly would happen, until when, and the two answers.
+
+import { element, readable, replace } from "../dom.js";
+import { countdown } from "./countdown.js";
+
+/** One question; nothing happens unless `decide` is called with a click. */
+export class Confirmation {
+  state = "open";
+
+  /** `decide(approve)` says whether the word could be sent; `seconds` are left until it expires. */
+  constructor(asked, seconds, decide) {
+    this.callId = asked.callId;
+    this.tool = asked.tool;
+    this.#decide = decide;
+    this.#foot = element("div", { class: "stack" });
+    this.#card = element("div", { class: "confirmation card", role: "group", "aria-label": "Confirmation" },
+      element("div", { class: "row spread" },
+        element("strong", {}, "May I?"), element("code", {}, asked.tool)),
+      element("p", { class: "preview" }, asked.preview),
+      details(asked.args),
+      this.#foot);
+    this.root = element("li", {}, this.#card);
+    if (seconds > 0) this.#ask(seconds);
+    else this.#expire();
+  }
+
+  #decide;
+  #card;
+  #foot;
+
+  /** The word has arrived, from here or from elsewhere. */
+  settle(approved) {
+    this.#end(approved ? "approved" : "declined",
+      approved ? "You approved this. It runs once." : "You declined this. Nothing was run.");
+  }
+
+  /** The host did not accept the word. */
+  refuse(message, suggestion) {
+    if (this.state !== "sent") return false;
+    const why = "Either it was decided already, it has expired, or it belongs to another conversation.";
+    this.#end("refused", `${message} ${why}${suggestion ? ` ${suggestion}` : ""}`);
+    return true;
+  }
+
+  #ask(seconds) {
+    const approve = element("button", { type: "button", class: "primary", on: { click: () => this.#say(true) } }, "Approve");
+    const decline = element("button", { type: "button", on: { click: () => this.#say(false) } }, "Decline");
+    replace(this.#foot, element("div", { class: "row" }, approve, decline,
+      element("span", { class: "hint" }, "Expires in ", countdown(seconds, () => this.#expire()))));
+  }
+
+  #say(approve) {
+    if (this.state !== "open") return;
+    if (!this.#decide(approve)) {
+      this.#foot.append(element("p", { class: "hint", role: "status" }, "There is no connection. Decide again when it is back."));
+      return;
+    }
+    this.state = "sent";
+    for (const button of this.#foot.querySelectorAll("button")) button.disabled = true;
+  }
+
+  #expire() {
+    if (this.state === "open") {
+      this.#end("expired", "This has expired, and nothing was run. Ask for it again if you still want it.");
+    }
+  }
+
+  #end(state, sentence) {
+    this.state = state;
+    this.#card.dataset.state = state;
+    replace(this.#foot, element("p", { role: "status", class: "outcome" }, sentence));
+  }
+}
+
+function details(args) {
+  const rows = Object.entries(args ?? {});
+  if (!rows.length) return null;
+  return element("dl", { class: "facts" },
+    rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, readable(value))]));
+}

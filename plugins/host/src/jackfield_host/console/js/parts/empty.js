@@ -1,0 +1,57 @@
+// What somebody sees who has said nothing yet: what to say first, and how to add a tool.
+
+import { element, replace } from "../dom.js";
+
+/** A first sentence for tools that many will have. */
+const FIRST = {
+  kb_search: "How do I book the photo room?",
+  format_datetime: "What time is it in Tokyo?",
+  calendar_get_availability: "When am I free tomorrow afternoon?",
+  extract_contacts: "Find the contacts in a text I paste.",
+  image_draft_prompt: "Help me describe a picture of a lighthouse.",
+  start_voice_session: "Let us talk instead of typing.",
+};
+
+/** Shown while there is no conversation; `say` is called with the sentence that was picked. */
+export class EmptyState {
+  root = element("section", { class: "empty", "aria-label": "How to begin" });
+  #say;
+
+  constructor(say) {
+    this.#say = say;
+  }
+
+  show(tools) {
+    const known = tools.filter((each) => Object.hasOwn(FIRST, each.id)).map((each) => FIRST[each.id]);
+    const sentences = ["What can you do?", ...known].slice(0, 4);
+    replace(this.root,
+      element("h1", {}, "What can I do for you?"),
+      element("p", { class: "lead" }, "Ask something, or press the microphone and talk. Begin with one of these:"),
+      element("ul", { class: "first" }, sentences.map((text) =>
+        element("li", {}, element("button", { type: "button", on: { click: () => this.#say(text) } }, text)))),
+      tools.length ? offered(tools) : element("p", { class: "hint" }, "No tools are installed yet."),
+      howToAdd());
+  }
+}
+
+function offered(tools) {
+  return element("details", { class: "card" },
+    element("summary", {}, `${tools.length} ${tools.length === 1 ? "tool" : "tools"} can be used here`),
+    element("dl", { class: "facts roomy" }, tools.map(({ id, summary }) => [
+      element("dt", {}, element("code", {}, id)), element("dd", {}, summary),
+    ])),
+    element("p", { class: "hint" }, element("a", { href: "#/registry" }, "See the registry"),
+      " for parameters, guides, and what is withheld and why."));
+}
+
+function howToAdd() {
+  const steps = [
+    ["Install a tool that somebody published, or write one", "pip install NAME\njackfield new-tool my_tool"],
+    ["Freeze what is installed into a registry", "jackfield build"],
+    ["Start the host again; conversations go on where they were", "jackfield serve"],
+  ];
+  return element("details", { class: "card" },
+    element("summary", {}, "How to add a tool"),
+    element("ol", { class: "steps" }, steps.map(([words, commands]) =>
+      element("li", {}, element("p", {}, words), element("pre", { tabindex: "0", "aria-label": words }, commands)))));
+}

@@ -1,0 +1,149 @@
+// Operations: how the host does, who talks, and what tools did.
+
+import { ApiError } from "../api.js";
+import { clock, duration, element, replace } from "../dom.js";
+import { AuditTail } from "../parts/audit-tail.js";
+import { TrendChart, brief, percentileBar } from "../parts/chart.js";
+import { SessionList } from "../parts/session-list.js";
+import { style } from "../styles.js";
+
+const EVERY_MS = 4000;
+
+/** Conversations are looked for with every so many looks: each is read from the store. */
+const SESSIONS_EVERY = 3;
+
+/** The charts: title, unit, the total or gauge behind it, and whether it is shown by the minute. */
+const CHARTS = [
+  ["Conversations", "open", "open", false],
+  ["Calls", "a minute", "calls", true],
+  ["Errors", "a minute", "errors", true],
+  ["Refusals", "a minute", "refusals", true],
+  ["Loops", "a minute", "loops", true],
+  ["Tokens of answers", "a minute", "tokens", true],
+];
+
+/** Shows the view, and keeps it up to date while somebody can see it. */
+export function mount(root, { api }) {
+  const view = new OperationsView(root, api);
+  let timer = null;
+  let gone = false;
+  const look = async () => {
+    clearTimeout(timer);
+    if (!document.hidden) await view.refresh();
+    clearTimeout(timer);
+    if (!gone) timer = setTimeout(look, EVERY_MS);
+  };
+  document.addEventListener("visibilitychange", look);
+  api.addEventListener("token", look);
+  style("operations").then(look);
+  return () => {
+    gone = true;
+    clearTimeout(timer);
+    document.removeEventListener("visibilitychange", look);
+    api.removeEventListener("token", look);
+  };
+}
+
+class OperationsView {
+  #api;
+  #charts = CHARTS.map(([title, unit]) => new TrendChart(title, unit));
+  #uptime = element("p", { class: "hint" });
+  #figures;
+  #trouble = element("div");
+  #tools = element("tbody");
+  #decisions = element("div");
+  #sessions;
+  #audit;
+  #looks = 0;
+
+  constructor(root, api) {
+    this.#api = api;
+    this.#sessions = new SessionList(api);
+    this.#audit = new AuditTail(api);
+    const heads = ["Tool", "Calls", "Errors", "Late", "P50", "P95", "P99", "Budget", "Against its budget"];
+    this.#figures = element("div", { class: "stack" },
+      element("div", { class: "figures" }, this.#charts.map((chart) => chart.root)),
+      element("section", { class: "card stack", "aria-labelledby": "latency-title" },
+        element("h2", { id: "latency-title" }, "Tools"),
+        element("div", { class: "scroll", tabindex: "0" }, element("table", {},
+          element("thead", {}, element("tr", {}, heads.map(heading))), this.#tools))),
+      element("section", { class: "card stack", "aria-labelledby": "decisions-title" },
+        element("h2", { id: "decisions-title" }, "What policies did, other than let pass"), this.#decisions));
+    replace(root, element("div", { class: "operations stack" },
+      element("div", { class: "row spread" }, element("h1", {}, "Operations"), this.#uptime), this.#trouble,
+      this.#figures, this.#sessions.root, this.#audit.root));
+  }
+
+  async refresh() {
+    const listed = this.#looks++ % SESSIONS_EVERY === 0;
+    const troubles = await Promise.all([
+      this.#attempt(this.#figures, () => this.#showFigures()),
+      listed && this.#attempt(this.#sessions.root, () => this.#sessions.refresh()),
+      this.#attempt(this.#audit.root, () => this.#audit.refresh()),
+    ]);
+    const words = [...new Set(troubles.filter(Boolean))];
+    if (words.join() === this.#trouble.textContent) return;
+    replace(this.#trouble, words.map((each) => element("p", { class: "card problem", role: "status" }, each)));
+  }
+
+  /** Hides a part that this user may not see, or that this host has not; the sentence that says so. */
+  async #attempt(part, refresh) {
+    try {
+      await refresh();
+      part.hidden = false;
+      return null;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.status === 403 || error.status === 404) part.hidden = true;
+      return `${error.message}${error.suggestion ? ` ${error.suggestion}` : ""}`;
+    }
+  }
+
+  async #showFigures() {
+    const stats = await this.#api.get("stats");
+    this.#uptime.textContent = `up for ${clock(stats.uptime)}, ${brief(stats.totals.sessions)} sessions and ${brief(stats.totals.turns)} turns since`;
+    CHARTS.forEach(([, , name, byMinute], index) => {
+      const now = name === "open" ? stats.open : stats.totals[name];
+      const points = byMinute ? rates(stats.samples, name) : stats.samples.map((each) => ({ at: each.at, value: each[name] }));
+      this.#charts[index].update(brief(now), points);
+    });
+    replace(this.#tools, stats.tools.length ? stats.tools.map(toolRow)
+      : element("tr", {}, element("td", { colspan: "9", class: "hint" }, "No tool has been called yet.")));
+    replace(this.#decisions, decisionTable(stats.decisions));
+    this.#audit.suggest(stats.tools.map(({ tool }) => tool));
+  }
+}
+
+/** How fast a total has grown between the looks at it. */
+function rates(samples, name) {
+  return samples.slice(1).map((each, index) => {
+    const before = samples[index];
+    const minutes = Math.max(each.at - before.at, 0.001) / 60;
+    return { at: each.at, value: Math.max(0, each[name] - before[name]) / minutes };
+  });
+}
+
+function toolRow(tool) {
+  const failed = Object.entries(tool.errors).map(([kind, count]) =>
+    element("span", { class: `tag ${kind === "CONFIRMATION_REQUIRED" ? "warn" : "bad"}` }, `${kind} ${count}`));
+  const time = (ms) => element("td", { class: "number" }, ms === undefined ? "" : duration(ms));
+  return element("tr", {},
+    element("td", {}, element("code", {}, tool.tool)), element("td", { class: "number" }, tool.calls),
+    element("td", {}, failed.length ? element("div", { class: "row" }, failed) : "none"),
+    element("td", { class: "number" }, tool.late), time(tool.p50), time(tool.p95), time(tool.p99),
+    time(tool.budgetMs ?? undefined), element("td", { class: "bar-cell" }, tool.p50 === undefined ? null : percentileBar(tool)));
+}
+
+const NUMBERS = new Set(["Calls", "Late", "P50", "P95", "P99", "Budget", "Times"]);
+
+function heading(words) {
+  return element("th", { scope: "col", class: NUMBERS.has(words) ? "number" : null }, words);
+}
+
+function decisionTable(decisions) {
+  if (!decisions.length) return element("p", { class: "hint" }, "Every policy let every call pass.");
+  return element("table", {},
+    element("thead", {}, element("tr", {}, ["Policy", "Decision", "Times"].map(heading))),
+    element("tbody", {}, decisions.map(({ policy, decision, count }) => element("tr", {},
+      element("td", {}, policy), element("td", {}, decision), element("td", { class: "number" }, count)))));
+}

@@ -1,0 +1,160 @@
+"""`POST /chat`: one message of the user, and the turn that answers it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any
+
+from sse_starlette import ServerSentEvent
+from starlette.responses import JSONResponse, Response
+
+from jackfield_host.endpoints.operation import EVENT_STREAM, MAY_BE_NAMED, Operation, Said
+from jackfield_host.endpoints.streaming import Stream, fetched, sent
+from jackfield_host.endpoints.visit import Visit
+from jackfield_host.errors import HttpError
+from jackfield_host.talks.outlet import Outlet
+from jackfield_host.talks.switchboard import Place
+from jackfield_host.talks.talk import Talk
+from jackfield_host.talks.welcome import welcome
+from jackfield_host.wire.answers import ChatAnswer, StreamedEvent
+from jackfield_host.wire.bodies import ChatBody
+from jackfield_host.wire.closing import Closing
+
+Messages = AsyncGenerator[dict[str, Any], None]
+
+_ANSWERED = Closing("answered", 1000, "the turn is over", "")
+
+_NO_ANSWER = frozenset({"store_unavailable", "provider_unavailable", "internal"})
+"""Errors after which no answer to what was said will come."""
+
+
+class _Turn(Outlet):
+    """Hears a conversation from a user's message to the end of its answer."""
+
+    def __init__(self, talk: Talk, limit: int) -> None:
+        super().__init__(limit, sound=False)
+        self._talk = talk
+        self._begun = False
+
+    def tell(self, message: Mapping[str, Any]) -> None:
+        """Send a message, and nothing behind the last one."""
+        super().tell(message)
+        if message["type"] == "message" and message["speaker"] == "user":
+            self._begun = True
+        elif self._is_last(message):
+            self.close(_ANSWERED)
+
+    def close(self, closing: Closing) -> None:
+        """Send what waits, then nothing more; whether or not anybody fetches it, the talk is left."""
+        super().close(closing)
+        # Not at once: whoever tells this is still going through those who listen.
+        asyncio.get_running_loop().call_soon(self._talk.leave, self)
+
+    def _is_last(self, message: Mapping[str, Any]) -> bool:
+        match message["type"]:
+            case "error":
+                return message["code"] in _NO_ANSWER
+            case "turn_complete":
+                return self._begun
+            case "interrupted":
+                # An answer that was cut short by these very words is another one than theirs.
+                return self._begun and not self._talk.conversation.journal.owed
+        return False
+
+
+async def chat(visit: Visit) -> Response:
+    """Say something, and stream or collect what comes of it."""
+    visit.check_mode("text")
+    body = await visit.body(ChatBody)
+    if not body.message.strip():
+        raise HttpError(400, "invalid", "The body, at message: there is nothing in it.")
+    talk = await _talk(visit, Place(body.time_zone, body.language))
+    turn = _Turn(talk, visit.house.options.queue_bytes)
+    first = welcome(visit.switchboard, talk, resumed=visit.token is not None)
+    talk.feed.attach(turn)
+    talk.say(body.message)
+    messages = _messages(talk, turn, first)
+    if _wants_json(visit):
+        return JSONResponse(await _collected(messages))
+    return Stream(_events(talk, messages))
+
+
+async def _talk(visit: Visit, place: Place) -> Talk:
+    if visit.token is None:
+        return await visit.switchboard.open("text", visit.identity, place)
+    session = await visit.session()
+    if session.mode != "text":
+        raise HttpError(409, "wrong_mode", f"This session is one of /ws/{session.mode}.")
+    return await visit.switchboard.resume(visit.token, visit.identity, place)
+
+
+def _wants_json(visit: Visit) -> bool:
+    accepted = visit.request.headers.get("accept", "")
+    return "application/json" in accepted and EVENT_STREAM not in accepted
+
+
+async def _messages(talk: Talk, turn: _Turn, first: dict[str, Any]) -> Messages:
+    """The messages of a turn; whoever stops listening does not stop it."""
+    try:
+        yield first
+        async with aclosing(fetched(turn)) as messages:
+            async for message in messages:
+                yield message
+        if turn.closing is not None and turn.closing is not _ANSWERED:
+            yield _cut_off(turn.closing)
+    finally:
+        talk.leave(turn)
+
+
+async def _events(talk: Talk, messages: Messages) -> AsyncIterator[ServerSentEvent]:
+    async with aclosing(messages):
+        async for message in messages:
+            yield sent(talk.session.id, message)
+
+
+def _cut_off(closing: Closing) -> dict[str, Any]:
+    return {
+        "type": "error",
+        "code": closing.name,
+        "message": f"The answer was cut off: {closing.reason}.",
+        "suggestion": closing.advice,
+    }
+
+
+async def _collected(messages: Messages) -> dict[str, Any]:
+    async with aclosing(messages):
+        first = await anext(messages)
+        events = [message async for message in messages]
+    last = events[-1]
+    if last["type"] == "error":
+        raise HttpError(503, last["code"], last["message"], suggestion=last.get("suggestion"))
+    said = {each["answer"]: each["text"] for each in events if _is_answer(each)}
+    text = "\n".join(said.values())
+    return {"session": first["session"], "token": first["token"], "text": text, "events": events}
+
+
+def _is_answer(message: Mapping[str, Any]) -> bool:
+    return bool(message["type"] == "message" and message["speaker"] == "assistant")
+
+
+CHAT = Operation(
+    "POST",
+    "/chat",
+    "Say something in a text session, and get the turn that answers it.",
+    chat,
+    body=ChatBody,
+    parameters=(MAY_BE_NAMED,),
+    answers={
+        200: (
+            Said("The messages of the turn, `session` first.", StreamedEvent, EVENT_STREAM),
+            Said("The turn as a whole, for `Accept: application/json`.", ChatAnswer),
+        )
+    },
+    fails={
+        404: "There is no such session.",
+        409: "The session is one of voice.",
+        410: "The session has ended.",
+    },
+)

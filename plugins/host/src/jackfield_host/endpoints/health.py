@@ -1,0 +1,90 @@
+"""`GET /health` and `GET /status`: how the host stands, for probes and for people."""
+
+from __future__ import annotations
+
+import time
+from importlib.metadata import version
+
+from starlette.responses import JSONResponse, Response
+
+from jackfield_host.endpoints.operation import Operation, Said
+from jackfield_host.endpoints.visit import Visit
+from jackfield_host.talks.beside import has_browser_calls
+from jackfield_host.wire import PROTOCOL
+from jackfield_host.wire.answers import Health, Status
+
+
+async def health(visit: Visit) -> Response:
+    """Whether the host can take sessions; nothing here tells of anybody."""
+    house = visit.house
+    standing = await house.readiness.look()
+    provider = standing.parts["provider"] and visit.switchboard.reachable
+    status = "unhealthy" if not standing.ready else "healthy" if provider else "degraded"
+    answer = {
+        "status": status,
+        "registry": standing.parts["registry"],
+        "store": standing.parts["store"],
+        "provider": provider,
+        "active_sessions": len(visit.switchboard.talks),
+        "uptime": round(time.monotonic() - house.began, 3),
+    }
+    return JSONResponse(answer, 200 if standing.ready else 503)
+
+
+async def status(visit: Visit) -> Response:
+    """What somebody who uses the host can know about it."""
+    house, switchboard, options = visit.house, visit.switchboard, visit.house.options
+    talks, user = switchboard.talks.values(), visit.identity.user
+    registry = switchboard.runtime.registry
+    return JSONResponse(
+        {
+            "user": user,
+            "provider": switchboard.provider,
+            "modes": sorted(switchboard.transport.modes),
+            "browserCalls": has_browser_calls(switchboard.transport),
+            "registry": registry.version,
+            "versions": {
+                "host": version("jackfield-host"),
+                "kernel": version("jackfield-kernel"),
+                "protocol": PROTOCOL,
+            },
+            "uptime": round(time.monotonic() - house.began, 3),
+            "draining": switchboard.draining,
+            "sessions": {
+                "active": len(talks),
+                "yours": sum(talk.session.user == user for talk in talks),
+                "most": options.max_sessions,
+                "mostYours": options.sessions_per_user,
+            },
+            "limits": {
+                "messageBytes": options.message_bytes,
+                "requestBytes": options.request_bytes,
+                "requestsPerMinute": options.requests_per_minute,
+                "idleSeconds": options.idle_seconds,
+                "sessionSeconds": options.session_seconds,
+            },
+            "tools": len(registry.tools),
+            "withheld": dict(registry.withdrawn),
+        }
+    )
+
+
+HEALTH = Operation(
+    "GET",
+    "/health",
+    "Whether the host can take sessions.",
+    health,
+    answers={
+        200: (Said("It can; `degraded` where the model could not be reached when last tried.", Health),),
+        503: (Said("It cannot, or is about to stop.", Health),),
+    },
+    enter=Visit.screened,
+)
+
+STATUS = Operation(
+    "GET",
+    "/status",
+    "How the host stands, with versions, sessions, limits and withheld tools.",
+    status,
+    answers={200: (Said("How it stands.", Status),)},
+)

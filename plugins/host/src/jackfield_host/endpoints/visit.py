@@ -1,0 +1,119 @@
+"""One HTTP request: who sends it, what it brings, and which session it names."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TypeVar
+
+from jackfield.registry.reading import read_arguments
+from jackfield.session.session import Session
+from jackfield.strict_json import StrictJsonError
+from pydantic import ValidationError
+from starlette.requests import ClientDisconnect, Request
+
+from jackfield_host.errors import HttpError
+from jackfield_host.house import House
+from jackfield_host.security.gate import Arrival
+from jackfield_host.security.identity import Identity
+from jackfield_host.talks.switchboard import Switchboard
+from jackfield_host.wire.bodies import Body
+from jackfield_host.wire.incoming import explained
+
+SESSION = "Jackfield-Session"
+"""The header that names a session, by its token."""
+
+BODY_SECONDS = 20.0
+"""How long the body of a request may take to arrive."""
+
+ANYBODY = Identity("")
+"""Who has not said who they are."""
+
+_B = TypeVar("_B", bound=Body)
+
+
+class Visit:
+    """A request that was let in."""
+
+    def __init__(self, request: Request, house: House, identity: Identity) -> None:
+        self.request = request
+        self.house = house
+        self.identity = identity
+
+    @classmethod
+    async def admitted(cls, request: Request) -> Visit:
+        """Let a request in: somebody who may come in, not too often, and not banned."""
+        house = House.of(request)
+        identity = house.gate.admit(Arrival.of(request.scope))
+        seconds = house.requests.take(identity.user)
+        if seconds > 0:
+            raise HttpError(
+                429,
+                "too_many_requests",
+                f"You may send {house.options.requests_per_minute:g} requests a minute, and have.",
+                retry_after=seconds,
+            )
+        await house.switchboard.check_ban(identity)
+        return cls(request, house, identity)
+
+    @classmethod
+    async def screened(cls, request: Request) -> Visit:
+        """Let anybody in who may see the host at all, for what tells nothing about anybody."""
+        house = House.of(request)
+        house.gate.screen(Arrival.of(request.scope))
+        return cls(request, house, ANYBODY)
+
+    @property
+    def switchboard(self) -> Switchboard:
+        """The host's conversations."""
+        return self.house.switchboard
+
+    @property
+    def token(self) -> str | None:
+        """The token of the session that is named."""
+        return self.request.headers.get(SESSION)
+
+    def required_token(self) -> str:
+        """The token of the session that has to be named."""
+        if not self.token:
+            raise HttpError(
+                400,
+                "no_session",
+                f"Say which session is meant: {SESSION}: <the token that `session` carried>.",
+            )
+        return self.token
+
+    async def session(self, *, ended: bool = False) -> Session:
+        """The session that has to be named, live or as it was kept; one that has `ended` to look back at."""
+        session = await self.switchboard.kept(self.required_token(), self.identity, ended=ended)
+        self.check_mode(session.mode)
+        return session
+
+    def check_mode(self, mode: str) -> None:
+        """Refuse somebody whose token is good for another mode alone."""
+        if self.identity.mode not in (None, mode):
+            raise HttpError(403, "wrong_mode", f"This token is good for {self.identity.mode} alone.")
+
+    async def body(self, model: type[_B]) -> _B:
+        """What the request brings; 400 says where it is wrong."""
+        kind = self.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise HttpError(415, "not_json", "The body has to be JSON: Content-Type: application/json.")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                content = await self.request.body()
+        except TimeoutError:
+            raise HttpError(
+                408, "too_slow", f"The body did not arrive within {BODY_SECONDS:g} seconds."
+            ) from None
+        except ClientDisconnect:
+            raise HttpError(400, "cut_off", "The body was cut off.") from None
+        if not content:
+            raise HttpError(400, "invalid", "The body is empty, and a JSON object is wanted.")
+        try:
+            value, _ = read_arguments(content)
+            return model.model_validate(value, by_name=False)
+        except StrictJsonError as error:
+            fault = error.faults[0]
+            raise HttpError(400, "invalid", f"The body, at {fault.where}: {fault.message}.") from None
+        except ValidationError as error:
+            raise HttpError(400, "invalid", f"The body, at {explained(error)}.") from None

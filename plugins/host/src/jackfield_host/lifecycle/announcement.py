@@ -1,0 +1,93 @@
+"""What a host says of itself when it is up: where it is, with what, for whom."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any, NamedTuple
+
+from jackfield.settings import Settings
+
+from jackfield_host.house import House
+
+
+class Announcement(NamedTuple):
+    """The facts of one start."""
+
+    url: str
+    registry: str
+    registry_file: str
+    deployment: str
+    provider: str
+    modes: tuple[str, ...]
+    store: str
+    offered: tuple[str, ...]
+    withheld: dict[str, str]
+    """The tools that are not offered, each with the reason."""
+    token: str
+    """Who is let in."""
+    sources: tuple[str, ...]
+    """Where the settings came from."""
+
+    def lines(self) -> Iterator[str]:
+        """For people."""
+        yield f"Jackfield {version('jackfield-host')} serves at {self.url}"
+        yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
+        yield f"  provider  {self.provider} ({', '.join(self.modes)})"
+        yield f"  store     {self.store}"
+        yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
+        for tool, reason in self.withheld.items():
+            yield f"            {tool} is withheld: it {reason}"
+        yield f"  token     {self.token}"
+        yield f"  settings  {', '.join(self.sources) or 'the defaults'}"
+
+    def facts(self) -> dict[str, Any]:
+        """For machines."""
+        return self._asdict()
+
+
+def announcement(house: House, settings: Settings, port: int, sources: tuple[str, ...]) -> Announcement:
+    """What there is to say about a house that listens on a port."""
+    switchboard = house.switchboard
+    registry = switchboard.runtime.registry
+    return Announcement(
+        url=url(house.options.address, port),
+        registry=registry.version,
+        registry_file=str(settings.registry),
+        deployment=registry.deployment.value,
+        provider=switchboard.provider,
+        modes=tuple(sorted(switchboard.transport.modes)),
+        store=switchboard.runtime.provision.store_name,
+        offered=tuple(sorted(registry.tools)),
+        withheld=dict(sorted(registry.withdrawn.items())),
+        token=_token(house),
+        sources=sources,
+    )
+
+
+def url(address: str, port: int) -> str:
+    """Where a browser on this machine finds the host."""
+    name = address
+    try:
+        read = ipaddress.ip_address(address)
+    except ValueError:
+        pass
+    else:
+        if read.is_unspecified:
+            name = "localhost"
+        elif read.version == 6:
+            name = f"[{read}]"
+    return f"http://{name}:{port}"
+
+
+def _token(house: House) -> str:
+    options = house.options
+    if not house.gate.asks_for_token:
+        return "none is required; the host serves this machine alone"
+    accepted = []
+    if options.keys:
+        accepted.append(f"an API key ({', '.join(sorted(options.keys))})")
+    if options.jwt:
+        accepted.append(f"a JWT for {options.jwt.audience}")
+    return f"required: {' or '.join(accepted)}"

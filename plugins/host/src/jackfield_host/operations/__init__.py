@@ -1,0 +1,1 @@
+"""What whoever runs a host looks at: conversations, figures, the audit, what policies decided."""

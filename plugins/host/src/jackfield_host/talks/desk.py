@@ -1,0 +1,152 @@
+"""Calls that a user's client makes itself: in a conversation that is held here, or in a session that is kept.
+
+Nobody is rung up for them: a session that is not in conversation is used as it was kept, by one object for
+all who use it at a time, and what happens is added to its events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from jackfield.confirmation import Pending
+from jackfield.contract.call import ToolCall
+from jackfield.conversation.journal import Journal
+from jackfield.orchestrator import Answer
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+
+from jackfield_host.talks import record
+from jackfield_host.talks.events import Events
+from jackfield_host.talks.feed import Feed
+from jackfield_host.talks.talk import Talk
+from jackfield_host.talks.telling import begun, ended
+
+_log = logging.getLogger(__name__)
+
+KEEP_SECONDS = 5.0
+"""How long a call that has its answer waits for its events to be kept."""
+
+_R = TypeVar("_R")
+
+
+@dataclass
+class _Seat:
+    """A session in use without a conversation."""
+
+    session: Session
+    feed: Feed
+    users: int = 0
+
+
+class Desk:
+    """Runs calls for users rather than for models."""
+
+    def __init__(self, runtime: Runtime, talks: Mapping[str, Talk], host: str) -> None:
+        """`talks` are the conversations of this host, which goes by this name."""
+        self._runtime = runtime
+        self._talks = talks
+        self._host = host
+        self._seats: dict[str, _Seat] = {}
+        self._working: set[asyncio.Task[Any]] = set()
+
+    async def run(self, session: Session, call: ToolCall, *, again: bool) -> Answer:
+        """Answer a call; one that was made before under its name is not told of `again`."""
+        return await self._to_its_end(self._run(session, call, again))
+
+    async def decide(self, session: Session, token: str, *, approve: bool) -> Answer | Pending | None:
+        """A user's word: the approved call's answer, the declined call, or nothing for a bad token."""
+        return await self._to_its_end(self._decide(session, token, approve))
+
+    async def settle(self) -> None:
+        """Wait until no call is running."""
+        while self._working:
+            await asyncio.wait(self._working)
+
+    async def _run(self, session: Session, call: ToolCall, again: bool) -> Answer:
+        runtime = self._runtime
+        async with self._at(session) as used:
+            if not again:
+                used.publish("tool_start", begun(runtime.registry, call))
+            (answer,) = await runtime.orchestrator.handle(used, [call])
+            if not again:
+                used.publish(*ended(answer))
+            return answer
+
+    async def _decide(self, session: Session, token: str, approve: bool) -> Answer | Pending | None:
+        talk = self._talks.get(session.id)
+        if talk is not None and talk.closing is None:
+            card = await record.card_with(session, self._runtime.store, token)
+            answer = await talk.conversation.answer_confirmation(token, approve=approve)
+            if answer is None and card is not None and not approve:
+                return Pending(card["tool"], card["args"], card["callId"], "")
+            await talk.feed.flush()
+            return answer
+        async with self._at(session) as used:
+            settled = await self._runtime.confirm(used, token, approve=approve)
+            if settled is None:
+                return None
+            outcome = {"tool": settled.tool_id, "callId": settled.call_id, "approved": approve}
+            used.publish("confirmation_settled", outcome)
+            if isinstance(settled, Answer):
+                used.publish(*ended(settled))
+                await self._remember(used, settled)
+            return settled
+
+    async def _remember(self, session: Session, answer: Answer) -> None:
+        """Let the model know, when the conversation goes on, what its user has approved meanwhile."""
+        journal = await Journal.resumed(session, self._runtime.store)
+        journal.memory.add_call(answer.tool_id, answer.wire)
+        await journal.keep()
+
+    @asynccontextmanager
+    async def _at(self, session: Session) -> AsyncIterator[Session]:
+        talk = self._talks.get(session.id)
+        if talk is not None:
+            yield talk.session
+            await _within(talk.feed.flush())
+            return
+        seat = self._seats.get(session.id) or self._sit(session)
+        seat.users += 1
+        try:
+            yield seat.session
+        finally:
+            seat.users -= 1
+            if not seat.users:
+                del self._seats[session.id]
+            await _within(seat.feed.flush())
+            await self._keep(seat.session)
+
+    def _sit(self, session: Session) -> _Seat:
+        feed = Feed(Events(session, self._runtime.store, self._host, carries=False))
+        session.publish = feed.publish
+        seat = self._seats[session.id] = _Seat(session, feed)
+        return seat
+
+    async def _keep(self, session: Session) -> None:
+        if session.id in self._talks:
+            return  # Whoever began to carry it meanwhile keeps it.
+        try:
+            await session.save(self._runtime.store)
+        except StoreUnavailableError as error:
+            _log.error("session %s could not be kept: %s", session.id, error)
+
+    async def _to_its_end(self, work: Coroutine[Any, Any, _R]) -> _R:
+        # A task of its own: whoever asked may go away, and what was begun still ends and is recorded.
+        task = asyncio.create_task(work)
+        self._working.add(task)
+        task.add_done_callback(self._working.discard)
+        return await asyncio.shield(task)
+
+
+async def _within(flushing: Coroutine[Any, Any, None]) -> None:
+    try:
+        async with asyncio.timeout(KEEP_SECONDS):
+            await flushing
+    except TimeoutError:
+        _log.warning("events still wait for the store")

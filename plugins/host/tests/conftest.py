@@ -1,0 +1,36 @@
+"""What the tests of the host share; the machinery is in hosting.py."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+# Test modules are imported by path here, so that their folder is not on it by itself.
+sys.path.insert(0, str(Path(__file__).parent))
+
+from hosting import Workshop, make_registry, make_tools
+
+
+@pytest.fixture(scope="session")
+def host_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the tools of these tests, and the registry they are frozen into."""
+    site = tmp_path_factory.mktemp("site")
+    make_tools(site)
+    sys.path.insert(0, str(site))
+    try:
+        make_registry(site)
+    finally:
+        sys.path.remove(str(site))
+    return site
+
+
+@pytest.fixture
+def workshop(host_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """A working folder for the hosts of one test."""
+    monkeypatch.syspath_prepend(str(host_site))
+    monkeypatch.setenv("HST_FOLDER", str(tmp_path))
+    monkeypatch.setenv("HST_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    return Workshop(tmp_path, host_site / "tool_registry.json", host_site)

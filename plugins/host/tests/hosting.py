@@ -1,0 +1,617 @@
+"""Hosts for tests: real servers on free ports, scripted providers behind them, clients that check every word.
+
+    async with provided(workshop, script) as served, hosted(workshop, served) as host:
+        async with host.client("text") as ada:
+            await ada.say("text", text="hello")
+            await ada.until_type("turn_complete")
+
+A `Workshop` is a folder with a registry, a store and settings. `hosted` serves it in this process;
+`HostProcess` in one of its own, which can be killed. A `Client` holds both sides to the published schemas.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import jsonschema_rs
+import websockets
+from jackfield.build import freeze
+from jackfield.build.pipeline import build
+from jackfield.settings import Settings
+from jackfield_host.app import application, opened
+from jackfield_host.house import House
+from jackfield_host.options import HostOptions
+from jackfield_host.serving import Server, configured, listening
+from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, schemas, type_of
+from jackfield_testkit.providers.audio import tone
+from jackfield_testkit.providers.gemini import GeminiServer
+from jackfield_testkit.providers.model import Script, ScriptedModel
+from jackfield_testkit.providers.openai import OpenAIServer
+from pydantic import BaseModel
+from websockets.asyncio.client import ClientConnection
+from websockets.typing import Origin, Subprotocol
+
+PATIENCE = 20.0
+"""How long a test waits for what has to come before it says that it did not."""
+
+ALLOW = (
+    "hst-*",
+    "jackfield-policies",
+    "jackfield-intents",
+    "jackfield-observability",
+    "jackfield-store-sqlite",
+    "jackfield-transport-openai",
+    "jackfield-transport-gemini",
+    "jackfield-tool-ignore-user",
+    "jackfield-tool-start-voice-session",
+    "jackfield-tool-end-voice-session",
+)
+
+HANDLER = """\
+import asyncio
+import os
+from pathlib import Path
+
+from jackfield import fail, ok
+from jackfield.contract.errors import ErrorType
+from jackfield.contract.intents import Intent
+
+def folder():
+    return Path(os.environ["HST_FOLDER"])
+
+
+LONG = "One sentence follows another. "
+
+
+def trace(word, args):
+    with (folder() / "effects.txt").open("a") as file:
+        file.write(f"{word} {args['text']}\\n")
+
+
+async def passes(gate):
+    while gate and not (folder() / gate).exists():
+        await asyncio.sleep(0.01)
+
+
+async def execute(args, ctx):
+    trace("begun", args)
+    await asyncio.sleep(args["seconds"])
+    await passes(args["before"])
+    trace("done", args)
+    await passes(args["after"])
+    return await KIND(args, ctx)
+
+
+async def plain(args, ctx):
+    return ok({"words": len(args["text"].split()), "text": args["text"]})
+
+
+async def facts(args, ctx):
+    session = ctx.session
+    return ok({
+        "id": session.id, "user": session.user, "mode": session.mode, "turn": session.turn,
+        "registry": session.registry_version, "active": session.active,
+    })
+
+
+async def hush(args, ctx):
+    return ok({}, Intent(args["text"], {"value": True}))
+
+
+async def much(args, ctx):
+    return ok({"results": [{"id": n, "text": LONG * 5} for n in range(100)]})
+
+
+async def odd(args, ctx):
+    await ctx.messaging.send("odd", half="\\ud800", big=2**80, nothing=float("nan"))
+    await ctx.progress("half \\udc80 way", fraction=0.5)
+    return ok({"told": True})
+
+
+async def refuse(args, ctx):
+    return fail(ErrorType.PERMANENT, "Not today.", suggestion="Ask tomorrow.")
+
+
+async def fails(args, ctx):
+    return fail(ErrorType(args["text"]), "As asked.")
+
+
+async def tells(args, ctx):
+    await ctx.progress("Half way.", fraction=0.5)
+    await passes("told")
+    return ok({"told": True})
+
+
+KIND = {kind}
+"""
+
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["text"],
+    "properties": {
+        "text": {"type": "string", "description": "What it is about.", "maxLength": 100},
+        "seconds": {"type": "number", "description": "How long it takes.", "default": 0},
+        "before": {"type": "string", "description": "What it waits for before it acts.", "default": ""},
+        "after": {"type": "string", "description": "What it waits for after it acted.", "default": ""},
+    },
+}
+
+WRITES: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+
+TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hst_look": ("plain", {}),
+    "hst_note": ("plain", WRITES),
+    "hst_book": ("plain", {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?"}),
+    "hst_facts": ("facts", {}),
+    "hst_hush": ("hush", {}),
+    "hst_much": ("much", {}),
+    "hst_odd": ("odd", {}),
+    "hst_refuse": ("refuse", {}),
+    "hst_fails": ("fails", {}),
+    "hst_tells": ("tells", {}),
+    "hst_brief": ("plain", {"timeoutMs": 150, "latencyBudgetMs": 100}),
+    "hst_rationed": ("plain", {"rateLimit": {"calls": 1, "windowMs": 60000}}),
+    "hst_written": ("plain", {"allowedModes": ["text"]}),
+    "hst_spoken": ("plain", {"allowedModes": ["voice"]}),
+}
+"""The tools that models call here: how each answers, and what its manifest says besides."""
+
+_T = TypeVar("_T")
+
+
+def make_tools(folder: Path) -> None:
+    """Write the tools as pip would install them."""
+    for tool, (kind, fields) in TOOLS.items():
+        package = folder / f"jackfield_tool_{tool}"
+        package.mkdir()
+        manifest = {
+            "toolId": tool,
+            "version": "1.2.3",
+            "description": f"Does what {tool} does.",
+            "category": "utility",
+            "sideEffects": "none",
+            "idempotent": True,
+            "requiresConfirmation": False,
+            "allowedModes": ["text", "voice"],
+            "latencyBudgetMs": 60000,
+            "parameters": PARAMETERS,
+            **fields,
+        }
+        (package / "__init__.py").touch()
+        (package / "schema.json").write_text(json.dumps(manifest))
+        guide = f"# {tool}\n\nSummary of {tool}.\n\n## Watch out\n\nGuide of {tool}.\n"
+        (package / "guide.md").write_text(guide)
+        (package / "handler.py").write_text(HANDLER.replace("{kind}", kind))
+        info = folder / f"hst_{tool}-1.2.3.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: hst-{tool}\nVersion: 1.2.3\n")
+        (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
+
+
+def make_registry(site: Path) -> Path:
+    """Freeze what a site and the tools of this repository offer; the site has to be on the path."""
+    settings = Settings(allow=ALLOW, registry=site / "tool_registry.json")
+    built = build(settings, import_handlers=False)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, settings.registry)
+    return settings.registry
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """A working folder: where a host finds its registry and keeps its store."""
+
+    folder: Path
+    registry: Path
+    site: Path
+
+    def settings(self, served: Provider, tables: Mapping[str, Any] | None = None) -> Settings:
+        """Settings of a host in this folder that talks to this provider."""
+        given = {
+            "transports": {served.provider: served.table},
+            "stores": {"sqlite": {"path": str(self.folder / "jackfield.db")}},
+            "observers": {"audit": {"path": str(self.folder / "audit.jsonl")}},
+        }
+        return Settings(
+            allow=ALLOW,
+            registry=self.registry,
+            provider=served.provider,
+            tables={**given, **(tables or {})},
+        )
+
+    def effects(self, line: str) -> int:
+        """How often a tool left this line."""
+        path = self.folder / "effects.txt"
+        return path.read_text().splitlines().count(line) if path.exists() else 0
+
+    def open_gate(self, name: str) -> None:
+        """Let tools go on that wait for this."""
+        (self.folder / name).touch()
+
+    async def audited(self, count: int) -> list[dict[str, Any]]:
+        """The lines of the audit record, once there are so many."""
+        path = self.folder / "audit.jsonl"
+        async with asyncio.timeout(PATIENCE):
+            while True:
+                lines = path.read_text().splitlines() if path.exists() else []
+                calls = [json.loads(line) for line in lines if '"tool"' in line]
+                if len(calls) >= count:
+                    return calls
+                await asyncio.sleep(0.02)
+
+
+@dataclass
+class Provider:
+    """A scripted provider that is being served."""
+
+    provider: str
+    server: Any
+    failures: list[Exception] = field(default_factory=list)
+    """What scripts raised; whoever waits for what would have come next need not wait for ever."""
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """What a host is told about it."""
+        table = {"api_key_variable": "HST_KEY", "base_url": self.server.base_url}
+        if getattr(self.server, "ca_file", None):
+            table["ca_file"] = str(self.server.ca_file)
+        return table
+
+
+@asynccontextmanager
+async def provided(*scripts: Script, provider: str = "openai", **server: Any) -> AsyncIterator[Provider]:
+    """A scripted provider; what a script asserts is raised at the end."""
+    made: Provider
+
+    def reporting(script: Script) -> Script:
+        async def play(model: ScriptedModel) -> None:
+            try:
+                await script(model)
+            except Exception as error:
+                made.failures.append(error)
+                raise
+
+        return play
+
+    serve: Any = OpenAIServer if provider == "openai" else GeminiServer
+    async with serve(*map(reporting, scripts), **server) as served:
+        made = Provider(provider, served)
+        yield made
+
+
+class _QuietServer(Server):
+    """A server whose signals stay with the test runner."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Any:
+        yield
+
+
+@dataclass
+class Hosted:
+    """A host that can be reached."""
+
+    port: int
+    house: House | None = None
+    served: Provider | None = None
+
+    @asynccontextmanager
+    async def client(self, mode: str, **options: Any) -> AsyncIterator[Client]:
+        """A client that has said `start`, or `resume` where it is given a token."""
+        async with self.connected(mode) as client:
+            client.plays = options.pop("plays", True)
+            await client.say("resume" if "token" in options else "start", **options)
+            await client.until(lambda: client.session)
+            yield client
+
+    @asynccontextmanager
+    async def connected(self, mode: str, **options: Any) -> AsyncIterator[Client]:
+        """A client that has said nothing yet."""
+        given: dict[str, Any] = {
+            "origin": Origin(f"http://127.0.0.1:{self.port}"),
+            "subprotocols": [Subprotocol("jackfield.1")],
+            "max_size": 2**24,
+            "compression": None,
+        }
+        url = f"ws://127.0.0.1:{self.port}/ws/{mode}"
+        async with websockets.connect(url, **{**given, **options}) as raw:
+            client = Client(raw, mode, self.served)
+            try:
+                yield client
+            finally:
+                await client.stop()
+
+
+@asynccontextmanager
+async def hosted(
+    workshop: Workshop,
+    served: Provider,
+    *,
+    tables: Mapping[str, Any] | None = None,
+    send_buffer: int = 0,
+    **options: Any,
+) -> AsyncIterator[Hosted]:
+    """A host in this process, on a free port; what the system buffers for a client may be made small."""
+    settings = workshop.settings(served, tables)
+    async with opened(settings, HostOptions(port=0, **options)) as house:
+        listener = listening(house.options)
+        if send_buffer:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+        server = _QuietServer(configured(application(house), house.options), house)
+        serving = asyncio.create_task(server.serve([listener]))
+        while not server.started:
+            if serving.done():
+                serving.result()
+            await asyncio.sleep(0.005)
+        try:
+            yield Hosted(listener.getsockname()[1], house, served)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+class HostProcess(Hosted):
+    """A host in a process of its own, which a test may kill."""
+
+    def __init__(self, workshop: Workshop, served: Provider, **options: Any) -> None:
+        super().__init__(free_port(), None, served)
+        self._workshop = workshop
+        self._options = options
+        self._process: asyncio.subprocess.Process | None = None
+        self.output = workshop.folder / f"host-{self.port}.log"
+
+    async def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        config = self._workshop.folder / f"host-{self.port}.toml"
+        assert self.served
+        config.write_text(_toml(self._workshop, self.served, {"port": self.port, **self._options}))
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(self._workshop.site),
+            "HST_FOLDER": str(self._workshop.folder),
+        }
+        with self.output.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield", "serve", "--config", str(config),
+                cwd=self._workshop.folder, env=environ, stdout=output, stderr=output,
+            )  # fmt: skip
+        async with asyncio.timeout(PATIENCE * 2):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    writer.close()
+                    return
+                assert self._process.returncode is None, self.output.read_text()
+                await asyncio.sleep(0.02)
+
+    async def kill(self, with_signal: signal.Signals = signal.SIGKILL) -> int:
+        """End it, by default as a power cut would; its exit status."""
+        assert self._process
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(with_signal)
+        return await self._process.wait()
+
+    async def ended(self) -> int:
+        """Wait until it has ended by itself; its exit status."""
+        assert self._process
+        async with asyncio.timeout(PATIENCE * 2):
+            return await self._process.wait()
+
+    @property
+    def pid(self) -> int:
+        """The process."""
+        assert self._process
+        return self._process.pid
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._process is not None and self._process.returncode is None:
+            await self.kill()
+
+
+async def eventually(condition: Callable[[], object]) -> None:
+    """Wait for something that nobody tells of."""
+    async with asyncio.timeout(PATIENCE * 2):
+        while not condition():  # noqa: ASYNC110 - there is no event to wait for
+            await asyncio.sleep(0.01)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _toml(workshop: Workshop, served: Provider, options: Mapping[str, Any]) -> str:
+    def table(name: str, values: Mapping[str, Any]) -> str:
+        return f"[{name}]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+    top = {"provider": served.provider, "registry": str(workshop.registry), "allow": list(ALLOW)}
+    return "".join(
+        [
+            "".join(f"{key} = {json.dumps(value)}\n" for key, value in top.items()),
+            table(f"transports.{served.provider}", served.table),
+            table("stores.sqlite", {"path": str(workshop.folder / "jackfield.db")}),
+            table("observers.audit", {"path": str(workshop.folder / "audit.jsonl")}),
+            table("host", options),
+        ]
+    )
+
+
+@cache
+def _validators() -> tuple[dict[str, Any], dict[str, Any]]:
+    return _of(SAID_BY_CLIENT), _of(SAID_BY_HOST)
+
+
+def _of(messages: tuple[type[BaseModel], ...]) -> dict[str, Any]:
+    # Clients have to bear members they do not know; the host may send none that are not published.
+    closed = {name: {**schema, "additionalProperties": False} for name, schema in schemas().items()}
+    return {
+        type_of(message): jsonschema_rs.validator_for(
+            {"$ref": f"#/components/schemas/{message.__name__}", "components": {"schemas": closed}}
+        )
+        for message in messages
+    }
+
+
+def check(message: Mapping[str, Any], *, by_host: bool) -> None:
+    """Fail where a message is not as published."""
+    known = _validators()[by_host]
+    assert message.get("type") in known, f"not published: {message}"
+    faults = [f"{each.instance_path}: {each.message}" for each in known[message["type"]].iter_errors(message)]
+    assert not faults, f"{message}: {faults}"
+
+
+class Client:
+    """A client that checks what both sides say, and reports what it plays."""
+
+    def __init__(self, raw: ClientConnection, mode: str, served: Provider | None = None) -> None:
+        self.raw = raw
+        self.mode = mode
+        self.got: list[dict[str, Any]] = []
+        """Every message in order; a frame of sound stands among them as `{"type": "sound", ...}`."""
+        self.plays = True
+        """Whether it says of all speech that it was heard at once."""
+        self.session: dict[str, Any] | None = None
+        self.closed: tuple[int, str] | None = None
+        self._served = served
+        self._item = ""
+        self._played: dict[str, int] = {}
+        self._fault: Exception | None = None
+        self._news = asyncio.Event()
+        self._reading = asyncio.create_task(self._read())
+
+    async def say(self, kind: str, **fields: Any) -> None:
+        """Send a message."""
+        message = {"type": kind, **fields}
+        check(message, by_host=False)
+        await self.raw.send(json.dumps(message))
+
+    async def speak(self, ms: int = 400) -> None:
+        """Send so much sound, in frames of 20 ms."""
+        for start in range(0, ms, 20):
+            await self.raw.send(tone(20, start_ms=start))
+
+    async def until(self, condition: Callable[[], _T | None]) -> _T:
+        """Wait for something to come true."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                while not (found := condition()):
+                    if self._fault:
+                        raise self._fault
+                    if self._served and self._served.failures:
+                        raise self._served.failures[0]
+                    assert not self.closed, f"closed {self.closed} after {self.got[-5:]}"
+                    self._news.clear()
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(0.25):
+                            await self._news.wait()
+        except TimeoutError:
+            raise AssertionError(f"it did not come; the last were {self.got[-12:]}") from None
+        if self._fault:
+            raise self._fault
+        return found
+
+    async def until_type(self, kind: str, count: int = 1) -> dict[str, Any]:
+        """Wait for the n-th message of a type."""
+        return await self.until(lambda: self.of(kind)[count - 1] if len(self.of(kind)) >= count else None)
+
+    async def until_closed(self) -> tuple[int, str]:
+        """Wait for the end of the connection: code and reason."""
+        async with asyncio.timeout(PATIENCE * 2):
+            await asyncio.wait({self._reading})
+        if self._fault:
+            raise self._fault
+        assert self.closed
+        return self.closed
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The messages of one type."""
+        return [message for message in self.got if message["type"] == kind]
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What has an id."""
+        return [message for message in self.got if "id" in message]
+
+    @property
+    def last_event(self) -> int:
+        """The largest id so far."""
+        return max((message["id"] for message in self.events), default=0)
+
+    @property
+    def token(self) -> str:
+        """What takes the session up again."""
+        assert self.session
+        return str(self.session["token"])
+
+    @property
+    def states(self) -> list[str]:
+        """What the session said that it was doing."""
+        return [message["state"] for message in self.of("session_status")]
+
+    def said(self, speaker: str) -> list[str]:
+        """What one side has said, whole."""
+        return [message["text"] for message in self.of("message") if message["speaker"] == speaker]
+
+    def sound_ms(self, item: str | None = None) -> int:
+        """How much speech has come."""
+        return sum(each["ms"] for each in self.of("sound") if item in (None, each["item"]))
+
+    async def stop(self) -> None:
+        """Listen no more; raises what was wrong with what was heard."""
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+        if self._fault:
+            raise self._fault
+
+    async def _read(self) -> None:
+        try:
+            async for frame in self.raw:
+                if isinstance(frame, bytes):
+                    await self._hear(frame)
+                else:
+                    self._take(json.loads(frame))
+                self._news.set()
+        except websockets.ConnectionClosed:
+            pass
+        except Exception as error:  # noqa: BLE001 - told to whoever waits
+            self._fault = error
+        self.closed = (self.raw.close_code or 1006, self.raw.close_reason or "")
+        self._news.set()
+
+    def _take(self, message: dict[str, Any]) -> None:
+        check(message, by_host=True)
+        if message["type"] == "session":
+            self.session = message
+        elif message["type"] == "audio":
+            self._item = message["item"]
+        if "id" in message:
+            assert message["id"] > self.last_event, f"{message} after event {self.last_event}"
+        self.got.append(message)
+
+    async def _hear(self, frame: bytes) -> None:
+        assert self.mode == "voice"
+        assert self._item, "sound came before it was said which item it belongs to"
+        assert len(frame) % 2 == 0
+        self.got.append({"type": "sound", "item": self._item, "ms": len(frame) / 48})
+        if self.plays:
+            await self.say("playback", item=self._item, ms=int(self.sound_ms(self._item)) + 1)

@@ -1,0 +1,311 @@
+"""`jackfield settings`, `sessions` and `key`, as whoever runs a host uses them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import tomllib
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from hosting import Client, Hosted, Workshop, hosted, provided
+from jackfield.cli import main
+from jackfield.conversation.journal import Journal
+from jackfield.session.session import Session
+from jackfield_host.archive import sessions as archive
+from jackfield_host.options import HostOptions
+from jackfield_host.security.gate import Arrival, Gate
+from jackfield_host.security.redaction import hidden
+from jackfield_store_sqlite import SqliteStore
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from starlette.datastructures import Headers
+
+Jackfield = Callable[..., Result]
+
+
+@pytest.fixture
+def jackfield(workshop: Workshop) -> Jackfield:
+    """Runs a command in the folder of the workshop."""
+    (workshop.folder / "jackfield.toml").write_text(
+        f'registry = {json.dumps(str(workshop.registry))}\nprovider = "openai"\n'
+        '[transports.openai]\nbase_url = "https://me:pass-word@proxy.example/v1"\napi_key = "not-so-secret"\n'
+        "[host]\nport = 9000\nmax_sessions = 5\n"
+    )
+    return lambda *arguments, **options: CliRunner().invoke(main, arguments, **options)
+
+
+async def script(model: ScriptedModel) -> None:
+    while True:
+        heard = (await model.hears()).text
+        if heard == "look":
+            await model.calls(Call("hst_look", {"text": "one two"}))
+        elif heard == "book":
+            await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.says("Two words.\nNo \x1b[31mmore.")
+
+
+@asynccontextmanager
+async def hosting(workshop: Workshop) -> AsyncIterator[tuple[Hosted, Client]]:
+    """A host, and a user who has looked something up."""
+    async with provided(script) as served, hosted(workshop, served) as host, host.client("text") as ada:
+        await ada.say("text", text="look")
+        await ada.until_type("turn_complete")
+        yield host, ada
+
+
+async def everything(path: Path) -> list[str]:
+    """The keys and streams of a store."""
+    store = await SqliteStore.open(path)
+    try:
+        return [*await store.keys(""), *await store.streams("")]
+    finally:
+        await store.close()
+
+
+def asked(jackfield: Jackfield, *arguments: str, **options: Any) -> str:
+    """What a command printed that went well."""
+    done = jackfield(*arguments, **options)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def test_settings_are_shown_with_where_they_come_from(
+    jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JACKFIELD_HOST_MAX_SESSIONS", "7")
+    monkeypatch.setenv("JACKFIELD_DEPLOYMENT", "production")
+    told = json.loads(asked(jackfield, "settings", "--json", "--registry", "other.json"))
+    assert told["file"] == "jackfield.toml"
+    kernel, host = told["settings"]["deployment"], told["settings"]["host"]
+    assert kernel["registry"] == {"value": "other.json", "from": "--registry"}
+    assert kernel["deployment"] == {"value": "production", "from": "JACKFIELD_DEPLOYMENT"}
+    assert kernel["provider"] == {"value": "openai", "from": "jackfield.toml"}
+    assert kernel["store"] == {"value": "", "from": "default"}
+    assert host["max_sessions"] == {"value": 7, "from": "JACKFIELD_HOST_MAX_SESSIONS"}
+    assert host["port"] == {"value": 9000, "from": "jackfield.toml"}
+    assert host["drain_seconds"] == {"value": 30.0, "from": "default"}
+    assert set(host) == set(HostOptions.model_fields)
+    text = asked(jackfield, "settings")
+    assert "JACKFIELD_HOST_MAX_SESSIONS" in text
+    assert "[transports.openai]" in text
+
+
+def test_settings_do_not_show_secrets(jackfield: Jackfield, tmp_path: Path) -> None:
+    made = asked(jackfield, "key", "phone", "--user", "ada")
+    with (tmp_path / "jackfield.toml").open("a") as file:
+        file.write(made)
+    for arguments in (["settings"], ["settings", "--json"]):
+        said = asked(jackfield, *arguments)
+        assert "pass-word" not in said
+        assert "not-so-secret" not in said
+        assert "proxy.example" in said
+        assert tomllib.loads(made)["host"]["keys"]["phone"]["digest"] not in said
+        assert "ada" in said
+
+
+def test_a_setting_that_says_where_a_secret_is_is_shown() -> None:
+    assert hidden("api_key_variable", "OPENAI_API_KEY") == "OPENAI_API_KEY"
+    assert hidden("key_file", "/etc/keys.pem") == "/etc/keys.pem"
+    assert hidden("secret_env", "OUR_SECRET") == "OUR_SECRET"
+    assert hidden("x", {"password": "p", "tokens": ["a"], "deep": [{"token": "t"}]}) == {
+        "password": "***",
+        "tokens": ["***"],
+        "deep": [{"token": "***"}],
+    }
+    assert hidden("monkey", "banana") == "banana"
+    assert hidden("token", None) is None
+
+
+def test_wrong_settings_are_told_by_settings_too(jackfield: Jackfield, tmp_path: Path) -> None:
+    (tmp_path / "jackfield.toml").write_text("[host]\nprot = 1\n")
+    done = jackfield("settings")
+    assert done.exit_code == 1
+    assert done.stderr == "Error: [host] there is no setting 'prot'; did you mean 'port'?\n"
+
+
+def test_a_key_is_made_once_and_lets_its_user_in(jackfield: Jackfield) -> None:
+    done = jackfield("key", "phone-app", "--user", "ada", "--role", "staff", "--role", "ops")
+    key = next(line for line in done.stderr.splitlines() if line.startswith("jf_phone-app_"))
+    assert key not in done.stdout
+    gate = Gate(HostOptions.load(tomllib.loads(done.stdout)["host"]))
+    headers = Headers({"host": "127.0.0.1", "authorization": f"Bearer {key}"})
+    identity = gate.admit(Arrival(headers, "http", "127.0.0.1", False))
+    assert (identity.user, sorted(identity.roles)) == ("ada", ["ops", "staff"])
+    assert jackfield("key", "phone-app", "--user", "ada").stdout != done.stdout
+
+
+def test_a_key_with_an_unusable_name_is_refused(jackfield: Jackfield) -> None:
+    done = jackfield("key", "Phone_App", "--user", "ada")
+    assert done.exit_code == 1
+    assert "small letters, digits and hyphens" in done.stderr
+
+
+def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, jackfield: Jackfield) -> None:
+    async def drive() -> None:
+        async with hosting(workshop) as (host, ada):
+            async with host.client("voice") as ben:
+                await ben.say("end")
+                await ben.until_closed()
+            assert host.house
+            while len(host.house.switchboard.talks) > 1:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            assert ada.session
+            await asyncio.to_thread(look, ada.session, ben.session or {})
+
+    def look(ada: dict[str, Any], ben: dict[str, Any]) -> None:
+        first, second = json.loads(asked(jackfield, "sessions", "list", "--json"))
+        assert (first["id"], first["user"], first["mode"]) == (ada["session"], "local", "text")
+        assert (first["state"], first["turns"], first["active"]) == ("open", 1, True)
+        assert first["registry"] == ada["registry"]
+        assert (second["id"], second["mode"], second["active"]) == (ben["session"], "voice", False)
+        text = asked(jackfield, "sessions", "list", "--active")
+        assert ada["session"] in text
+        assert ben["session"] not in text
+        assert asked(jackfield, "sessions", "list", "--user", "nobody") == "no sessions\n"
+
+        lines = asked(jackfield, "sessions", "show", ada["session"]).splitlines()
+        assert lines[0].startswith(f"session {ada['session']}: text, local, open, 1 turn, began ")
+        assert [line[22:] for line in lines[2:]] == [
+            "user       look",
+            'tool       hst_look {"text":"one two"}',
+            "tool       hst_look is done",
+            "assistant  Two words.",
+            r"           No \x1b[31mmore.",
+        ]
+
+    asyncio.run(drive())
+
+
+def test_a_session_is_exported_for_its_owner_alone(workshop: Workshop, jackfield: Jackfield) -> None:
+    async def drive() -> str:
+        async with hosting(workshop) as (_, ada):
+            await ada.say("text", text="book")
+            await ada.until_type("turn_complete", 2)
+            assert ada.session
+            return str(ada.session["session"])
+
+    session = asyncio.run(drive())
+    asked(jackfield, "sessions", "export", session, "-o", "out.jsonl")
+    written = workshop.folder / "out.jsonl"
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    head, *lines = [json.loads(line) for line in written.read_text().splitlines()]
+    assert (head["type"], head["id"], head["turns"]) == ("session", session, 2)
+    said = [(line["speaker"], line["text"]) for line in lines if line["type"] == "message"]
+    assert said[0] == ("user", "look")
+    assert said[1] == ("assistant", "Two words.\nNo \x1b[31mmore.")
+    kinds = [line["type"] for line in lines]
+    assert kinds[:4] == ["message", "tool_start", "tool_complete", "message"]
+    assert "confirmation_required" in kinds
+    assert all("token" not in line for line in lines)
+    assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+
+    done = jackfield("sessions", "export", session, "-o", "out.jsonl")
+    assert (done.exit_code, done.stderr) == (1, "Error: out.jsonl exists already; choose another name\n")
+    markdown = asked(jackfield, "sessions", "export", session, "--format", "markdown")
+    assert markdown.startswith(f"# Session {session}\n")
+    assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
+    assert "\n> Book a table?\n" in markdown
+
+
+def test_a_session_that_is_not_there_is_told(workshop: Workshop, jackfield: Jackfield) -> None:
+    for command in ("show", "export"):
+        done = jackfield("sessions", command, "feed")
+        assert done.exit_code == 1
+        assert "the store knows no session 'feed'" in done.stderr
+    done = jackfield("sessions", "prune", "--session", "feed", "--yes")
+    assert done.exit_code == 1
+
+
+def test_a_store_in_memory_has_no_sessions_to_look_at(
+    jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JACKFIELD_STORE", "memory")
+    done = jackfield("sessions", "list")
+    assert done.exit_code == 1
+    assert "ends with its host" in done.stderr
+
+
+def test_a_session_is_deleted_after_asking_and_a_host_that_holds_it_lets_go(
+    workshop: Workshop, jackfield: Jackfield
+) -> None:
+    async def drive() -> str:
+        async with hosting(workshop) as (host, ada):
+            await ada.say("text", text="book")
+            await ada.until_type("turn_complete", 2)
+            async with host.client("text") as ben:
+                await ben.say("text", text="look")
+                await ben.until_type("turn_complete")
+                assert ada.session
+                assert ben.session
+                await asyncio.to_thread(delete, ada.session["session"])
+                assert (await ada.until_closed())[0] == 4007
+                async with host.connected("text") as again:
+                    await again.say("resume", token=ada.token, lastEvent=0)
+                    assert (await again.until_closed())[0] == 4007
+                return str(ben.session["session"])
+
+    def delete(session: str) -> None:
+        done = jackfield("sessions", "prune", "--session", session, input="n\n")
+        assert done.exit_code == 1
+        assert session in asked(jackfield, "sessions", "list")
+        said = asked(jackfield, "sessions", "prune", "--session", session, input="y\n")
+        assert "Delete 1 session for good?" in said
+
+    other = asyncio.run(drive())
+    assert [each["id"] for each in json.loads(asked(jackfield, "sessions", "list", "--json"))] == [other]
+    elsewhere = ("readiness/", "call/", "held/")
+    left = asyncio.run(everything(workshop.folder / "jackfield.db"))
+    assert {name.rpartition("/")[2] for name in left if not name.startswith(elsewhere)} == {other}
+
+
+def test_sessions_in_which_nothing_was_said_for_long_are_deleted(
+    workshop: Workshop, jackfield: Jackfield
+) -> None:
+    async def drive() -> None:
+        async with hosting(workshop):
+            pass
+
+    asyncio.run(drive())
+    assert asked(jackfield, "sessions", "prune", "--older-than", "1h", "--yes") == "no session is that old\n"
+    assert "1 deleted" in asked(jackfield, "sessions", "prune", "--older-than", "0m", "--yes")
+    assert asked(jackfield, "sessions", "list") == "no sessions\n"
+    done = jackfield("sessions", "prune", "--older-than", "long")
+    assert "'long' is no age; write 90m, 12h or 3d" in done.stderr
+
+
+def test_what_has_expired_is_cleared(workshop: Workshop, jackfield: Jackfield) -> None:
+    async def drive() -> None:
+        store = await SqliteStore.open(workshop.folder / "jackfield.db")
+        await store.put("brief", b"", ttl=0.0)
+        await store.close()
+
+    asyncio.run(drive())
+    assert asked(jackfield, "sessions", "prune") == "1 expired entries removed\n"
+
+
+def test_a_transcript_outlives_its_session_and_says_whose_it_is(workshop: Workshop) -> None:
+    moment = 1_800_000_000.0
+
+    async def drive() -> list[archive.KeptSession]:
+        nonlocal moment
+        from jackfield.store import MemoryStore
+
+        store = MemoryStore(lambda: moment)
+        session = Session("voice", "1.0", user="ada", began=store.now())
+        await session.save(store)
+        session.begin_turn()
+        await Journal(session, store).said("user", "remember this")
+        moment += 25 * 3600
+        (kept,) = await archive.every(store)
+        assert not kept.active
+        await archive.forget(store, session.id)
+        assert await archive.every(store) == []
+        return [kept]
+
+    (kept,) = asyncio.run(drive())
+    assert (kept.user, kept.mode, kept.state, kept.turns) == ("ada", "voice", "expired", 1)

@@ -1,0 +1,398 @@
+"""What deploy/ and docs/host.md hold: nginx before real hosts, systemd's checks, every setting explained."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import websockets
+from hosting import HostProcess, Workshop, free_port, provided
+from jackfield.cli import main
+from jackfield.settings import KEYS
+from jackfield_host.commands.serve import serve
+from jackfield_host.options import HostOptions, variable
+from jackfield_host.security.keys import new_key
+from jackfield_host.security.settings import JwtSettings, KeySettings
+from jackfield_host.wire.closing import CLOSINGS
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from pydantic import BaseModel
+from websockets.exceptions import InvalidStatus
+
+ROOT = Path(__file__).parents[3]
+DEPLOY = ROOT / "deploy"
+PAGE = (ROOT / "docs" / "host.md").read_text("utf-8")
+NAME = "agent.example"
+
+NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed (Debian: nginx-light)")
+
+
+def shown(field: Any) -> str:
+    """A default as the page writes it."""
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    if value is None:
+        return "not set"
+    if value in ((), {}):
+        return "empty"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+@pytest.mark.parametrize("model", [HostOptions, KeySettings, JwtSettings])
+def test_every_setting_is_documented_with_its_default_and_meaning(model: type[BaseModel]) -> None:
+    for name, field in model.model_fields.items():
+        assert f"| `{name}` | {shown(field)} | {field.description} |" in PAGE
+
+
+def test_every_flag_of_serve_is_documented() -> None:
+    for parameter in serve.params:
+        assert parameter.opts[0] in PAGE + (ROOT / "docs" / "cli.md").read_text("utf-8")
+
+
+def test_no_close_code_on_the_page_is_another_than_the_hosts() -> None:
+    codes = {int(code) for code in re.findall(r"\b(40\d\d|101\d)\b", PAGE)}
+    assert codes <= {closing.code for closing in CLOSINGS}
+
+
+def test_links_and_headings_on_the_page_exist() -> None:
+    for target in re.findall(r"\]\(([^)]+)\)", PAGE):
+        path, _, heading = target.partition("#")
+        text = (ROOT / "docs" / path).read_text("utf-8") if path else PAGE
+        slugs = {
+            re.sub(r"[^\w -]", "", line.lstrip("# ").lower()).replace(" ", "-")
+            for line in text.splitlines()
+            if line.startswith("#")
+        }
+        assert not heading or heading in slugs, target
+
+
+def test_settings_shown_on_the_page_are_accepted() -> None:
+    (shown_table,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    HostOptions.load(tomllib.loads(shown_table)["host"])
+
+
+# nginx
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate that vouches for itself, in one file."""
+    folder = tmp_path_factory.mktemp("tls")
+    made = folder / "both.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+         "-days", "2", "-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}",
+         "-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    made.write_text((folder / "key.pem").read_text() + (folder / "cert.pem").read_text())
+    return made
+
+
+def nginx_files(folder: Path, certificate: Path, upstreams: list[int]) -> tuple[Path, int]:
+    """The shipped configuration but for what differs by machine, in a main file; and the TLS port."""
+    folder.mkdir(exist_ok=True)
+    plain, secure = free_port(), free_port()
+    servers = "\n".join(f"    server 127.0.0.1:{port} max_fails=1 fail_timeout=2s;" for port in upstreams)
+    changes = {
+        "    server 127.0.0.1:8765 max_fails=1 fail_timeout=2s;": servers,
+        "    listen 80;\n    listen [::]:80;": f"    listen 127.0.0.1:{plain};",
+        "    listen 443 ssl;\n    listen [::]:443 ssl;": f"    listen 127.0.0.1:{secure} ssl;",
+        f"/etc/ssl/certs/{NAME}.pem": str(certificate),
+        f"/etc/ssl/private/{NAME}.key": str(certificate),
+        "/var/log/nginx/jackfield.log": str(folder / "access.log"),
+    }
+    text = (DEPLOY / "nginx.conf").read_text("utf-8")
+    for before, after in changes.items():
+        assert text.count(before) == 1, before
+        text = text.replace(before, after)
+    (folder / "site.conf").write_text(text)
+    temporary = "\n".join(
+        f"    {kind}_temp_path {folder}/{kind};"
+        for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    main_file = folder / "nginx.conf"
+    user = "user root;\n" if os.geteuid() == 0 else ""
+    main_file.write_text(
+        f"{user}daemon off;\nworker_processes 1;\n"
+        f"pid {folder}/nginx.pid;\nerror_log {folder}/error.log info;\n"
+        f"events {{ worker_connections 256; }}\nhttp {{\n{temporary}\n    include {folder}/site.conf;\n}}\n"
+    )
+    return main_file, secure
+
+
+class Proxy:
+    """A real nginx with the shipped configuration, and how clients reach it."""
+
+    def __init__(self, port: int, certificate: Path, key: str) -> None:
+        self.port = port
+        self.trusted = ssl.create_default_context(cafile=certificate)
+        self.origin = f"https://{NAME}:{port}"
+        self.headers = {"Authorization": f"Bearer {key}"}
+
+    def socket(self, **headers: str) -> dict[str, Any]:
+        """Options for a WebSocket through it."""
+        return {
+            "uri": f"wss://{NAME}:{self.port}/ws/text",
+            "host": "127.0.0.1",
+            "port": self.port,
+            "ssl": self.trusted,
+            "origin": self.origin,
+            "additional_headers": {**self.headers, **headers},
+        }
+
+    def http(self) -> httpx.AsyncClient:
+        """A client for requests through it."""
+        # The name is one of the examples: it is asked for by its address, and vouched for by its name.
+        return httpx.AsyncClient(
+            base_url=f"https://127.0.0.1:{self.port}",
+            headers={**self.headers, "Host": f"{NAME}:{self.port}"},
+            verify=self.trusted,
+            timeout=30,
+        )
+
+
+@asynccontextmanager
+async def proxied(
+    folder: Path, certificate: Path, hosts: list[HostProcess], key: str
+) -> AsyncIterator[Proxy]:
+    """nginx in front of hosts."""
+    assert NGINX
+    file, port = nginx_files(folder, certificate, [host.port for host in hosts])
+    process = await asyncio.create_subprocess_exec(NGINX, "-e", str(folder / "early.log"), "-c", str(file))
+    try:
+        async with asyncio.timeout(20):
+            while not (folder / "nginx.pid").exists():
+                assert process.returncode is None, (folder / "error.log").read_text()
+                await asyncio.sleep(0.02)
+        yield Proxy(port, certificate, key)
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def model(model: ScriptedModel) -> None:
+    while True:
+        heard = (await model.hears()).text
+        if heard == "look":
+            await model.calls(Call("hst_look", {"text": "one two"}))
+        await model.says("Two words.")
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A key that the hosts of this test accept."""
+    made = new_key("phone", "ada")
+    said = tomllib.loads(made.lines)["host"]["keys"]["phone"]
+    monkeypatch.setenv("JACKFIELD_HOST_KEYS__phone__digest", said["digest"])
+    monkeypatch.setenv("JACKFIELD_HOST_KEYS__phone__user", said["user"])
+    return made.key
+
+
+@needs_nginx
+def test_nginx_accepts_the_configuration(tmp_path: Path, certificate: Path) -> None:
+    assert NGINX
+    file, _ = nginx_files(tmp_path, certificate, [9])
+    done = subprocess.run(
+        [NGINX, "-t", "-e", str(tmp_path / "early.log"), "-c", str(file)],
+        capture_output=True, text=True, check=False, timeout=30,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "warn" not in done.stderr
+
+
+@needs_nginx
+def test_conversations_go_through_nginx_and_from_host_to_host(
+    workshop: Workshop, certificate: Path, key: str
+) -> None:
+    async def drive() -> None:
+        async with AsyncExitStack() as stack:
+            served = await stack.enter_async_context(provided(model))
+            hosts = [
+                await stack.enter_async_context(
+                    HostProcess(workshop, served, hosts=[NAME], proxies=["127.0.0.1"])
+                )
+                for _ in range(2)
+            ]
+            proxy = await stack.enter_async_context(
+                proxied(workshop.folder / "nginx", certificate, hosts, key)
+            )
+            http = await stack.enter_async_context(proxy.http())
+            health = await http.get("/health", extensions={"sni_hostname": NAME})
+            assert health.status_code == 200
+            assert "max-age" in health.headers["Strict-Transport-Security"]
+            await refuses_strangers(proxy, http)
+            await streams_a_chat(http)
+            await follows_a_session_through_a_restart(proxy, hosts)
+        written = (workshop.folder / "nginx" / "access.log").read_text()
+        assert '"GET /ws/text" 101' in written
+        assert key not in written
+
+    asyncio.run(drive())
+
+
+async def refuses_strangers(proxy: Proxy, http: httpx.AsyncClient) -> None:
+    """Pages of other sites and users without a key are refused behind the proxy as before it."""
+    for stranger, status in (
+        ({"origin": "https://evil.example"}, 403),
+        ({"additional_headers": {}}, 401),
+    ):
+        with pytest.raises(InvalidStatus) as refused:
+            async with talking(proxy, **stranger):
+                pass
+        assert refused.value.response.status_code == status
+    misnamed = await http.get("/status", headers={"Host": "evil.example"}, extensions={"sni_hostname": NAME})
+    assert misnamed.status_code == 403
+
+
+async def streams_a_chat(http: httpx.AsyncClient) -> None:
+    """Events of `POST /chat` arrive one by one."""
+    asked = {"message": "look"}
+    async with http.stream("POST", "/chat", json=asked, extensions={"sni_hostname": NAME}) as answer:
+        assert answer.status_code == 200, await answer.aread()
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = [line async for line in answer.aiter_lines()]
+    assert any("tool_complete" in line for line in lines)
+    assert any("Two words." in line for line in lines)
+
+
+async def follows_a_session_through_a_restart(proxy: Proxy, hosts: list[HostProcess]) -> None:
+    """A host drains; its client connects again at once, and the proxy brings it to the other one."""
+    async with talking(proxy) as socket:
+        await socket.send(json.dumps({"type": "start"}))
+        session = await until(socket, "session")
+        await socket.send(json.dumps({"type": "text", "text": "look"}))
+        await until(socket, "tool_complete")
+        last = (await until(socket, "message"))["id"]
+        first = the_one_with_a_session(hosts, session["session"])
+        assert await first.kill(signal.SIGTERM) == 0
+        assert (await until(socket, "going_away"))["reason"] == "the host is restarting"
+        await socket.wait_closed()
+        assert socket.close_code == 1012
+    async with talking(proxy) as socket:
+        await socket.send(json.dumps({"type": "resume", "token": session["token"], "lastEvent": last}))
+        again = await until(socket, "session")
+        assert (again["resumed"], again["session"]) == (True, session["session"])
+        await socket.send(json.dumps({"type": "text", "text": "look"}))
+        await until(socket, "tool_complete")
+        await until(socket, "turn_complete")
+
+
+def the_one_with_a_session(hosts: list[HostProcess], session: str) -> HostProcess:
+    """The host whose log tells that it opened a session."""
+    (held,) = [host for host in hosts if f"session {session} (text) opened" in host.output.read_text()]
+    return held
+
+
+@asynccontextmanager
+async def talking(proxy: Proxy, **changed: Any) -> AsyncIterator[Any]:
+    """A WebSocket through the proxy."""
+    given = {**proxy.socket(), **changed}
+    async with websockets.connect(given.pop("uri"), subprotocols=["jackfield.1"], **given) as socket:  # type: ignore[list-item]
+        yield socket
+
+
+async def until(socket: Any, kind: str) -> dict[str, Any]:
+    """The next message of a type."""
+    async with asyncio.timeout(20):
+        async for frame in socket:
+            message: dict[str, Any] = json.loads(frame)
+            if message["type"] == kind:
+                return message
+    raise AssertionError(f"closed before {kind}")
+
+
+# systemd and containers
+
+
+def unit(text: str) -> dict[str, list[str]]:
+    """The settings of a unit file, all sections together."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        name, separator, value = line.partition("=")
+        if separator and not line.startswith(("#", ";")):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
+    text = (DEPLOY / "jackfield.service").read_text("utf-8")
+    program = shutil.which("jackfield", path=str(Path(sys.executable).parent))
+    assert program
+    file = tmp_path / "jackfield.service"
+    file.write_text(text.replace("/opt/jackfield/bin/jackfield", program))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", str(file)], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_unit_gives_the_host_time_to_drain_and_names_what_exists() -> None:
+    said = unit((DEPLOY / "jackfield.service").read_text("utf-8"))
+    assert said["Type"] == ["notify"]
+    assert float(said["TimeoutStopSec"][0]) > HostOptions().drain_seconds + 10
+    assert said["ExecStart"][0].split()[1:] == ["serve"]
+    check_variables(each.partition("=")[0] for each in said["Environment"])
+
+
+def check_variables(names: Any) -> None:
+    """Every variable of ours that a file sets is one that is read."""
+    known = {f"JACKFIELD_{key.upper()}" for key in KEYS} | {"JACKFIELD_CONFIG"}
+    known |= {variable(name) for name in HostOptions.model_fields}
+    assert {name for name in names if name.startswith("JACKFIELD_")} <= known
+
+
+def instructions() -> list[tuple[str, str]]:
+    """The lines of the container file, joined where they go on."""
+    text = (DEPLOY / "Containerfile").read_text("utf-8")
+    joined = re.sub(r"\\\n\s*", "", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    return [(word, rest) for line in joined.splitlines() if line for word, _, rest in [line.partition(" ")]]
+
+
+def test_the_container_runs_the_host_as_nobody_in_particular() -> None:
+    last = dict(instructions())
+    assert last["USER"] == "jackfield"
+    assert json.loads(last["CMD"]) == ["jackfield", "serve"]
+    assert last["STOPSIGNAL"] == "SIGTERM"
+    assert last["EXPOSE"] == str(HostOptions().port)
+    check_variables(re.findall(r"(\w+)=", last["ENV"]))
+    assert "/health" in last["HEALTHCHECK"]
+    assert main.get_command(None, "serve")  # type: ignore[arg-type]
+
+
+def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) -> None:
+    copied = [
+        rest.split() for word, rest in instructions() if word == "COPY" and not rest.startswith("--from")
+    ]
+    sources = {source for source, _ in copied}
+    for source in sources:
+        assert (ROOT / source).exists(), source
+    # A link that leads out of what is copied would be broken in the container.
+    for source in sources:
+        for path in (ROOT / source).rglob("*"):
+            if path.is_symlink() and ".venv" not in path.parts:
+                target = path.resolve().relative_to(ROOT)
+                assert target.parts[0] in sources, path
+
+
+@pytest.mark.parametrize("file", ["nginx.conf", "jackfield.service", "Containerfile"])
+def test_what_is_deployed_is_on_the_page(file: str) -> None:
+    assert f"[`deploy/{file}`](../deploy/{file})" in PAGE

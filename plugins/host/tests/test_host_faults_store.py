@@ -1,0 +1,124 @@
+"""A store that is away for a while: tools fail closed, the talk goes on, the events come after."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hosting import Hosted, Workshop, hosted, provided
+from jackfield.session.machine import State, may_go
+from jackfield.store import StoreUnavailableError
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+VERBS = ("put", "get", "delete", "take", "add", "claim", "complete", "append", "read")
+
+
+class Outage:
+    """Takes the store of a host away, and gives it back."""
+
+    def __init__(self, host: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
+        assert host.house
+        self.on = False
+        store = host.house.switchboard.runtime.store
+        for verb in VERBS:
+            monkeypatch.setattr(store, verb, self._guarded(getattr(store, verb)))
+
+    def _guarded(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        async def guarded(*args: Any, **options: Any) -> Any:
+            if self.on:
+                raise StoreUnavailableError("the store is away")
+            return await verb(*args, **options)
+
+        return guarded
+
+
+@pytest.mark.parametrize("mode", ["text", "voice"])
+def test_tools_fail_closed_the_talk_goes_on_and_the_events_come_after(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, mode: str
+) -> None:
+    got: list[Any] = []
+
+    async def hears(model: ScriptedModel) -> None:
+        await (model.hears_speech("hello") if mode == "voice" else model.hears())
+
+    async def script(model: ScriptedModel) -> None:
+        await hears(model)
+        await model.says("Hello.")
+        await hears(model)
+        got.extend((await model.calls(Call("hst_note", {"text": "it"}))).values())
+        await model.says("It could not be noted.")
+        await hears(model)
+        got.extend((await model.calls(Call("hst_note", {"text": "it"}))).values())
+        await model.says("Now it is.")
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script) as served,
+            hosted(workshop, served) as host,
+            host.client(mode) as ada,
+        ):
+
+            async def asks(words: str) -> None:
+                await (ada.speak() if mode == "voice" else ada.say("text", text=words))
+
+            await asks("hello")
+            await ada.until_type("turn_complete")
+            outage = Outage(host, monkeypatch)
+            outage.on = True
+            before = ada.last_event
+            began = len(ada.of("speech_started"))
+            await asks("note it")
+            if mode == "voice":
+                # Speech is not kept, so it waits for nothing.
+                await ada.until(lambda: len(ada.of("speech_started")) > began)
+                await ada.until(lambda: ada.sound_ms() > 60 * 5)
+            await ada.until(lambda: got)
+            await asyncio.sleep(0.2)
+            assert ada.last_event == before
+            async with host.connected("text") as bob:
+                await bob.say("start")
+                assert (await bob.until_closed())[0] == 1011
+                assert bob.of("error")[0]["code"] == "store_unavailable"
+            assert not ada.closed
+            outage.on = False
+            await ada.until(lambda: "It could not be noted." in ada.said("assistant"))
+            await asks("and now?")
+            await ada.until(lambda: "Now it is." in ada.said("assistant"))
+            ids = [event["id"] for event in ada.events]
+            assert ids == list(range(1, len(ids) + 1))
+            assert all(may_go(State(one), State(two)) for one, two in itertools.pairwise(ada.states))
+            async with host.client(mode, token=ada.token) as fresh:
+                await fresh.until(lambda: fresh.last_event >= ada.last_event)
+                assert fresh.events[: len(ids)] == ada.events
+
+    asyncio.run(main())
+    assert [each["ok"] for each in got] == [False, True]
+    assert got[0]["error"]["retryable"]
+    assert not got[0]["error"]["partialSideEffects"]
+    assert workshop.effects("done it") == 1
+
+
+def test_a_client_that_cannot_be_caught_up_is_not_left_on_the_line(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def main() -> None:
+        async with provided() as served, hosted(workshop, served) as host:
+            async with host.client("text") as ada:
+                pass
+            assert host.house
+            (talk,) = host.house.switchboard.talks.values()
+            outage = Outage(host, monkeypatch)
+            outage.on = True
+            async with host.connected("text") as back:
+                await back.say("resume", token=ada.token)
+                assert (await back.until_closed())[0] == 1011
+            assert not talk.feed.heard
+            outage.on = False
+            async with host.client("text", token=ada.token, lastEvent=ada.last_event):
+                assert talk.feed.heard
+
+    asyncio.run(main())

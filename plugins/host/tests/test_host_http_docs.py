@@ -1,0 +1,167 @@
+"""docs/http.md holds: every endpoint with its parameters and statuses is in it, and its examples run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import hosting
+import httpx
+import pytest
+from asking import asking, told
+from hosting import WRITES, Workshop, hosted, provided
+from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
+from jackfield_host.openapi import OPERATIONS
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text("utf-8")
+
+TOOLS = {
+    "count_words": ("plain", {}),
+    "book_table": ("plain", {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?"}),
+}
+
+
+def section(operation: Operation) -> str:
+    """The text under an endpoint's heading."""
+    _, _, rest = PAGE.partition(f"\n### {operation.method} {operation.path}\n")
+    return re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+class Example(NamedTuple):
+    """A request, and the answer that is promised."""
+
+    request: str
+    media: str
+    status: int
+    answer: str
+
+
+def examples(text: str = PAGE) -> list[Example]:
+    """The examples of a text, in their order."""
+    pairs = re.findall(r"```http\n(.*?)```\n\n```(\w+) (\d+)\n(.*?)```", text, re.DOTALL)
+    return [Example(request, media, int(status), answer) for request, media, status, answer in pairs]
+
+
+def test_every_endpoint_is_documented_and_no_other() -> None:
+    documented = re.findall(r"^### (.+)$", PAGE, re.MULTILINE)
+    assert sorted(documented) == sorted(f"{each.method} {each.path}" for each in OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda each: each.name)
+def test_its_parameters_statuses_and_an_example_are_there(operation: Operation) -> None:
+    text = section(operation)
+    rows = set(re.findall(r"^\| `?([\w-]+)`? \|", text, re.MULTILINE))
+    fields = operation.body.model_fields.values() if operation.body else ()
+    assert {each.name for each in operation.parameters} | {str(each.alias) for each in fields} <= rows
+    assert {str(status) for status in (*operation.answers, *operation.fails)} <= rows
+    assert examples(text)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    """A folder with the two tools of the page."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.setattr(hosting, "TOOLS", TOOLS)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("HST_FOLDER", str(tmp_path))
+    monkeypatch.setenv("HST_KEY", "k")
+    monkeypatch.chdir(tmp_path)
+    hosting.make_tools(site)
+    return Workshop(tmp_path, hosting.make_registry(site), site)
+
+
+def test_the_examples_run(shop: Workshop) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("count_words", {"text": "one two"}))
+        await model.says("Two.")
+
+    async def main() -> None:
+        async with provided(script) as served:
+            tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
+            async with hosted(shop, served, tables=tables) as host, asking(host) as ada:
+                known: dict[str, str] = {}
+                for each in examples():
+                    await play(ada, each, known)
+
+    asyncio.run(main())
+    for name in [name for name in sys.modules if name.startswith("jackfield_tool_count_words")]:
+        del sys.modules[name]
+
+
+async def play(ada: httpx.AsyncClient, example: Example, known: dict[str, str]) -> None:
+    """Send a request of the page, and hold the answer to what the page promises."""
+    text = re.sub(r"<(\w+)>", lambda match: known[match[1]], example.request)
+    head, _, body = text.partition("\n\n")
+    (method, target), *lines = [line.split(" ", 1) for line in head.strip().splitlines()]
+    headers = {name.rstrip(":"): value for name, value in lines}
+    async with ada.stream(method, target, headers=headers, content=body.encode() or None) as response:
+        assert response.status_code == example.status, (example.request, await response.aread())
+        if EVENT_STREAM in response.headers["content-type"]:
+            names = re.findall("^event: (.+)$", example.answer, re.MULTILINE)
+            assert [name async for name in _first(response, names)] == names
+            return
+        await response.aread()
+    if example.media == "text":
+        assert example.answer.strip() in response.text
+        return
+    answer = response.json()
+    fits(json.loads(example.answer), answer, example.request)
+    known |= dict(_learnt(answer))
+
+
+async def _first(response: httpx.Response, names: list[str]) -> Any:
+    """The promised events as they come; those between them are left out."""
+    waiting = list(names)
+    async for each in told(response):
+        if each.name == waiting[0]:
+            yield waiting.pop(0)
+        if not waiting:
+            return
+
+
+def _learnt(answer: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What later examples refer to."""
+    if answer.get("token"):
+        yield "token", answer["token"]
+    if answer.get("session_id"):
+        yield "session", answer["session_id"]
+    if answer.get("confirmation"):
+        yield "confirmation", answer["confirmation"]["token"]
+
+
+def fits(shown: Any, real: Any, where: str) -> None:
+    """Whether an answer has what is shown: its members and texts, and numbers where numbers are shown."""
+    where = f"{where}: {shown} and not {real}"
+    match shown:
+        case dict():
+            for name, value in shown.items():
+                assert name in real, where
+                fits(value, real[name], f"{where}, {name}")
+        case list():
+            for value in shown:
+                assert any(_is_fit(value, each) for each in real), where
+        case bool() | None:
+            assert real is shown, where
+        case int() | float():
+            assert isinstance(real, int | float), where
+        case "…":
+            assert isinstance(real, str), where
+            assert real, where
+        case _:
+            assert real == shown, where
+
+
+def _is_fit(shown: Any, real: Any) -> bool:
+    try:
+        fits(shown, real, "")
+    except AssertionError:
+        return False
+    return True

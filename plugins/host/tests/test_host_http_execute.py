@@ -1,0 +1,240 @@
+"""`POST /execute`, `/confirmations`, `/tasks`: calls that a client makes itself, governed like a model's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from signal import SIGTERM
+from typing import Any
+
+import httpx
+import pytest
+from asking import NAMED, asking, told, until
+from hosting import Hosted, HostProcess, Workshop, hosted, provided
+from jackfield_testkit.providers.model import ScriptedModel
+
+
+async def quiet(_: ScriptedModel) -> None:
+    """A model that says nothing."""
+
+
+@asynccontextmanager
+async def serving(workshop: Workshop, **options: Any) -> AsyncIterator[tuple[Hosted, httpx.AsyncClient]]:
+    async with provided(quiet) as served, hosted(workshop, served, **options) as host, asking(host) as ada:
+        yield host, ada
+
+
+def run(
+    workshop: Workshop, test: Callable[[Hosted, httpx.AsyncClient], Awaitable[None]], **options: Any
+) -> None:
+    async def main() -> None:
+        async with serving(workshop, **options) as (host, ada):
+            await test(host, ada)
+
+    asyncio.run(main())
+
+
+async def call(
+    ada: httpx.AsyncClient, tool: str, text: str = "one two", *, key: str = "", token: str = "", **args: Any
+) -> httpx.Response:
+    headers = {name: value for name, value in (("Idempotency-Key", key), (NAMED, token)) if value}
+    body = {"arguments": {"text": text, **args}}
+    return await ada.post(f"/execute/{tool}", json=body, headers=headers)
+
+
+def test_a_call_runs_as_its_user_in_a_session_that_can_be_named_later(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        first = await call(ada, "hst_facts")
+        result = first.json()
+        facts = result["envelope"]["data"]
+        assert first.status_code == 200
+        assert (facts["id"], facts["user"], facts["mode"]) == (result["session"], "local", "text")
+        assert result["success"]
+        assert f'"id":"{facts["id"]}"' in result["output"]
+        second = (await call(ada, "hst_facts", token=result["token"])).json()
+        assert second["session"] == result["session"]
+        assert "token" not in second
+        task = await ada.get(f"/tasks/{result['callId']}", headers={NAMED: result["token"]})
+        assert (task.json()["state"], task.json()["data"]["user"]) == ("done", "local")
+        line = (await workshop.audited(2))[0]
+        assert (line["tool"], line["user"], line["callId"]) == ("hst_facts", "local", result["callId"])
+
+    run(workshop, test)
+
+
+STATUSES = [
+    ("hst_look", {"text": 7}, 400, "validation"),
+    ("hst_spoken", {"text": "a"}, 403, "mode_restricted"),
+    ("hst_fails", {"text": "AUTH"}, 403, "auth"),
+    ("hst_lok", {"text": "a"}, 404, "not_found"),
+    ("hst_fails", {"text": "NOT_FOUND"}, 404, "not_found"),
+    ("hst_brief", {"text": "a", "seconds": 9}, 408, "transient"),
+    ("hst_fails", {"text": "CONFLICT"}, 409, "conflict"),
+    ("hst_fails", {"text": "SESSION_ACTIVE"}, 409, "session_active"),
+    ("hst_fails", {"text": "RATE_LIMIT"}, 429, "rate_limit"),
+    ("hst_fails", {"text": "BUDGET_EXCEEDED"}, 429, "budget_exceeded"),
+    ("hst_fails", {"text": "nonsense"}, 500, "internal"),
+    ("hst_refuse", {"text": "a"}, 500, "permanent"),
+    ("hst_fails", {"text": "TRANSIENT"}, 503, "transient"),
+]
+
+
+def test_every_type_of_failure_has_its_status(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        for tool, arguments, status, code in STATUSES:
+            answer = await ada.post(f"/execute/{tool}", json={"arguments": arguments})
+            assert (answer.status_code, answer.json()["error"]["code"]) == (status, code), arguments
+            assert answer.json()["envelope"]["ok"] is answer.json()["success"] is False
+
+    run(workshop, test)
+
+
+def test_a_limit_says_when_to_try_again(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        assert (await call(ada, "hst_rationed")).status_code == 200
+        refused = await call(ada, "hst_rationed")
+        assert (refused.status_code, refused.headers["Retry-After"]) == (429, "60")
+        assert refused.json()["error"]["retryAfter"] == 60
+
+    run(workshop, test)
+
+
+@pytest.mark.parametrize("key", ["a-key-of-some-length", "short", "temperature-1"])
+def test_the_same_key_runs_once_and_gives_the_same_answer(workshop: Workshop, key: str) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        both = await asyncio.gather(*(call(ada, "hst_note", "twice", key=key) for _ in range(2)))
+        first, second = (each.json() for each in both)
+        assert [each.status_code for each in both] == [200, 200]
+        assert first["envelope"] == second["envelope"]
+        assert first["session"] == second["session"]
+        assert workshop.effects("done twice") == 1
+        other = await call(ada, "hst_note", "other", key=key)
+        assert (other.status_code, other.json()["error"]["code"]) == (409, "conflict")
+        assert workshop.effects("done other") == 0
+        token = first.get("token") or second["token"]
+        task = (await ada.get(f"/tasks/{key}", headers={NAMED: token})).json()
+        assert (task["state"], task["data"]["text"]) == ("done", "twice")
+
+    run(workshop, test)
+
+
+def test_a_key_and_a_call_id_that_differ_are_refused(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        body = {"arguments": {"text": "a"}, "call_id": "one-name-of-it"}
+        wrong = await ada.post("/execute/hst_note", json=body, headers={"Idempotency-Key": "another-name"})
+        assert wrong.status_code == 400
+        right = await ada.post("/execute/hst_note", json=body)
+        assert right.json()["callId"] == "one-name-of-it"
+
+    run(workshop, test)
+
+
+def test_a_key_holds_after_the_host_was_killed(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided() as served, HostProcess(workshop, served) as host:
+            async with asking(host) as ada:
+                first = (await call(ada, "hst_note", "once", key="key-of-a-client")).json()
+            await host.kill()
+            await host.start()
+            async with asking(host) as ada:
+                again = (await call(ada, "hst_note", "once", key="key-of-a-client")).json()
+                named = await call(ada, "hst_facts", token=first["token"])
+            assert again["envelope"] == first["envelope"]
+            assert named.json()["session"] == first["session"]
+            assert workshop.effects("done once") == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_a_call_that_waits_for_its_user_comes_with_a_card(workshop: Workshop, approve: bool) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        asked = await call(ada, "hst_book", "a table", key="booking-number-1")
+        card, token = asked.json()["confirmation"], asked.json()["token"]
+        assert (asked.status_code, card["preview"]) == (202, "Book a table?")
+        assert card["token"] not in str(asked.json()["envelope"])
+        again = await call(ada, "hst_book", "a table", key="booking-number-1", token=token)
+        assert again.json()["confirmation"] == card
+        assert (await ada.get("/tasks/booking-number-1", headers={NAMED: token})).json()["state"] == "waiting"
+        other = (await call(ada, "hst_look")).json()["token"]
+        foreign = await ada.post(
+            f"/confirmations/{card['token']}", json={"approve": True}, headers={NAMED: other}
+        )
+        assert foreign.status_code == 404
+        decided = await ada.post(
+            f"/confirmations/{card['token']}", json={"approve": approve}, headers={NAMED: token}
+        )
+        assert (decided.status_code, decided.json()["approved"]) == (200, approve)
+        assert workshop.effects("done a table") == approve
+        task = (await ada.get("/tasks/booking-number-1", headers={NAMED: token})).json()
+        assert task["state"] == ("done" if approve else "failed")
+        used = await ada.post(
+            f"/confirmations/{card['token']}", json={"approve": True}, headers={NAMED: token}
+        )
+        assert used.status_code == 404
+        assert workshop.effects("done a table") == approve
+
+    run(workshop, test)
+
+
+def test_a_call_in_a_conversation_is_told_to_its_clients(workshop: Workshop) -> None:
+    async def test(host: Hosted, http: httpx.AsyncClient) -> None:
+        async with host.client("voice") as ada:
+            working = asyncio.create_task(call(http, "hst_tells", key="a-call-in-a-talk", token=ada.token))
+            await ada.until_type("tool_progress")
+            task = await http.get("/tasks/a-call-in-a-talk", headers={NAMED: ada.token})
+            assert (task.json()["state"], task.json()["progress"]["fraction"]) == ("running", 0.5)
+            workshop.open_gate("told")
+            assert (await working).json()["envelope"]["data"] == {"told": True}
+            done = await ada.until_type("tool_complete")
+            assert done["callId"] == "a-call-in-a-talk"
+            written = await call(http, "hst_written", token=ada.token)
+            assert written.status_code == 403
+
+    run(workshop, test)
+
+
+def test_a_session_is_used_by_nobody_but_its_own(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        result = (await call(ada, "hst_facts")).json()
+        for token in (f"{result['session']}.guessed", "nonsense", result["session"]):
+            assert (await call(ada, "hst_facts", token=token)).status_code == 404
+            assert (await ada.get("/tasks/any", headers={NAMED: token})).status_code == 404
+            assert (await ada.get("/events", headers={NAMED: token})).status_code == 404
+        assert (await ada.get("/tasks/any")).status_code == 400
+        assert (await ada.get("/tasks/any", headers={NAMED: result["token"]})).status_code == 404
+
+    run(workshop, test)
+
+
+def test_a_call_runs_to_its_end_though_nobody_waits(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        token = (await call(ada, "hst_facts")).json()["token"]
+        working = asyncio.create_task(
+            call(ada, "hst_note", "kept", key="left-alone", token=token, before="gate")
+        )
+        await until(lambda: workshop.effects("begun kept"))
+        working.cancel()
+        workshop.open_gate("gate")
+        async with ada.stream("GET", "/events", headers={NAMED: token}) as response:
+            async for each in told(response):
+                if each.name == "tool_complete" and each.data["callId"] == "left-alone":
+                    break
+        assert workshop.effects("done kept") == 1
+
+    run(workshop, test)
+
+
+def test_a_host_that_is_told_to_stop_lets_a_call_finish(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided() as served, HostProcess(workshop, served) as host, asking(host) as ada:
+            working = asyncio.create_task(call(ada, "hst_note", "kept", before="gate"))
+            await until(lambda: workshop.effects("begun kept"))
+            stopping = asyncio.create_task(host.kill(SIGTERM))
+            await until(lambda: "told to stop" in host.output.read_text())
+            workshop.open_gate("gate")
+            assert (await working).json()["success"]
+            assert await stopping == 0
+
+    asyncio.run(main())

@@ -1,0 +1,102 @@
+"""The published document holds: a fuzzer that believes it finds nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+from asking import NAMED, asking
+from hosting import Workshop, hosted, provided
+from jackfield_host.app import ROUTES
+from jackfield_host.openapi import OPERATIONS, document
+from jackfield_testkit.providers.model import ScriptedModel
+from starlette.routing import Route
+
+SETTINGS = """\
+max-stream-events = 3
+
+[generation]
+database = "none"
+
+[phases.stateful]
+enabled = false
+
+# What a tool makes of its arguments is not in the document.
+[[operations]]
+include-path = "/execute/{tool}"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 408, 409, 429, "5xx"]
+"""
+
+TOOL = """
+[parameters]
+"path.tool" = "hst_look"
+"""
+
+PROGRAM = """\
+from schemathesis.cli import schemathesis
+from schemathesis.transport import requests as transport
+
+# urllib3-future, which some packages bring in place of urllib3, does not count the connections it opens.
+transport._count_opened_connections = lambda _: 0
+schemathesis()
+"""
+
+
+async def agrees(model: ScriptedModel) -> None:
+    while True:
+        await model.hears()
+        await model.says("Yes.")
+
+
+async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
+    """What schemathesis says about a host, and its exit status."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM,
+        "--config-file", str(folder / "schemathesis.toml"), "run", f"{url}/openapi.json",
+        "--continue-on-failure", "--request-timeout", "10", "--seed", "1", "--no-color", *options,
+        cwd=folder, env={**os.environ, "PYTHONWARNINGS": "ignore", "NO_PROXY": "*"},
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(process.communicate(), 240)
+    return process.returncode or 0, out.decode()
+
+
+def test_every_path_is_published() -> None:
+    """But for the pages of the console, the protocol of the WebSockets, and what only the console asks."""
+    served = {route.path for route in ROUTES if isinstance(route, Route)}
+    published = set(document()["paths"])
+    assert published == {operation.path for operation in OPERATIONS}
+    assert published <= served
+
+
+def test_a_fuzzer_that_believes_the_document_finds_nothing(workshop: Workshop) -> None:
+    """First somebody who knows nothing of the host, then the holder of a session with a tool at hand."""
+
+    async def main() -> None:
+        async with provided(agrees) as served:
+            tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
+            options = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
+            async with hosted(workshop, served, tables=tables, **options) as host:
+                url = f"http://127.0.0.1:{host.port}"
+                (workshop.folder / "schemathesis.toml").write_text(SETTINGS)
+                status, out = await fuzzed(workshop.folder, url, "--max-examples", "5")
+                assert status == 0, out
+                async with asking(host) as ada:
+                    made = await ada.post("/execute/hst_look", json={"arguments": {"text": "a"}})
+                token = made.json()["token"]
+                (workshop.folder / "schemathesis.toml").write_text(SETTINGS + TOOL)
+                holder = ("--phases", "fuzzing", "--max-examples", "8", "-H", f"{NAMED}: {token}")
+                status, out = await fuzzed(workshop.folder, url, *holder, *named())
+            assert status == 0, out
+
+    asyncio.run(main())
+
+
+def named() -> list[str]:
+    """Options that choose the operations for which a session or a tool is named."""
+    chosen = [each.path for each in OPERATIONS if any(one.name in (NAMED, "tool") for one in each.parameters)]
+    return [option for path in chosen for option in ("--include-path", path)]

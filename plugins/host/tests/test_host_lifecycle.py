@@ -1,0 +1,418 @@
+"""A host's start as whoever runs it sees it: what it says, what it refuses, how it logs, when it is ready."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from click.testing import CliRunner
+from hosting import HostProcess, Workshop, free_port, hosted, provided
+from jackfield.cli import main
+from jackfield.settings import SettingsError
+from jackfield.store import StoreUnavailableError
+from jackfield_host.lifecycle import logs, readiness
+from jackfield_host.lifecycle.announcement import url
+from jackfield_host.options import HostOptions
+from jackfield_testkit.providers.model import ScriptedModel
+
+
+async def silent(model: ScriptedModel) -> None:
+    """A model that nobody asks."""
+
+
+def toml(workshop: Workshop, host: str = "", top: str = "", tables: str = "") -> Path:
+    """Settings of a host whose provider is never asked."""
+    config = workshop.folder / "jackfield.toml"
+    top = top or 'provider = "openai"'
+    config.write_text(
+        f"registry = {json.dumps(str(workshop.registry))}\n{top}\n"
+        f'[transports.openai]\nbase_url = "http://127.0.0.1:9/v1"\n{tables}\n[host]\n{host}\n'
+    )
+    return config
+
+
+@pytest.fixture
+def refused(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """What `serve` says when it does not start."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+
+    def serve(*arguments: str, **environ: str) -> str:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        # One that starts after all is told to stop, and has not refused.
+        stopping = threading.Timer(30, os.kill, (os.getpid(), signal.SIGTERM))
+        stopping.start()
+        done = CliRunner().invoke(main, ["serve", *arguments])
+        stopping.cancel()
+        assert isinstance(done.exception, SystemExit), done.exception
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr.startswith("Error: ")
+        return done.stderr.removeprefix("Error: ").rstrip("\n")
+
+    yield serve
+    root.handlers[:] = before
+    root.setLevel(level)
+
+
+def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
+    async def drive() -> str:
+        async with provided(silent) as served, HostProcess(workshop, served) as host:
+            assert await host.kill(signal.SIGTERM) == 0
+            return host.output.read_text().replace(str(host.port), "PORT")
+
+    said = asyncio.run(drive())
+    registry = json.loads(workshop.registry.read_text())["version"]
+    assert "serves at http://127.0.0.1:PORT\n" in said
+    assert f"  registry  {registry} ({workshop.registry}, development)\n" in said
+    assert "  provider  openai (text, voice)\n" in said
+    assert "  store     sqlite\n" in said
+    assert "hst_look" in said.partition(" offered: ")[2].partition("\n")[0].split(", ")
+    assert "  token     none is required; the host serves this machine alone\n" in said
+    assert "  settings  " in said
+    assert "host-PORT.toml" in said
+
+
+def test_tools_that_are_withheld_are_told_with_the_reason(workshop: Workshop) -> None:
+    document = json.loads(workshop.registry.read_text())
+    assert "hst_look" in json.dumps(document)
+
+    async def drive() -> str:
+        async with provided(silent) as served:
+            settings = workshop.settings(served)
+            from jackfield_host.app import opened
+            from jackfield_host.lifecycle.announcement import announcement
+
+            async with opened(settings, HostOptions(port=0)) as house:
+                registry = house.switchboard.runtime.registry
+                registry.withdrawn = {"hst_odd": "needs weather: no key is set"}
+                registry.tools = {name: tool for name, tool in registry.tools.items() if name != "hst_odd"}
+                return "\n".join(announcement(house, settings, 80, ("--port",)).lines())
+
+    said = asyncio.run(drive())
+    assert "hst_odd is withheld: it needs weather: no key is set" in said
+    assert "hst_odd" not in said.partition("offered:")[2].partition("\n")[0]
+    assert "settings  --port" in said
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("::1", "http://[::1]:80"),
+        ("0.0.0.0", "http://localhost:80"),
+        ("::", "http://localhost:80"),
+        ("agent.example", "http://agent.example:80"),
+    ],
+)
+def test_the_url_is_one_that_a_browser_here_can_open(address: str, shown: str) -> None:
+    assert url(address, 80) == shown
+
+
+def test_a_port_in_use_is_told(workshop: Workshop) -> None:
+    toml(workshop)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "-m", "jackfield", "serve", "--port", str(port)],
+            cwd=workshop.folder, capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, "PYTHONPATH": str(workshop.site)},
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"Error: [host] 127.0.0.1:{port} cannot be listened on: Address already in use; "
+        "choose another `port` or `address`\n"
+    )
+
+
+def test_all_mistakes_in_the_settings_are_told_at_once_and_by_where_they_stand(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    toml(workshop, 'prot = 1\ndrain_seconds = -1\nlog_level = "loud"\n[host.jwt]\naudiense = "us"')
+    said = refused(JACKFIELD_HOST_MAX_SESSIONS="many", JACKFIELD_HOST_VOISE="alloy").splitlines()
+    assert "[host] there is no setting 'prot'; did you mean 'port'?" in said
+    assert "[host.jwt] there is no setting 'audiense'; did you mean 'audience'?" in said
+    assert "JACKFIELD_HOST_VOISE: there is no such setting; did you mean 'JACKFIELD_HOST_VOICE'?" in said
+    assert any(line.startswith("[host] drain_seconds: ") for line in said)
+    assert any(line.startswith("[host] log_level: ") and "'debug'" in line for line in said)
+    assert any(line.startswith("JACKFIELD_HOST_MAX_SESSIONS: ") for line in said)
+
+
+def test_a_wrong_value_is_not_repeated(workshop: Workshop, refused: Callable[..., str]) -> None:
+    toml(workshop, '[host.keys.phone]\ndigest = "hunter2-hunter2"\nuser = "ada"')
+    said = refused()
+    assert "keys.phone.digest" in said
+    assert "hunter2" not in said
+
+
+@pytest.mark.parametrize(
+    ("host", "top", "tables", "expected"),
+    [
+        ("", 'provider = "opemai"', "", "no installed plugin offers the provider 'opemai'; there are"),
+        (
+            "",
+            'store = "sqlight"',
+            "",
+            "no installed plugin offers the store 'sqlight'; there are memory, sqlite",
+        ),
+        ('address = "0.0.0.0"', "", "", "no token is required: make one with `jackfield key NAME`"),
+        (
+            "",
+            "",
+            "[stores.sqlite]\npth = 1",
+            "[stores.sqlite]: the sqlite store has no setting 'pth'; did you",
+        ),
+        ("", 'provder = "openai"', "", "unknown setting 'provder'; did you mean 'provider'?"),
+        ("", "", '[stores.sqlite]\npath = "/proc/none/jackfield.db"', "the store /proc/none/jackfield.db"),
+    ],
+)
+def test_what_cannot_be_served_is_told(
+    workshop: Workshop, refused: Callable[..., str], host: str, top: str, tables: str, expected: str
+) -> None:
+    toml(workshop, host, top, tables)
+    assert expected in refused("--port", "0")
+
+
+def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callable[..., str]) -> None:
+    config = toml(workshop)
+    config.write_text(config.read_text().replace("base_url", "#"))
+    said = refused(OPENAI_API_KEY="")
+    assert said.startswith("the provider openai cannot be used: the environment variable OPENAI_API_KEY")
+    said = refused("--provider", "gemini", GEMINI_API_KEY="", GOOGLE_API_KEY="")
+    assert said.startswith("the provider gemini cannot be used: the environment variable GEMINI_API_KEY")
+
+
+@pytest.mark.parametrize("content", [None, "{", '{"schemaVersion": 1}'])
+def test_a_registry_that_cannot_be_read_says_how_to_make_one(
+    workshop: Workshop, refused: Callable[..., str], content: str | None
+) -> None:
+    toml(workshop)
+    registry = workshop.folder / "other.json"
+    if content is not None:
+        registry.write_text(content)
+    assert "jackfield build" in refused("--registry", str(registry))
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = {"port": 1, "max_sessions": 1, "idle_seconds": 1.0}
+    monkeypatch.setenv("JACKFIELD_HOST_PORT", "2")
+    monkeypatch.setenv("JACKFIELD_HOST_MAX_SESSIONS", "2")
+    options = HostOptions.load(table, port=3)
+    assert (options.port, options.max_sessions, options.idle_seconds) == (3, 2, 1.0)
+
+
+def test_a_list_in_the_environment_is_written_with_commas_or_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JACKFIELD_HOST_ORIGINS", "https://a.example, https://b.example")
+    monkeypatch.setenv("JACKFIELD_HOST_HOSTS", '["a.example"]')
+    monkeypatch.setenv("JACKFIELD_HOST_JWT__ALGORITHMS", "RS256")
+    monkeypatch.setenv("JACKFIELD_HOST_JWT__AUDIENCE", "us")
+    monkeypatch.setenv("JACKFIELD_HOST_JWT__KEY_FILE", "keys.pem")
+    options = HostOptions.load({})
+    assert options.origins == ("https://a.example", "https://b.example")
+    assert options.hosts == ("a.example",)
+    assert options.jwt
+    assert options.jwt.algorithms == ("RS256",)
+    monkeypatch.setenv("JACKFIELD_HOST_JWT", "nonsense")
+    with pytest.raises(SettingsError, match="JACKFIELD_HOST_JWT"):
+        HostOptions.load({})
+
+
+@contextmanager
+def logged(**options: Any) -> Iterator[io.StringIO]:
+    """What is logged under these options; the loggers are put back as they were."""
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    written = io.StringIO()
+    stderr, sys.stderr = sys.stderr, written
+    try:
+        tables = {"transports": {"openai": {"api_key_variable": "ODDLY_NAMED"}}}
+        environ = {"ODDLY_NAMED": "a-secret-of-ours", "SOME_API_KEY": "another-secret", "HOME": "/nowhere"}
+        logs.set_up(HostOptions(**options), tables, environ)
+        yield written
+    finally:
+        sys.stderr = stderr
+        root.handlers[:] = before
+        root.setLevel(level)
+
+
+def test_a_record_is_one_line_and_cannot_steer_a_terminal() -> None:
+    with logged() as written:
+        logging.getLogger("jackfield_host.x").info("said %s", "one\ntwo\x1b[2J\u2028three")
+    (line,) = written.getvalue().splitlines()
+    assert line.endswith(r" info    said one\ntwo\x1b[2J\u2028three")
+
+
+def test_machines_get_json_with_everything_in_it() -> None:
+    with logged(log_format="json") as written:
+        try:
+            raise ValueError("the cause\nin two lines")
+        except ValueError:
+            logging.getLogger("jackfield_host.x").exception("it failed", extra={"session": "s1"})
+    (line,) = written.getvalue().splitlines()
+    told = json.loads(line)
+    assert (told["level"], told["logger"], told["message"]) == ("error", "jackfield_host.x", "it failed")
+    assert told["session"] == "s1"
+    assert "ValueError: the cause" in told["traceback"]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_secrets_of_the_environment_are_not_logged(form: str) -> None:
+    with logged(log_format=form) as written:
+        log = logging.getLogger("jackfield_host.x")
+        log.warning("keys are %s and %s", "a-secret-of-ours", "another-secret", extra={"x": "another-secret"})
+        log.warning("home is %s", "/nowhere")
+    assert "secret" not in written.getvalue()
+    assert "/nowhere" in written.getvalue()
+
+
+def test_libraries_are_heard_only_when_something_is_wrong_or_everything_is_asked_for() -> None:
+    for level, expected in (("info", ["bad"]), ("debug", ["request", "bad"])):
+        with logged(log_level=level) as written:
+            logging.getLogger("httpx").info("request")
+            logging.getLogger("httpx").warning("bad")
+        assert [line.split()[-1] for line in written.getvalue().splitlines()] == expected
+    with logged(log_level="error") as written:
+        logging.getLogger("jackfield_host.x").warning("quiet")
+    assert written.getvalue() == ""
+
+
+def test_requests_are_logged_when_asked_for_and_without_what_they_carry(workshop: Workshop) -> None:
+    async def drive(**options: Any) -> str:
+        async with provided(silent) as served, HostProcess(workshop, served, **options) as host:
+            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{host.port}") as http:
+                await http.get("/health", params={"token": "do-not-tell-this"})
+            async with host.client("text") as ada:
+                await ada.say("end")
+                await ada.until_closed()
+            await host.kill(signal.SIGTERM)
+            return host.output.read_text()
+
+    plain = asyncio.run(drive())
+    assert "/health" not in plain
+    asked = asyncio.run(drive(access_log=True))
+    assert '"GET /health?token=*** HTTP/1.1" 200' in asked
+    assert '"WebSocket /ws/text" [accepted]' in asked
+    assert "do-not-tell-this" not in asked
+
+
+def test_a_start_for_machines_is_one_line_of_json(workshop: Workshop) -> None:
+    async def drive() -> list[Any]:
+        async with provided(silent) as served, HostProcess(workshop, served, log_format="json") as host:
+            await host.kill(signal.SIGTERM)
+            return [json.loads(line) for line in host.output.read_text().splitlines()]
+
+    told = asyncio.run(drive())
+    assert told[0]["message"].startswith("serving at http://127.0.0.1:")
+    assert told[0]["provider"] == "openai"
+    assert "hst_look" in told[0]["offered"]
+    assert told[-1]["message"] == "drained"
+
+
+def test_a_host_is_ready_while_its_store_takes_something(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(readiness, "TRUSTED_SECONDS", 0.0)
+
+    async def drive() -> None:
+        async with provided(silent) as served, hosted(workshop, served) as host:
+            assert host.house
+            look, store = host.house.readiness.look, host.house.switchboard.runtime.store
+            assert await look() == (True, False, {"registry": True, "provider": True, "store": True})
+
+            async def away(*_: object, **__: object) -> None:
+                raise StoreUnavailableError("the store is gone")
+
+            with monkeypatch.context() as broken:
+                broken.setattr(store, "put", away)
+                for _ in range(3):
+                    standing = await look()
+                    assert (standing.ready, standing.parts["store"]) == (False, False)
+            assert (await look()).ready
+            host.house.switchboard.draining = True
+            assert (await look())[:2] == (False, True)
+
+    with caplog.at_level(logging.INFO):
+        asyncio.run(drive())
+    told = [record.message for record in caplog.records if "ready" in record.message]
+    assert told == ["not ready: the store is gone", "ready again: the store takes what is written"]
+
+
+def test_whoever_asks_often_does_not_keep_the_store_busy(workshop: Workshop) -> None:
+    async def drive() -> int:
+        async with provided(silent) as served, hosted(workshop, served) as host:
+            assert host.house
+            runtime = host.house.switchboard.runtime
+            store, written = runtime.store, 0
+            put = store.put
+
+            async def counting(*arguments: Any, **options: Any) -> None:
+                nonlocal written
+                written += 1
+                await put(*arguments, **options)
+
+            store.put = counting  # type: ignore[method-assign]
+            await asyncio.gather(*(host.house.readiness.look() for _ in range(200)))
+            return written
+
+    assert asyncio.run(drive()) == 1
+
+
+def test_a_service_manager_is_told_that_it_is_ready_alive_and_stopping(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A name without a file: the path of a socket has room for a hundred characters only.
+    name = f"jackfield-test-{os.getpid()}-{free_port()}"
+    monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
+    monkeypatch.setenv("WATCHDOG_USEC", "100000")
+
+    async def drive() -> list[str]:
+        told: list[str] = []
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(f"\0{name}")
+            manager.setblocking(False)
+
+            async def hears(what: str) -> None:
+                while not any(what in each for each in told):
+                    told.append((await asyncio.get_running_loop().sock_recv(manager, 4096)).decode())
+
+            async with provided(silent) as served, HostProcess(workshop, served) as host:
+                async with asyncio.timeout(30):
+                    await hears("READY=1")
+                    assert f"STATUS=listening on 127.0.0.1:{host.port}" in told[-1]
+                    await hears("WATCHDOG=1")
+                    told.clear()
+                    await hears("WATCHDOG=1")
+                    os.kill(host.pid, signal.SIGTERM)
+                    await hears("STOPPING=1")
+                    assert "EXTEND_TIMEOUT_USEC=40000000" in told[-1]
+        return told
+
+    asyncio.run(drive())
+
+
+def test_a_service_manager_that_is_gone_stops_nothing(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "gone"))
+
+    async def drive() -> int:
+        async with provided(silent) as served, HostProcess(workshop, served) as host:
+            return await host.kill(signal.SIGTERM)
+
+    assert asyncio.run(drive()) == 0

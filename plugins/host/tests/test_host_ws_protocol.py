@@ -1,0 +1,144 @@
+"""The protocol as it is published and documented: one truth, in the classes that read and write it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema_rs
+import pytest
+from hosting import Workshop, check, hosted, provided
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jackfield_host.wire import asyncapi, incoming
+from jackfield_host.wire.closing import CLOSINGS
+from jackfield_host.wire.outgoing import OfferedTool, Partial
+from jackfield_host.wire.writing import written
+from pydantic import BaseModel
+
+PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text("utf-8")
+EVERY = (*asyncapi.SAID_BY_CLIENT, *asyncapi.SAID_BY_HOST)
+
+
+def section(name: str) -> str:
+    """What the page says about one message."""
+    found = re.search(rf"^### `{name}`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/protocol.md does not describe {name}"
+    return found[1]
+
+
+def members(message: type[BaseModel]) -> set[str]:
+    return {field.alias or name for name, field in message.model_fields.items()}
+
+
+@pytest.mark.parametrize("message", EVERY, ids=lambda message: message.__name__)
+def test_every_message_and_member_is_documented_and_none_that_is_not_there(message: type[BaseModel]) -> None:
+    rows = re.findall(r"^\| (`.*?) \|", section(asyncapi.type_of(message)), re.MULTILINE)
+    documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert documented == members(message)
+
+
+def test_the_parts_of_a_session_are_documented() -> None:
+    text = section("session")
+    assert all(f"`{name}`" in text for part in (OfferedTool, Partial) for name in members(part))
+
+
+def test_no_message_is_documented_that_is_not_there() -> None:
+    documented = re.findall(r"^### `(\w+)`$", PAGE, re.MULTILINE)
+    assert sorted(documented) == sorted(map(asyncapi.type_of, EVERY))
+
+
+def test_every_close_code_is_documented_with_what_to_do() -> None:
+    rows = re.findall(r"^\| (\d{4}) \| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
+    assert {(int(code), name, reason, advice) for code, name, reason, advice in rows} == {
+        (each.code, each.name, each.reason, each.advice) for each in CLOSINGS
+    }
+    assert len({each.code for each in CLOSINGS}) == len(CLOSINGS)
+    # A close frame has room for so much.
+    assert all(len(each.reason.encode()) <= 123 for each in CLOSINGS)
+
+
+def test_every_example_is_a_message_as_published() -> None:
+    examples = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
+    ours = {asyncapi.type_of(message) for message in asyncapi.SAID_BY_HOST}
+    assert len(examples) >= 6
+    for example in examples:
+        check(example, by_host=example["type"] in ours)
+
+
+def test_the_document_is_served_and_its_references_lead_somewhere(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided() as served, hosted(workshop, served) as host:
+            url = f"http://127.0.0.1:{host.port}/asyncapi.json"
+            async with httpx.AsyncClient() as client:
+                answer = await client.get(url)
+                assert answer.status_code == 200
+                document = answer.json()
+                refused = await client.get(url, headers={"Origin": "https://evil.example"})
+                assert refused.status_code == 403
+        assert document["asyncapi"] == "3.0.0"
+        assert {each["address"] for each in document["channels"].values()} == {"/ws/text", "/ws/voice"}
+        for reference in re.findall(r'"\$ref":"(.*?)"', json.dumps(document, separators=(",", ":"))):
+            place: Any = document
+            for step in reference.removeprefix("#/").split("/"):
+                place = place[step]
+        assert {each["name"] for each in document["components"]["messages"].values()} == {
+            *map(asyncapi.type_of, EVERY),
+            "sound",
+        }
+        for channel in ("text", "voice"):
+            said = document["operations"][f"receive{channel.title()}"]["messages"]
+            assert ({"$ref": "#/channels/voice/messages/Sound"} in said) == (channel == "voice")
+
+    asyncio.run(main())
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+VALUES = TEXTS | st.integers(-5, 10**8) | st.booleans() | st.none() | st.sampled_from(["high", "low"])
+NAMES = st.sampled_from(
+    sorted(set().union(*map(members, asyncapi.SAID_BY_CLIENT)) | {"last_event", "call_id"})
+)
+KINDS = st.sampled_from([*map(asyncapi.type_of, asyncapi.SAID_BY_CLIENT), "sing"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(NAMES, VALUES, max_size=4), KINDS)
+def test_the_host_takes_exactly_what_the_schemas_say(fields: dict[str, Any], kind: str) -> None:
+    message = {**fields, "type": kind}
+    opening = kind in ("start", "resume")
+    try:
+        (incoming.read_opening if opening else incoming.read_spoken)(json.dumps(message))
+        taken = True
+    except incoming.MisunderstoodError:
+        taken = False
+    try:
+        check(message, by_host=False)
+        published = True
+    except AssertionError:
+        published = False
+    assert taken == published
+
+
+def test_schemas_are_valid_ones() -> None:
+    for name in asyncapi.schemas():
+        reference = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": asyncapi.schemas()}}
+        jsonschema_rs.validator_for(reference)
+
+
+@pytest.mark.parametrize(
+    ("value", "read"),
+    [
+        ("half \ud83d of a pair", "half ? of a pair"),
+        (2**80, 2**80),
+        (float("inf"), None),
+        ({1: "one"}, {"1": "one"}),
+        ({"deep": [{"er": "\udc00"}]}, {"deep": [{"er": "?"}]}),
+        (Path("a/b"), "a/b"),
+    ],
+)
+def test_what_json_cannot_carry_is_written_as_nearly_as_it_can_be(value: Any, read: Any) -> None:
+    assert json.loads(written({"value": value})) == {"value": read}

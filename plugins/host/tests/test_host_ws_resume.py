@@ -1,0 +1,337 @@
+"""A session outlives connections, hosts and their death: no event lost or doubled, no effect twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hosting import Client, HostProcess, Workshop, hosted, provided
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+
+def view(*clients: Client) -> list[dict[str, Any]]:
+    """What one user has seen over several connections: every event once, in order."""
+    seen = [event for client in clients for event in client.events]
+    ids = [event["id"] for event in seen]
+    assert ids == sorted(set(ids)), ids
+    return seen
+
+
+def types(events: Iterable[dict[str, Any]], *kinds: str) -> list[str]:
+    return [event["type"] for event in events if event["type"] in kinds]
+
+
+async def whole(host: Any, *clients: Client) -> bool:
+    """Whether what these have seen is all there is, as a client gets it that has seen nothing yet."""
+    last = clients[-1]
+    seen = view(*clients)
+    async with host.client(last.mode, token=last.token) as fresh:
+        await fresh.until(lambda: fresh.last_event >= seen[-1]["id"])
+        known = [event for event in fresh.events if event["id"] <= seen[-1]["id"]]
+        assert known == seen
+    return True
+
+
+async def echo(model: ScriptedModel) -> None:
+    while True:
+        heard = await model.hears()
+        await model.says(f"You said {heard.text}", pieces=5)
+
+
+def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:
+    async def slow(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("word " * 300, pieces=300)
+
+    async def main() -> None:
+        async with provided(slow, split=500, delay=0.01) as served, hosted(workshop, served) as host:
+            async with host.client("text") as ada:
+                await ada.say("text", text="go on")
+                await ada.until_type("text_delta", 2)
+                ada.raw.transport.abort()
+                await ada.until_closed()
+            async with host.client("text", token=ada.token, lastEvent=ada.last_event) as back:
+                assert back.session
+                assert back.session["resumed"]
+                await back.until_type("turn_complete")
+                # What had come before and what came since make up the answer.
+                partial = back.session["partial"]
+                assert partial
+                written = partial["text"]
+                for piece in back.of("text_delta"):
+                    assert piece["answer"] == partial["answer"]
+                    written = written[: piece["atCharacter"]] + piece["text"]
+                answer = back.said("assistant")[0]
+                assert written.strip() == answer
+                assert await whole(host, ada, back)
+
+    asyncio.run(main())
+
+
+def test_two_connections_of_one_session_are_one_line_and_the_newer_one_has_it(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with (
+            provided(echo) as served,
+            hosted(workshop, served) as host,
+            host.client("text") as first,
+        ):
+            async with host.client("text", token=first.token, lastEvent=first.last_event) as second:
+                assert await first.until_closed() == (4006, "the session goes on in another connection")
+                await second.say("text", text="here")
+                await second.until_type("turn_complete")
+                assert second.said("assistant") == ["You said here"]
+            assert "here" not in str(first.got)
+
+    asyncio.run(main())
+
+
+def test_positions_that_are_old_unknown_or_of_another_session(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided(echo) as served, hosted(workshop, served) as host:
+            async with host.client("text") as ada, host.client("text") as bob:
+                for client, words in ((ada, "my secret"), (bob, "hello"), (bob, "again")):
+                    await client.say("text", text=words)
+                    await client.until_type("turn_complete", len(client.said("user")) + 1)
+            async with host.client("text", token=ada.token, lastEvent=bob.last_event + 99) as back:
+                assert (await back.until_type("reset"))["reason"] == "unknown"
+                assert not back.events
+            async with host.client("text", token=bob.token, lastEvent=1) as back:
+                await back.until(lambda: back.last_event == bob.last_event)
+                assert not back.of("reset")
+                assert [event["id"] for event in back.events] == list(range(2, bob.last_event + 1))
+                assert "my secret" not in str(back.got)
+            for token in (ada.token.split(".")[0] + "." + bob.token.split(".")[1], "x", "." * 9, "a" * 200):
+                async with host.connected("text") as thief:
+                    await thief.say("resume", token=token)
+                    assert (await thief.until_closed())[0] == 4007
+                    assert not thief.events
+
+    asyncio.run(main())
+
+
+def test_a_session_is_taken_up_at_its_own_endpoint_only_and_is_not_taken_away_by_the_attempt(
+    workshop: Workshop,
+) -> None:
+    async def main() -> None:
+        async with (
+            provided(echo) as served,
+            hosted(workshop, served) as host,
+            hosted(workshop, served) as other,
+            host.client("text") as ada,
+        ):
+            for there in (host, other):
+                async with there.connected("voice") as wrong:
+                    await wrong.say("resume", token=ada.token)
+                    assert (await wrong.until_closed())[0] == 4004
+                    assert "/ws/text" in wrong.of("error")[0]["message"]
+            await ada.say("text", text="still here")
+            await ada.until_type("turn_complete")
+            assert not ada.closed
+
+    asyncio.run(main())
+
+
+MOMENTS = {
+    # when it dies: what the tool waits for, what was done by then, what the client and the model are told
+    "before the call": ({}, 0, "tool_complete"),
+    "before the effect": ({"before": "go"}, 0, "tool_error"),
+    "after the effect": ({"after": "go"}, 1, "tool_error"),
+    "after the answer": ({}, 1, "tool_complete"),
+}
+
+
+async def reached(moment: str, client: Client, workshop: Workshop) -> None:
+    """Wait for the moment at which a host is to die."""
+    if moment == "before the effect":
+        await client.until(lambda: workshop.effects("begun it"))
+    elif moment == "after the effect":
+        await client.until(lambda: workshop.effects("done it"))
+    elif moment == "after the answer":
+        await client.until_type("tool_complete")
+        await asyncio.sleep(0.1)
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
+    workshop: Workshop, moment: str
+) -> None:
+    gates, done, outcome = MOMENTS[moment]
+    told: list[str] = []
+    arrived, killed = asyncio.Event(), asyncio.Event()
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        if not killed.is_set():
+            arrived.set()
+            if moment != "before the call":
+                await model.calls(Call("hst_note", {"text": "it", **gates}, id="call_note_0001"))
+                await asyncio.sleep(60)
+            await killed.wait()
+            # A request that repeats another word for word is the same conversation to a scripted model.
+            await model.hears()
+        told.append(str(model.received))
+        if moment == "before the call":
+            await model.calls(Call("hst_note", {"text": "it"}, id="call_note_0001"))
+        await model.says("That is what happened.")
+
+    async def main() -> None:
+        async with provided(script) as served, HostProcess(workshop, served) as host:
+            async with host.client("text") as ada:
+                await ada.say("text", text="note it")
+                await ada.until(arrived.is_set)
+                await reached(moment, ada, workshop)
+                await ada.until_type("message")
+                await host.kill()
+                killed.set()
+                await ada.until_closed()
+            assert workshop.effects("done it") == done
+            workshop.open_gate("go")
+            await host.start()
+            async with host.client("text", token=ada.token, lastEvent=ada.last_event) as back:
+                await back.until(lambda: back.said("assistant"))
+                seen = view(ada, back)
+                assert types(seen, "tool_complete", "tool_error") == [outcome]
+                assert await whole(host, ada, back)
+                if outcome == "tool_error":
+                    (error,) = [each for each in seen if each["type"] == "tool_error"]
+                    assert "may or may not have taken effect" in error["message"]
+                    assert "may or may not have taken effect" in told[0]
+                elif moment == "after the answer":
+                    assert "hst_note" in told[0]
+            assert workshop.effects("begun it") == 1
+            assert workshop.effects("done it") == (done if outcome == "tool_error" else 1)
+
+    asyncio.run(main())
+
+
+def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its_host(
+    workshop: Workshop,
+) -> None:
+    told: list[str] = []
+
+    async def first(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.says("It waits for you.")
+        await model.hears()
+        await model.calls(Call("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
+
+    async def second(model: ScriptedModel) -> None:
+        while True:
+            await model.hears()
+            told.append(str(model.received))
+            await model.says(f"Answer {len(told)}.")
+
+    async def main() -> None:
+        async with provided(first, second) as served, HostProcess(workshop, served) as host:
+            async with host.client("text") as ada:
+                await ada.say("text", text="book a table")
+                await ada.until_type("turn_complete")
+                (asked,) = ada.of("confirmation_required")
+                assert asked["preview"] == "Book a table?"
+                await ada.say("text", text="look meanwhile")
+                await ada.until(lambda: workshop.effects("begun it"))
+                await host.kill()
+            workshop.open_gate("go")
+            await host.start()
+            async with host.client("text", token=ada.token) as back:
+                await back.until(lambda: back.said("assistant")[1:])
+                assert types(back.events, "tool_complete") == ["tool_complete"]
+                (again,) = back.of("confirmation_required")
+                assert again == asked
+                for _ in range(2):
+                    await back.say("approve", token=again["token"])
+                (settled,) = [await back.until_type("confirmation_settled")]
+                assert settled["approved"]
+                error = await back.until_type("error")
+                assert error["code"] == "unknown_confirmation"
+                await back.until(lambda: back.said("assistant")[2:])
+            assert workshop.effects("done a table") == 1
+            store = b"".join(path.read_bytes() for path in workshop.folder.glob("jackfield.db*"))
+            assert asked["token"].encode() not in store
+            assert ada.token.split(".")[1].encode() not in store
+
+    asyncio.run(main())
+    assert '"words":1' in told[0].replace("\\", "")
+    assert "approved" in told[-1]
+
+
+def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Workshop) -> None:
+    """Both live, and share a store; the write runs where it began, and its answer goes where the user is."""
+    told: list[str] = []
+
+    async def first(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
+        await asyncio.sleep(60)
+
+    async def second(model: ScriptedModel) -> None:
+        while True:
+            await model.hears()
+            told.append(str(model.received))
+            await model.says(f"Answer {len(told)}.")
+
+    async def main() -> None:
+        async with (
+            provided(first, second) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+            here.client("text") as ada,
+        ):
+            await ada.say("text", text="note it")
+            await ada.until(lambda: workshop.effects("begun it"))
+            async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
+                seen_here = list(ada.events)
+                workshop.open_gate("go")
+                await moved.until(lambda: moved.said("assistant"))
+                assert (await ada.until_closed())[0] == 4006
+                assert list(ada.events) == seen_here
+                seen = view(ada, moved)
+                assert types(seen, "tool_complete", "tool_error") == ["tool_complete"]
+                assert await whole(there, ada, moved)
+                assert workshop.effects("done it") == 1
+                assert here.house
+                await moved.until(lambda: not here.house.switchboard.talks)  # type: ignore[union-attr]
+            # And back to the first one, which knows nothing of what was said since.
+            async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
+                await home.say("text", text="and now?")
+                await home.until(lambda: home.said("assistant"))
+                assert "Answer 1." in told[-1]
+                assert await whole(here, ada, moved, home)
+
+    asyncio.run(main())
+    assert "hst_note" in told[0]
+
+
+def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_of_date(
+    workshop: Workshop,
+) -> None:
+    """The user returns to a host that still holds the session as it was before another one had it."""
+    heard: list[str] = []
+
+    async def script(model: ScriptedModel) -> None:
+        while True:
+            heard.append((await model.hears()).text + str(model.received))
+            await model.says("Yes.")
+
+    async def main() -> None:
+        async with (
+            provided(script) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+        ):
+            async with here.client("text") as ada:
+                await ada.say("text", text="first")
+                await ada.until_type("turn_complete")
+            async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
+                await moved.say("text", text="second")
+                await moved.until_type("turn_complete")
+            async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
+                await home.say("text", text="third")
+                await home.until_type("turn_complete")
+                assert "second" in heard[-1]
+                assert await whole(here, ada, moved, home)
+
+    asyncio.run(main())

@@ -1,0 +1,394 @@
+"""Voice as a client has it: states, barge-in, what is kept from being heard, context, slow tools, the end."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hosting import Workshop, eventually, hosted, provided
+from jackfield.session.machine import State, may_go
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])
+
+
+def legal(states: list[str]) -> bool:
+    return all(may_go(State(before), State(after)) for before, after in itertools.pairwise(states))
+
+
+@PROVIDERS
+def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: str) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("one")
+        await model.calls(Call("hst_look", {"text": "x"}))
+        await model.says("Here it is.")
+        await model.hears_speech("two")
+        await model.speaks("A long story begins", ms=1000)
+        await asyncio.sleep(0.1)
+        await model.is_interrupted()
+        await model.hears_speech("three")
+        await model.says("Done.")
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script, provider=provider) as served,
+            hosted(workshop, served) as host,
+            host.client("voice") as ada,
+        ):
+            await ada.speak()
+            await ada.until_type("turn_complete")
+            await ada.speak()
+            await ada.until(lambda: ada.sound_ms() > 1000)
+            await ada.speak()
+            await ada.until(lambda: ada.said("assistant")[-1:] == ["Done."])
+            await ada.say("end")
+            assert (await ada.until_closed())[0] == 4000
+            assert ada.states[0] == "ready"
+            assert {"listening", "processing", "speaking", "executing_tool"} <= set(ada.states)
+            assert ada.states[-1] == "terminated"
+            assert legal(ada.states), ada.states
+            assert not ada.of("session_status")[-1]["active"]
+
+    asyncio.run(main())
+
+
+@PROVIDERS
+def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_it_comes(
+    workshop: Workshop, provider: str
+) -> None:
+    seen: dict[str, Any] = {}
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("tell me a story")
+        await model.speaks("Once upon a time there was a lighthouse by the sea", ms=2000)
+        await asyncio.sleep(0.1)
+        await model.is_interrupted()
+        seen["ms"] = await model.truncated()
+        await model.hears_speech("stop")
+        await model.says("I stopped.")
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script, provider=provider) as served,
+            hosted(workshop, served) as host,
+            host.client("voice", plays=False) as ada,
+        ):
+            await ada.speak()
+            await ada.until(lambda: ada.sound_ms() >= 2000)
+            item = ada.of("sound")[0]["item"]
+            await ada.say("playback", item=item, ms=700)
+            await asyncio.sleep(0.1)
+            await ada.speak()
+            await ada.until(lambda: "I stopped." in ada.said("assistant"))
+            begins = [
+                at for at, each in enumerate(ada.got) if each["type"] in ("speech_started", "interrupted")
+            ]
+            (at,) = [at for at in begins if ada.got[at - 1]["type"] == "sound"] or begins[1:2]
+            after = ada.got[at:]
+            assert not [each for each in after if each["type"] == "sound" and each["item"] == item]
+            cut = next(each for each in ada.of("message") if each.get("interrupted"))
+            assert cut["text"].startswith("Once upon")
+            assert "lighthouse" not in cut["text"]
+
+    asyncio.run(main())
+    assert abs(seen["ms"] - 700) <= 20
+
+
+def test_who_stops_speech_that_was_sent_faster_than_it_plays_stops_what_the_model_remembers(
+    workshop: Workshop,
+) -> None:
+    """The model has said everything, and the user hears only the beginning."""
+    seen: dict[str, Any] = {}
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("tell me a story")
+        await model.says("Once upon a time there was a lighthouse by the sea and it was dark")
+        seen["ms"] = await model.truncated()
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script) as served,
+            hosted(workshop, served) as host,
+            host.client("voice", plays=False) as ada,
+        ):
+            await ada.speak()
+            await ada.until_type("turn_complete")
+            await ada.say("playback", item=ada.of("sound")[0]["item"], ms=200)
+            await ada.say("interrupt")
+            await ada.until(lambda: seen)
+            last = await ada.until(lambda: [m for m in ada.of("message") if m.get("interrupted")])
+            first = next(m for m in ada.of("message") if m["speaker"] == "assistant")
+            # The shorter answer takes the place of the longer one.
+            assert last[0]["answer"] == first["answer"]
+            assert first["text"].startswith(last[0]["text"])
+            assert "dark" not in last[0]["text"]
+
+    asyncio.run(main())
+    assert abs(seen["ms"] - 200) <= 20
+
+
+@pytest.mark.parametrize("intent", ["SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT"])
+@PROVIDERS
+def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
+    workshop: Workshop, provider: str, intent: str
+) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("one")
+        await model.calls(Call("hst_hush", {"text": intent}))
+        await model.says("The secret word is heron.")
+        await model.hears_speech("two")
+        await model.says("And now aloud.")
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script, provider=provider) as served,
+            hosted(workshop, served) as host,
+            host.client("voice") as ada,
+        ):
+            await ada.speak()
+            await ada.until_type("turn_complete")
+            first = json.dumps(ada.got)
+            silent = ada.sound_ms() == 0
+            await ada.speak()
+            await ada.until_type("turn_complete", 2)
+            assert ada.said("assistant")[-1] == "And now aloud."
+            async with host.client("voice", token=ada.token) as again:
+                replayed = json.dumps(again.got)
+            kept = [
+                json.loads(entry.value)["text"]
+                for entry in await _store(host).read(f"transcript/{ada.session['session']}")  # type: ignore[index]
+            ]
+            if intent == "SUPPRESS_AUDIO":
+                assert silent
+                assert "heron" in first
+                assert "The secret word is heron." in kept
+            else:
+                assert not silent
+                assert "heron" not in first + replayed + str(kept)
+            # It holds for that turn alone.
+            assert ada.sound_ms() > 0
+            assert "And now aloud." in kept
+
+    asyncio.run(main())
+
+
+def _store(host: Any) -> Any:
+    return host.house.switchboard.runtime.store
+
+
+def test_transcripts_hold_what_both_sides_said(workshop: Workshop) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("what is the weather")
+        await model.says("It rains.")
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script) as served,
+            hosted(workshop, served) as host,
+            host.client("voice") as ada,
+        ):
+            await ada.speak()
+            await ada.until_type("turn_complete")
+            assert ada.session
+            lines = await _store(host).read(f"transcript/{ada.session['session']}")
+            said = [(line["speaker"], line["text"]) for line in (json.loads(each.value) for each in lines)]
+            assert said == [("user", "what is the weather"), ("assistant", "It rains.")]
+            assert [(m["speaker"], m["text"]) for m in ada.of("message")] == said
+
+    asyncio.run(main())
+
+
+@PROVIDERS
+def test_context_of_high_priority_goes_in_at_once_and_of_low_priority_at_the_next_break(
+    workshop: Workshop, provider: str
+) -> None:
+    seen: dict[str, Any] = {}
+    spoken = asyncio.Event()
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("one")
+        await model.speaks("Listen to this", ms=300)
+        # What is said to Gemini stops its answer, so its transport waits for the end of it by itself.
+        await eventually(lambda: provider == "gemini" or "URGENT" in str(model.received))
+        await asyncio.sleep(0.1)
+        seen["during"] = str(model.received)
+        await model.ends_speaking()
+        await eventually(lambda: "LATER" in str(model.received))
+        seen["after"] = str(model.received)
+        spoken.set()
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script, provider=provider) as served,
+            hosted(workshop, served) as host,
+            host.client("voice") as ada,
+        ):
+            await ada.speak()
+            await ada.until(lambda: ada.sound_ms() >= 300)
+            await ada.say("context", text="LATER: the page shows lamps")
+            await ada.say("context", text="URGENT: the basket is empty", priority="high")
+            await ada.until(spoken.is_set)
+
+    asyncio.run(main())
+    assert "LATER" not in seen["during"]
+    assert seen["after"].count("LATER") == seen["after"].count("URGENT") == 1
+
+
+@pytest.mark.parametrize("mode", ["text", "voice"])
+def test_a_long_answer_of_a_tool_is_cut_for_model_and_client_and_says_so(
+    workshop: Workshop, mode: str
+) -> None:
+    got: list[Any] = []
+
+    async def script(model: ScriptedModel) -> None:
+        await (model.hears_speech("all") if mode == "voice" else model.hears())
+        got.extend((await model.calls(Call("hst_much", {"text": "x"}))).values())
+        await model.says("Much.")
+
+    async def main() -> None:
+        async with provided(script) as served, hosted(workshop, served) as host, host.client(mode) as ada:
+            await (ada.speak() if mode == "voice" else ada.say("text", text="all"))
+            done = await ada.until_type("tool_complete")
+            await ada.until_type("turn_complete")
+            assert len(json.dumps(done["data"])) <= 4000
+
+    asyncio.run(main())
+    assert len(json.dumps(got[0], separators=(",", ":"))) <= 4000
+    assert "of 100" in got[0]["meta"]["cut"][0]
+    # The best ones come first, so those are kept.
+    assert [each["id"] for each in got[0]["data"]["results"][:3]] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("mode", ["text", "voice"])
+def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: str) -> None:
+    got: list[Any] = []
+
+    async def script(model: ScriptedModel) -> None:
+        await (model.hears_speech("wait") if mode == "voice" else model.hears())
+        slow = Call("hst_look", {"text": "slow", "before": "never"}, id="call_slow_0001")
+        got.extend((await model.calls(slow)).values())
+        await model.says("It was stopped.")
+        await asyncio.sleep(30)
+
+    async def main() -> None:
+        async with (
+            provided(script) as served,
+            hosted(workshop, served, dead_air_seconds=0.05) as host,
+            host.client(mode) as ada,
+        ):
+            await (ada.speak() if mode == "voice" else ada.say("text", text="wait"))
+            started = await ada.until_type("tool_start")
+            notice = await ada.until_type("notification")
+            assert notice["code"] == "working"
+            assert "hst_look" in notice["text"]
+            await ada.say("cancel", callId="another_call")
+            await ada.until_type("notification", 3)
+            assert not ada.of("tool_error")
+            await ada.say("cancel", callId=started["callId"])
+            stopped = await ada.until_type("tool_error")
+            assert stopped["callId"] == started["callId"]
+            await ada.until_type("turn_complete")
+
+    asyncio.run(main())
+    assert not got[0]["ok"]
+    assert not got[0]["error"]["partialSideEffects"]
+    assert workshop.effects("done slow") == 0
+
+
+def test_an_answer_in_text_can_be_stopped_and_the_next_question_is_answered(workshop: Workshop) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("word " * 400, pieces=400)
+        heard = await model.hears()
+        assert heard.text == "and now?"
+        await model.says("Now this.")
+
+    async def main() -> None:
+        async with (
+            provided(script, split=500, delay=0.01) as served,
+            hosted(workshop, served) as host,
+            host.client("text") as ada,
+        ):
+            await ada.say("text", text="go on and on")
+            await ada.until_type("text_delta", 5)
+            await ada.say("interrupt")
+            await ada.until_type("interrupted")
+            await ada.until(lambda: ada.states[-1] == "ready")
+            cut = [each for each in ada.of("message") if each["speaker"] == "assistant"]
+            assert cut[0]["interrupted"]
+            assert len(cut[0]["text"]) < 1900
+            await ada.say("text", text="and now?")
+            await ada.until(lambda: ada.said("assistant")[-1] == "Now this.")
+            await ada.until(lambda: ada.states[-1] == "ready")
+            assert legal(ada.states)
+
+    asyncio.run(main())
+
+
+def test_what_json_cannot_carry_does_not_hold_up_what_comes_after_it(workshop: Workshop) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        (answer,) = (await model.calls(Call("hst_odd", {"text": "x"}))).values()
+        assert answer["ok"]
+        await model.says("Told.")
+
+    async def main() -> None:
+        async with provided(script) as served, hosted(workshop, served) as host, host.client("text") as ada:
+            await ada.say("text", text="tell")
+            await ada.until_type("turn_complete")
+            (odd,) = ada.of("custom")
+            assert odd["fields"] == {"half": "?", "big": 2**80, "nothing": None}
+            (progress,) = ada.of("tool_progress")
+            assert progress["message"] == "half ? way"
+            async with host.client("text", token=ada.token) as again:
+                await again.until(lambda: again.last_event >= ada.last_event)
+                assert again.of("custom") == [odd]
+
+    asyncio.run(main())
+
+
+def test_a_client_that_hangs_up_ends_the_session_for_good(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided() as served, hosted(workshop, served) as host:
+            async with host.client("text") as ada:
+                await ada.say("end")
+                assert await ada.until_closed() == (4000, "the session has ended")
+            async with host.connected("text") as again:
+                await again.say("resume", token=ada.token)
+                assert (await again.until_closed())[0] == 4000
+            assert host.house
+            assert not host.house.switchboard.talks
+
+    asyncio.run(main())
+
+
+def test_the_provider_going_away_for_good_is_told_and_the_session_can_be_resumed(workshop: Workshop) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.errs("invalid_api_key", "the key was withdrawn")
+
+    async def back(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("Back again.")
+
+    async def main() -> None:
+        async with provided(script, back) as served, hosted(workshop, served) as host:
+            async with host.client("text") as ada:
+                await ada.say("text", text="hello")
+                told = await ada.until_type("notification")
+                assert told["code"] in ("authentication", "invalid_request_error", "server_error")
+                token = ada.token
+            async with host.client("text", token=token) as ada:
+                await ada.say("text", text="hello again")
+                await ada.until(lambda: "Back again." in ada.said("assistant"))
+
+    asyncio.run(main())

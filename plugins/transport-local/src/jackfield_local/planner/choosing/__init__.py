@@ -1,0 +1,1 @@
+"""Which tool is meant, if any."""

@@ -1,0 +1,1 @@
+"""What to do with what was said: call, ask back, or answer by itself."""

@@ -1,0 +1,88 @@
+"""Questions back: for what is missing, and for what is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jackfield.contract.context import Mode
+
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.words import spoken_name
+from jackfield_local.planner.reading.kinds import Kind
+from jackfield_local.planner.reading.manner import Manner
+from jackfield_local.planner.reading.tool import Parameter, Tool
+
+_MOST_SPOKEN = 4
+_QUESTIONS = {
+    Kind.NAME: "Who is meant? Tell me the name.",
+    Kind.EMAIL: "Which e-mail address do you mean?",
+    Kind.URL: "Which link do you mean?",
+    Kind.ID: "Which record do you mean? Tell me its id, or what it is about.",
+    Kind.RECORDS: "There are no results yet that I could use. What should I search for first?",
+    Kind.LENGTH: "How long should it be?",
+    Kind.ZONE: "For which place or time zone?",
+    Kind.COUNTRY: "Which country is meant?",
+    Kind.LOCALE: "In which language?",
+}
+
+
+def ask_for(parameter: Parameter, heard: Heard) -> str:
+    """The question for an argument that is missing."""
+    if parameter.kind is Kind.MOMENT:
+        return _when(parameter, heard)
+    if parameter.kind is Kind.TEXT and parameter.manner is Manner.POINTED:
+        return f"Which {parameter.spoken} do you mean? Paste it, or write it after a colon."
+    if parameter.kind in _QUESTIONS:
+        return _QUESTIONS[parameter.kind]
+    listed = parameter.schema.get("enum")
+    if parameter.kind is Kind.CHOICE and isinstance(listed, list):
+        return f"Which {parameter.spoken}: {', '.join(map(str, listed))}?"
+    told = _first_sentence(parameter.description)
+    return f"What should the {parameter.spoken} be?" + (f" ({told})" if told else "")
+
+
+def ask_which(tools: Sequence[Tool], mode: Mode) -> str:
+    """The question which of two tools is meant."""
+    first, second = (_deed(tool) for tool in tools[:2])
+    if mode == "voice":
+        return f"Which do you mean: {first}, or {second}?"
+    return f"Which do you mean?\n1. {first}\n2. {second}"
+
+
+def capabilities(tools: Sequence[Tool], mode: Mode) -> str:
+    """What can be asked for, as the guides say it."""
+    if not tools:
+        return "No tools are installed, so there is nothing I can do."
+    if mode == "voice":
+        deeds = [
+            f"one {tool.purpose[:1].lower()}{_first_clause(tool.purpose[1:])}"
+            for tool in tools
+            if not tool.composed
+        ]
+        return f"I have {len(tools)} tools: {'; '.join(deeds[:_MOST_SPOKEN])}."
+    lines = []
+    for tool in (each for each in tools if not each.composed):
+        example = next((each.says for each in tool.guide.examples if len(each.says) < 90), "")
+        lines.append(f"- {tool.purpose}." + (f" For example: “{example}”" if example else ""))
+    return "With the tools that are installed I can do this:\n" + "\n".join(lines)
+
+
+def _when(parameter: Parameter, heard: Heard) -> str:
+    when = heard.when
+    if when is not None and not when.exact:
+        return "At what time?"
+    if parameter.ends and when is not None:
+        return "Until when, or how long?"
+    return "When? Tell me the day, and the time if it matters."
+
+
+def _deed(tool: Tool) -> str:
+    return f"{spoken_name(tool.id)} ({tool.purpose[:1].lower()}{tool.purpose[1:]})"
+
+
+def _first_clause(text: str) -> str:
+    return text.partition(",")[0].partition(":")[0]
+
+
+def _first_sentence(text: str) -> str:
+    return text.partition(". ")[0].rstrip(".")

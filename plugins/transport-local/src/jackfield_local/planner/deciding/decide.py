@@ -1,0 +1,232 @@
+"""The decision, without any effect: what was said and what is remembered in, a move out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from jackfield.contract.context import Mode
+
+from jackfield_local.planner.choosing.chooser import Chooser, Weighed
+from jackfield_local.planner.choosing.small_talk import Talk
+from jackfield_local.planner.deciding.asking import ask_for, ask_which
+from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
+from jackfield_local.planner.deciding.talking import not_understood, reply
+from jackfield_local.planner.filling.filler import Filled, Filler
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.requests import is_order, is_remark, names_a_thing, seeks
+from jackfield_local.planner.language.words import words
+from jackfield_local.planner.reading.kinds import Kind
+from jackfield_local.planner.reading.tool import Tool
+from jackfield_local.planner.remembered import Remembered
+
+CLEAR = 0.7
+"""From here on a tool is taken without doubt."""
+
+POSSIBLE = 0.66
+"""Below this nothing is taken, unless any question may be put to a tool."""
+
+CERTAIN = 1.1
+"""A tool that is so clear is meant even while another question is open."""
+
+TALK = 0.62
+"""A few words that are so much like small talk are small talk."""
+
+_ALMOST_TALK = 0.5
+_FEW = 6
+
+_CLOSE = 0.02
+_ALL_BUT_SAID = 0.5
+_ORDERED = 0.45
+_FOLLOWING = re.compile(
+    r"^(?:and|what about|how about|or|then|no,? |rather|make it|make that|actually|instead)\b"
+    r"|\binstead[.?!]*$",
+    re.IGNORECASE,
+)
+_IN_FULL = re.compile(
+    r"\b(?:whole|full|entire|complete|everything|in detail|details|explain|summari[sz]e|read (?:me"
+    r"|out|it))\b",
+    re.IGNORECASE,
+)
+
+
+class Judgement:
+    """Decides for one session."""
+
+    def __init__(self, tools: Sequence[Tool], chooser: Chooser, mode: Mode, zone: str) -> None:
+        self._tools = tools
+        self._chooser = chooser
+        self._mode = mode
+        self._zone = zone
+        self._open = next((tool for tool in tools if tool.is_open), None)
+
+    def decide(self, heard: Heard, remembered: Remembered) -> Move:
+        """What to do with something new."""
+        if not self._tools:
+            return Say(not_understood(self._tools, self._mode))
+        weighed = self._chooser.weigh(heard, remembered)
+        talk, like = self._chooser.small_talk(heard)
+        if self._is_talk(heard, talk, like, weighed[0]):
+            return Say(reply(talk if like >= _ALMOST_TALK else Talk.AGREEMENT, self._tools, self._mode))
+        if remembered.beyond(heard.request):
+            return Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
+        if (followed := self._follow(heard, remembered, weighed)) is not None:
+            return followed
+        chosen = self._choose(heard, weighed)
+        if isinstance(chosen, Tool):
+            return self._use(chosen, heard, remembered)
+        return chosen
+
+    def resolve(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
+        """What to do with words that should answer a question, and may be something else."""
+        talk, like = self._chooser.small_talk(heard)
+        if talk is Talk.DROPPING and like >= TALK:
+            return Say(reply(talk, self._tools, self._mode))
+        weighed = self._chooser.weigh(heard, remembered)
+        waiting = [each for each in weighed if each.tool in question.tools]
+        other = weighed[0].tool not in question.tools and weighed[0].score >= CERTAIN
+        if other and weighed[0].score - waiting[0].score > 0.2:
+            return self.decide(heard, remembered)
+        if question.missing is None:
+            return self._settle(question, heard, remembered, waiting)
+        return self._complete(question, heard, remembered)
+
+    def _is_talk(self, heard: Heard, talk: Talk, like: float, best: Weighed) -> bool:
+        if talk is Talk.FAREWELL and best.score > CLEAR and self._plain(best.tool, heard):
+            return False  # Where there is a tool that hangs up, a farewell is a wish for it.
+        material = heard.payload or heard.ids or heard.emails or heard.quotes
+        short = len(words(heard.text)) <= _FEW
+        if short and is_remark(heard.text) and not material and not self._plain(best.tool, heard):
+            return True
+        return not material and ((like >= TALK and short) or (like >= _ALMOST_TALK and like > best.score))
+
+    def _choose(self, heard: Heard, weighed: Sequence[Weighed]) -> Tool | Move:
+        weighed = [each for each in weighed if not each.tool.composed or self._plain(each.tool, heard)]
+        if not weighed:
+            return Say(not_understood(self._tools, self._mode))
+        best = weighed[0]
+        second = weighed[1] if len(weighed) > 1 else None
+        asks = seeks(heard.request) or names_a_thing(heard.request)
+        if best.score < CLEAR and self._open is not None and asks:
+            return self._open
+        if best.score < (POSSIBLE if not is_order(heard.request) else _ORDERED):
+            return Say(not_understood(self._tools, self._mode))
+        if second is not None and best.score < CLEAR and best.score - second.score < _CLOSE:
+            tools = (best.tool, second.tool)
+            return Question(ask_which(tools, self._mode), heard.text, tools)
+        return best.tool
+
+    def _plain(self, tool: Tool, heard: Heard) -> bool:
+        """Whether an example of a tool that thinks things up was all but said."""
+        return max(self._chooser.examples_alike(tool, heard), default=0.0) >= _ALL_BUT_SAID
+
+    def _follow(self, heard: Heard, remembered: Remembered, weighed: Sequence[Weighed]) -> Move | None:
+        """The last call with something changed: "tomorrow instead", "and in Tokyo?"."""
+        last = next((each for each in weighed if each.tool.id == remembered.last_tool), None)
+        if last is None or remembered.referred(heard.request) is not None:
+            return None
+        brief = len(words(heard.request)) <= 4
+        short = brief and not seeks(heard.request)
+        if not (_FOLLOWING.search(heard.request) or short):
+            return None
+        rival = weighed[0]
+        if (
+            rival.tool is not last.tool
+            and not brief
+            and rival.score > CERTAIN
+            and rival.score - last.score > 0.2
+        ):
+            return None
+        changed = self._filled(last.tool, heard, remembered).args
+        typed = any(
+            each.name in changed and changed[each.name] != remembered.last_args.get(each.name)
+            for each in last.tool.parameters
+            if each.kind not in (Kind.TEXT, Kind.RECORDS, Kind.OBJECT) or last.tool.is_open
+        )
+        if not typed or (short and not _FOLLOWING.search(heard.request) and last.tool.is_open):
+            return None
+        args = {**remembered.last_args, **_unlike_default(last.tool, changed, heard)}
+        return Call(last.tool, args, heard.text)
+
+    def _use(self, tool: Tool, heard: Heard, remembered: Remembered) -> Move:
+        if tool.composed and tool.id not in remembered.warned_of:
+            return Say(_warning(tool), warns_of=tool.id)
+        filled = self._filled(tool, heard, remembered)
+        if not filled.missing:
+            return Call(tool, filled.args, heard.text, then=self._getter(tool, heard))
+        missing = filled.missing[0]
+        if missing.kind is Kind.ID and self._open is not None:
+            looked = self._filled(self._open, heard, remembered)
+            if not looked.missing:
+                return Call(self._open, looked.args, heard.text, then=tool)
+        return Question(ask_for(missing, heard), heard.text, (tool,), missing, filled.args)
+
+    def _getter(self, tool: Tool, heard: Heard) -> Tool | None:
+        """The tool that fetches whole what a search finds, when the whole is wanted."""
+        if not tool.is_open or not _IN_FULL.search(heard.request):
+            return None
+        return next((each for each in self._tools if _fetches(each)), None)
+
+    def _settle(
+        self, question: Question, heard: Heard, remembered: Remembered, waiting: Sequence[Weighed]
+    ) -> Move:
+        """Which of two tools was meant: by its place, or by the words that speak for it."""
+        said = words(heard.text)
+        place = next((n for n, names in enumerate(_PLACES) if names & set(said)), None)
+        tool = question.tools[place] if place is not None else waiting[0].tool
+        return self._use(tool, replace(heard, text=question.said), remembered)
+
+    def _complete(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
+        """The call that waited, with what was said now."""
+        tool, missing = question.tools[0], question.missing
+        assert missing is not None  # noqa: S101 - `resolve` has seen to it
+        both = replace(heard, text=f"{question.said.rstrip(' .?!')} {heard.text}")
+        known = dict(question.args or {})
+        if missing.kind in (Kind.TEXT, Kind.NAME, Kind.OTHER) and not missing.many:
+            known[missing.name] = (
+                heard.text.strip().strip('"“”').rstrip(".")[: missing.schema.get("maxLength", 4000)]
+            )
+            filled = self._filled(tool, both, remembered, known=known)
+            filled.args[missing.name] = known[missing.name]
+            filled.missing = [each for each in filled.missing if each is not missing]
+        else:
+            filled = self._filled(tool, both, remembered, known=known)
+        if not filled.missing:
+            return Call(tool, filled.args, question.said)
+        still = filled.missing[0]
+        if question.times >= 2 and still is missing:
+            return Say(
+                f"I still do not understand the {missing.spoken}, so I leave it. You may say it all again."
+            )
+        times = question.times + 1 if still is missing else 1
+        return Question(ask_for(still, both), both.text, (tool,), still, filled.args, times)
+
+    def _filled(
+        self,
+        tool: Tool,
+        heard: Heard,
+        remembered: Remembered,
+        known: Mapping[str, Any] | None = None,
+    ) -> Filled:
+        alike = self._chooser.examples_alike(tool, heard)
+        return Filler(tool, heard, remembered, zone=self._zone, alike=alike).fill(known)
+
+
+_PLACES = ({"1", "first", "former", "a"}, {"2", "second", "latter", "b"})
+
+
+def _fetches(tool: Tool) -> bool:
+    return len(tool.required) == 1 and tool.required[0].kind is Kind.ID
+
+
+def _unlike_default(tool: Tool, changed: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+    """What was said anew; the user's own zone, which is filled in unsaid, changes nothing."""
+    unsaid = {each.name for each in tool.parameters if each.kind is Kind.ZONE} if not heard.zones else set()
+    return {name: value for name, value in changed.items() if name not in unsaid}
+
+
+def _warning(tool: Tool) -> str:
+    name = tool.id.replace("_", " ")
+    return f"That sounds like a case for {name}: {tool.purpose}. I have not done it; if it goes on, I will."

@@ -1,0 +1,188 @@
+"""One conversation of the planner: decisions made off the event loop, told as thoughts."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+from typing import Any, TypeVar
+
+import orjson
+from jackfield.contract.call import ToolCall
+from jackfield.transport.events import ToolCalls
+from jackfield.transport.protocol import Opening, ToolResult, Utterance
+
+from jackfield_local.mind import Thought, Words
+from jackfield_local.planner.deciding.decide import Judgement
+from jackfield_local.planner.deciding.moves import Call, Move, Question
+from jackfield_local.planner.deciding.talking import INTRODUCTION
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.requests import tidied
+from jackfield_local.planner.reading.tool import Tool
+from jackfield_local.planner.remembered import Remembered
+from jackfield_local.planner.telling.failures import tell_failure
+from jackfield_local.planner.telling.results import tell
+from jackfield_local.planner.telling.told import Manners, Told
+
+_T = TypeVar("_T")
+_APPROVED = re.compile(r"^The user approved the call of (\w+)[^{]*(\{.*\})\s*$", re.DOTALL)
+_ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
+_DECLINED = re.compile(r"^The user declined the call of (\w+)")
+_PIECE = re.compile(r".+?(?:[.!?:]\s+|\n+|$)", re.DOTALL)
+
+
+class PlannerDialogue:
+    """Keeps what was found and what was asked, and says of itself what it is, once."""
+
+    def __init__(
+        self,
+        opening: Opening,
+        judgement: Judgement,
+        manners: Manners,
+        clock: Callable[[], datetime],
+        executor: Executor,
+    ) -> None:
+        self._judgement = judgement
+        self._manners = manners
+        self._clock = clock
+        self._executor = executor
+        self._remembered = Remembered()
+        self._question: Question | None = None
+        self._then: Tool | None = None
+        self._learned = ""
+        self._introduced = any(each.speaker == "assistant" for each in opening.history)
+        self._recall(opening.history)
+
+    async def answer(self, text: str) -> AsyncIterator[Thought]:
+        """The user said this."""
+        remembered, question = self._remembered, self._question
+        heard = Heard(_request(text), self._clock(), remembered.spoken_of)
+        self._question = self._then = None
+        if not heard.text:
+            return
+        if question is None:
+            move = await self._off(lambda: self._judgement.decide(heard, remembered))
+        else:
+            move = await self._off(lambda: self._judgement.resolve(question, heard, remembered))
+        async for thought in self._carry_out(move):
+            yield thought
+
+    async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
+        """The calls of the last message are answered."""
+        for result in results:
+            envelope = _read(result.envelope)
+            told = await self._off(partial(self._told, result.tool_id, envelope))
+            self._remembered.found(told.items)
+            then, self._then = self._then, None
+            if then is not None and told.items:
+                async for thought in self._fetch(then, told):
+                    yield thought
+                return
+            async for thought in self._say(told.text):
+                yield thought
+
+    def learn(self, text: str) -> None:
+        """Context that the user did not say; results that come so can be referred to."""
+        self._learned = text
+        self._recall((Utterance("assistant", text),))
+
+    async def respond(self) -> AsyncIterator[Thought]:
+        """Speak of what was last learned."""
+        learned, self._learned = self._learned, ""
+        if match := _APPROVED.match(learned) or _ANSWERED.match(learned):
+            tool_id, envelope = match.group(1), _read(match.group(2).encode())
+            told = await self._off(partial(self._told, tool_id, envelope))
+            self._remembered.found(told.items)
+            said = told.text
+        elif match := _DECLINED.match(learned):
+            said = f"All right, I have not done it ({match.group(1).replace('_', ' ')})."
+        else:
+            said = f"I was told this: {learned}" if learned else "There is nothing new."
+        async for thought in self._say(said):
+            yield thought
+
+    def interrupted(self, heard: str) -> None:
+        """The last answer was cut short; a question that nobody heard is not waiting for an answer."""
+        if self._question is not None and not heard.strip():
+            self._question = None
+
+    async def _carry_out(self, move: Move) -> AsyncIterator[Thought]:
+        if isinstance(move, Call):
+            async for thought in self._introduce():
+                yield thought
+            yield self._call(move)
+            return
+        if isinstance(move, Question):
+            self._question = move
+        elif move.warns_of:
+            self._remembered.warned_of.add(move.warns_of)
+        async for thought in self._say(move.text):
+            yield thought
+
+    def _call(self, call: Call) -> ToolCalls:
+        remembered = self._remembered
+        self._then = call.then
+        self._remembered = replace(
+            remembered, last_tool=call.tool.id, last_args=call.args, last_question=call.question
+        )
+        made = ToolCall(call.tool.id, orjson.dumps(dict(call.args)).decode(), f"local-{secrets.token_hex(8)}")
+        return ToolCalls((made,))
+
+    async def _fetch(self, then: Tool, told: Told) -> AsyncIterator[Thought]:
+        """Take the id of what was found to the tool that fetches it whole."""
+        parameter = then.required[0]
+        best = self._remembered.referred(self._remembered.last_question) or told.items[0]
+        found = self._remembered.gives(best, parameter)
+        if found is None:
+            async for thought in self._say(told.text):
+                yield thought
+            return
+        yield self._call(Call(then, {parameter.name: found}, self._remembered.last_question))
+
+    def _told(self, tool_id: str, envelope: Any) -> Told:
+        if not isinstance(envelope, dict):
+            return Told("The answer could not be read.")
+        if envelope.get("ok"):
+            return tell(envelope.get("data"), self._remembered.last_question, self._manners)
+        error = envelope.get("error")
+        return Told(tell_failure(tool_id, error if isinstance(error, dict) else {}, self._manners))
+
+    async def _introduce(self) -> AsyncIterator[Thought]:
+        if not self._introduced:
+            self._introduced = True
+            yield Words(INTRODUCTION[self._manners.mode] + (" " if self._manners.spoken else "\n\n"))
+
+    async def _say(self, text: str) -> AsyncIterator[Thought]:
+        async for thought in self._introduce():
+            yield thought
+        for piece in _PIECE.findall(text):
+            yield Words(piece)
+
+    def _recall(self, history: Sequence[Utterance]) -> None:
+        """What tools found in an earlier connection can still be referred to."""
+        for each in history:
+            match = _ANSWERED.match(each.text)
+            if match and isinstance(envelope := _read(match.group(2).encode()), dict) and envelope.get("ok"):
+                self._remembered.found(tell(envelope.get("data"), "", self._manners).items)
+
+    async def _off(self, work: Callable[[], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def _request(text: str) -> str:
+    """The first line tidied; what is handed over below it stays as it is."""
+    head, line, rest = text.strip().partition("\n")
+    before, colon, after = head.partition(": ")
+    return f"{tidied(before)}{colon}{after}{line}{rest}"
+
+
+def _read(envelope: bytes) -> Any:
+    try:
+        return orjson.loads(envelope)
+    except orjson.JSONDecodeError:
+        return None

@@ -1,0 +1,1 @@
+"""Arguments from what was said: one module a kind of value."""

@@ -1,0 +1,84 @@
+"""Numbers as people write and say them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from jackfield_local.planner.language.spans import Span
+
+_WORDS = {
+    word: number
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
+    )
+} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "dozen": 12, "couple": 2}
+
+ORDINALS = (
+    {
+        word: number
+        for number, word in enumerate(
+            ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
+            start=1,
+        )
+    }
+    | {"1st": 1, "2nd": 2, "3rd": 3}
+    | {f"{number}th": number for number in range(4, 32)}
+)
+
+NUMBER = rf"(?:\d+(?:[.,]\d+)?|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
+"""A pattern of a number."""
+
+_FREE = re.compile(rf"(?<![\w:.,@/#+-])(?:a\s+)?({NUMBER})(?![\w@/]|[:.,]\d|-\d)", re.IGNORECASE)
+_PRONOUN = re.compile(
+    r"\b(?:can|could|does|should|would|may|might|must|do|if|the|this|that|which|any|another|each"
+    r"|every|no|\w+(?:st|nd|rd|th)|last|next)\s+$",
+    re.IGNORECASE,
+)
+
+
+class Number(NamedTuple):
+    """A number, and where it stands."""
+
+    value: float
+    span: Span
+
+
+def number(text: str) -> float:
+    """The value of one number, in digits or in a word."""
+    text = text.lower()
+    return float(_WORDS[text]) if text in _WORDS else float(text.replace(",", "."))
+
+
+def numbers(text: str) -> list[Number]:
+    """The numbers that stand for themselves; "one" only where it counts something."""
+    found = []
+    for match in _FREE.finditer(text):
+        is_one = match.group(1).lower() == "one"
+        after = text[match.end() :].lstrip()
+        if is_one and (_PRONOUN.search(text[: match.start()]) or not after[:1].isalpha()):
+            continue
+        found.append(Number(number(match.group(1)), Span(match.start(), match.end())))
+    return found

@@ -1,0 +1,258 @@
+"""Words: how a text falls into them, which of them mean something, and which belong together."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)?")
+
+STOP = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "some",
+        "any",
+        "each",
+        "every",
+        "all",
+        "both",
+        "either",
+        "neither",
+        "i",
+        "me",
+        "my",
+        "mine",
+        "we",
+        "us",
+        "our",
+        "ours",
+        "you",
+        "your",
+        "yours",
+        "he",
+        "him",
+        "his",
+        "she",
+        "her",
+        "hers",
+        "it",
+        "its",
+        "they",
+        "them",
+        "their",
+        "one",
+        "ones",
+        "who",
+        "whom",
+        "whose",
+        "which",
+        "what",
+        "when",
+        "where",
+        "why",
+        "how",
+        "is",
+        "am",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "do",
+        "does",
+        "did",
+        "done",
+        "doing",
+        "have",
+        "has",
+        "had",
+        "having",
+        "can",
+        "could",
+        "will",
+        "would",
+        "shall",
+        "should",
+        "may",
+        "might",
+        "must",
+        "let",
+        "lets",
+        "get",
+        "got",
+        "give",
+        "given",
+        "go",
+        "goes",
+        "going",
+        "make",
+        "made",
+        "want",
+        "wants",
+        "wanted",
+        "need",
+        "needs",
+        "like",
+        "please",
+        "just",
+        "only",
+        "also",
+        "too",
+        "very",
+        "more",
+        "most",
+        "much",
+        "many",
+        "few",
+        "several",
+        "other",
+        "another",
+        "same",
+        "such",
+        "so",
+        "than",
+        "then",
+        "there",
+        "here",
+        "now",
+        "and",
+        "or",
+        "but",
+        "not",
+        "no",
+        "nor",
+        "if",
+        "of",
+        "to",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "from",
+        "with",
+        "without",
+        "about",
+        "into",
+        "onto",
+        "over",
+        "under",
+        "out",
+        "up",
+        "down",
+        "off",
+        "as",
+        "per",
+        "via",
+        "between",
+        "before",
+        "after",
+        "during",
+        "until",
+        "till",
+        "while",
+        "because",
+        "user",
+        "users",
+        "ask",
+        "asked",
+        "asks",
+        "add",
+        "left",
+        "leave",
+        "take",
+        "taken",
+        "use",
+        "used",
+        "set",
+        "say",
+        "says",
+        "said",
+        "tell",
+        "told",
+        "find",
+        "show",
+        "look",
+        "know",
+        "known",
+        "time",
+        "times",
+        "thing",
+        "things",
+        "don",
+        "didn",
+        "doesn",
+        "isn",
+        "aren",
+        "wasn",
+        "couldn",
+        "wouldn",
+        "something",
+        "anything",
+        "somebody",
+        "anybody",
+        "someone",
+        "anyone",
+        "else",
+        "again",
+        "still",
+        "already",
+        "yes",
+        "ok",
+        "okay",
+    ]
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, in lower case."""
+    return [found.group().lower().replace("\u2019", "'") for found in _WORD.finditer(text)]
+
+
+@cache
+def _stemmer() -> Any:
+    import snowballstemmer  # type: ignore[import-untyped]
+
+    return snowballstemmer.stemmer("english")
+
+
+@cache
+def stem(word: str) -> str:
+    """What a word has in common with its other forms."""
+    found: str = _stemmer().stemWord(word.lower().removesuffix("'s"))
+    return found
+
+
+def singular(word: str) -> str:
+    """A word without the ending of a plural; unlike its stem, it tells a person from what is personal."""
+    word = word.lower().removesuffix("'s")
+    if word.endswith("ies") and len(word) > 4:
+        return f"{word[:-3]}y"
+    if word.endswith(("ches", "shes", "sses", "xes")):
+        return word[:-2]
+    return (
+        word[:-1] if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3 else word
+    )
+
+
+def content(text: str) -> list[str]:
+    """The stems of the words that mean something."""
+    return [stem(word) for word in words(text) if word.split("'")[0] not in STOP and len(word) > 1]
+
+
+def name_words(name: str) -> list[str]:
+    """The words of an identifier: `start_time`, `startTime`."""
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
+
+
+def spoken_name(name: str) -> str:
+    """An identifier as a person would say it."""
+    return " ".join(name_words(name))

@@ -1,0 +1,1 @@
+"""What the tools say of themselves: guides, schemas, and how their examples speak of each argument."""

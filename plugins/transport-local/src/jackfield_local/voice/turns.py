@@ -1,0 +1,110 @@
+"""Where in a stream the user speaks: the begin of speech, its pauses, and the end of a turn."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import NamedTuple
+
+import numpy as np
+
+from jackfield_local.voice.engines import FRAME_MS, Samples
+
+SURE = 0.5
+"""Speech begins with frames that are at least so likely to be speech."""
+
+STILL = 0.35
+"""Speech goes on with frames that are at least so likely to be speech."""
+
+ONSET = 3
+"""So many likely frames, of one more, begin speech: a click or a breath does not."""
+
+LEAST = 5
+"""Speech of fewer likely frames than these was none."""
+
+BEFORE = 10
+"""Frames before the begin that belong to it: the first consonant is seldom likely speech."""
+
+AFTER = 5
+"""Frames of silence that make a pause, and are kept at the end of speech; more is trimmed."""
+
+LONGEST_MS = 60_000
+"""A turn that lasts so long is ended, so that what is kept of it has a limit."""
+
+SILENCES_MS = (200, 5000)
+"""How little and how much silence may end a turn, whatever was asked for."""
+
+
+class Began(NamedTuple):
+    """The user speaks."""
+
+
+class Paused(NamedTuple):
+    """Silence for a moment; should it last, these are the words of the turn."""
+
+    speech: Samples
+
+
+class Ended(NamedTuple):
+    """The turn is over. There is no speech in it when it was only a noise."""
+
+    speech: Samples | None
+
+
+Moment = Began | Paused | Ended
+
+
+class Turns:
+    """Follows one stream, frame by frame."""
+
+    def __init__(self, silence_ms: int) -> None:
+        least, most = SILENCES_MS
+        self._patience = max(AFTER, -(-min(max(silence_ms, least), most) // FRAME_MS))
+        self._before: deque[tuple[Samples, bool]] = deque(maxlen=BEFORE + ONSET)
+        self._frames: list[Samples] = []
+        self._likely = 0
+        self._silent = 0
+        self.speaking = False
+        """Whether the user's turn is under way."""
+
+    def feed(self, frame: Samples, likelihood: float) -> Moment | None:
+        """The next frame of the stream, and what it brings about."""
+        if not self.speaking:
+            return self._listen(frame, likelihood)
+        self._frames.append(frame)
+        if likelihood >= STILL:
+            self._likely += 1
+            self._silent = 0
+        else:
+            self._silent += 1
+        if self._silent >= self._patience or len(self._frames) * FRAME_MS >= LONGEST_MS:
+            return self.end()
+        if self._silent == AFTER and self._likely >= LEAST:
+            return Paused(self.speech())
+        return None
+
+    def end(self) -> Ended:
+        """End the turn now, as when the microphone was closed."""
+        ended = Ended(self.speech() if self._likely >= LEAST else None)
+        self.speaking = False
+        self._frames.clear()
+        self._before.clear()
+        return ended
+
+    @property
+    def length(self) -> int:
+        """How many frames of speech the turn has so far, without the silence after them."""
+        return len(self._frames) - max(0, self._silent - AFTER)
+
+    def speech(self) -> Samples:
+        """What was said in the turn so far, without the silence after it."""
+        return np.concatenate(self._frames[: self.length])
+
+    def _listen(self, frame: Samples, likelihood: float) -> Began | None:
+        self._before.append((frame, likelihood >= SURE))
+        recent = list(self._before)[-ONSET - 1 :]
+        if sum(likely for _, likely in recent) < ONSET:
+            return None
+        self._frames = [each for each, _ in self._before]
+        self._likely, self._silent = ONSET, 0
+        self.speaking = True
+        return Began()

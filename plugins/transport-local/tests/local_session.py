@@ -1,0 +1,158 @@
+"""A session with the local agent, as the kernel holds it: the real registry in, events out."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import orjson
+from jackfield import Mode
+from jackfield.build.pipeline import build
+from jackfield.contract.call import ToolCall
+from jackfield.contract.snapshot import Snapshot
+from jackfield.settings import Settings
+from jackfield.transport.events import Event, TextDelta, ToolCalls, Trouble, TurnComplete
+from jackfield.transport.protocol import Connection, Opening, ToolResult
+from jackfield_local.options import Options
+from jackfield_local.planner.deciding.talking import INTRODUCTION
+from jackfield_local.planner.mind import Planner
+from jackfield_local.text import TextConnection
+from jackfield_local.transport import LocalTransport
+from local_requests import NOW, Request, wrong
+
+OPTIONS = Options(time_zone="Europe/Berlin")
+TOOLS = frozenset(
+    [
+        "calendar_create_event",
+        "calendar_get_availability",
+        "end_voice_session",
+        "extract_contacts",
+        "format_datetime",
+        "ignore_user",
+        "image_draft_prompt",
+        "image_generate",
+        "kb_get",
+        "kb_search",
+        "linkedin_lookup",
+        "rank_results",
+        "start_voice_session",
+    ]
+)
+"""The tools that the requests were written for; what else is installed does not matter."""
+
+
+@cache
+def planner() -> Planner:
+    """The planner that all sessions of a process share, as they do under a host."""
+    return Planner(OPTIONS, clock=lambda: NOW)
+
+
+@cache
+def snapshot() -> Snapshot:
+    """The registry of what is installed here, built anew."""
+    built = build(Settings(), import_handlers=False)
+    assert built.snapshot is not None, built.findings
+    return built.snapshot
+
+
+def opening(mode: Mode = "text", **changes: Any) -> Opening:
+    """What the kernel opens a session with, for the tools of this repository."""
+    tools = [
+        tool
+        for tool in snapshot().tools.values()
+        if mode in tool.manifest.allowed_modes and tool.manifest.tool_id in TOOLS
+    ]
+    return Opening(
+        mode,
+        "You are the assistant of a studio.",
+        {tool.manifest.tool_id: tool.provider_schemas["local"] for tool in tools},
+        guides={tool.manifest.tool_id: tool.documentation for tool in tools},
+        **changes,
+    )
+
+
+@dataclass
+class Session:
+    """One conversation."""
+
+    connection: Connection
+    events: AsyncIterator[Event]
+    mode: Mode = "text"
+    calls: list[ToolCall] = field(default_factory=list)
+
+    async def says(self, text: str) -> str:
+        """What is answered, up to the end of the turn or to a call, which is then the last of `calls`."""
+        self.calls.clear()
+        await self.connection.send_text(text)
+        return await self.answer()
+
+    async def answer(self) -> str:
+        said = ""
+        async for event in self.events:
+            if isinstance(event, TextDelta):
+                said += event.text
+            elif isinstance(event, ToolCalls):
+                self.calls += event.calls
+                return said
+            elif isinstance(event, TurnComplete):
+                return said
+            else:
+                assert not isinstance(event, Trouble), event
+        raise AssertionError("the events ended within an answer")
+
+    async def gets(self, data: Any = None, error: Any = None) -> str:
+        """What is said to the answer of the last call."""
+        envelope = (
+            {"ok": True, "data": data, "intents": []} if error is None else {"ok": False, "error": error}
+        )
+        call = self.calls.pop()
+        result = ToolResult(call.call_id or "", call.tool_id, orjson.dumps(envelope))
+        await self.connection.send_results([result])
+        return await self.answer()
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments of the last call."""
+        found: dict[str, Any] = orjson.loads(self.calls[-1].arguments)
+        return found
+
+
+@asynccontextmanager
+async def session(mode: Mode = "text", **changes: Any) -> AsyncIterator[Session]:
+    """A conversation on the planner, through the transport; voice without sound, for its words."""
+    begun = opening(mode, **changes)
+    if mode == "text":
+        connection: Connection = await LocalTransport(OPTIONS, planner()).connect(begun)
+    else:
+        connection = TextConnection(await planner().open(begun))
+    try:
+        yield Session(connection, connection.events(), mode)
+    finally:
+        await connection.close()
+
+
+async def tried(request: Request) -> str:
+    """Why the agent did not do what a request asks for; empty when it did."""
+    async with session(request.mode) as talk:  # type: ignore[arg-type]
+        for said, data in request.before:
+            await talk.says(said)
+            while talk.calls:
+                await talk.gets(data)
+        said = (await talk.says(request.says)).removeprefix(INTRODUCTION[talk.mode]).strip()
+        if talk.calls:
+            return wrong(request, talk.calls[-1].tool_id, talk.args, said)
+        return wrong(request, None, {}, said)
+
+
+def failures(requests: list[Request]) -> dict[str, str]:
+    """Every request that was not served as it should be, and why."""
+
+    async def all_of_them() -> dict[str, str]:
+        found = {request.says: await tried(request) for request in requests}
+        return {says: why for says, why in found.items() if why}
+
+    return asyncio.run(all_of_them())

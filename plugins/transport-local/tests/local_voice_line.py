@@ -1,0 +1,193 @@
+"""A voice connection with the real engines, a mind that follows a plan, and speech to talk to it with."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+from jackfield.contract.call import ToolCall
+from jackfield.transport.events import Event, ToolCalls
+from jackfield.transport.protocol import ToolResult, VoiceSettings
+from jackfield_local.mind import Thought, Words
+from jackfield_local.models.speech import engines
+from jackfield_local.voice.connection import VoiceConnection
+from jackfield_local.voice.engines import Engines, Samples
+from jackfield_local.voice.resampling import Resampler
+
+BYTES_PER_MS = 48
+
+_E = TypeVar("_E")
+
+
+@cache
+def speech(text: str) -> bytes:
+    """A sentence as somebody says it."""
+    return engines().synthesiser.say(text.split()).pcm
+
+
+def silence(ms: int) -> bytes:
+    """So many milliseconds of nothing."""
+    return bytes(BYTES_PER_MS * ms)
+
+
+def noise(ms: int, loudness: float, seed: int = 1) -> bytes:
+    """So many milliseconds of hiss."""
+    made = np.random.default_rng(seed).normal(0, loudness, 24 * ms)
+    return made.clip(-32768, 32767).astype("<i2").tobytes()
+
+
+def mixed(one: bytes, other: bytes) -> bytes:
+    """Two sounds at once, as long as the first."""
+    first = np.frombuffer(one, "<i2").astype(np.int32)
+    second = np.resize(np.frombuffer(other, "<i2"), len(first))
+    return (first + second).clip(-32768, 32767).astype("<i2").tobytes()
+
+
+def hearable(pcm: bytes) -> Samples:
+    """A sound as engines hear it."""
+    return Resampler().feed(pcm + silence(10))
+
+
+def bare(text: str) -> str:
+    """A text without the punctuation that a recogniser guesses."""
+    return re.sub(r"[^\w ]", "", text).lower()
+
+
+Plan = Callable[[str], AsyncIterator[Thought]]
+
+
+@dataclass
+class Dialogue:
+    """Answers every message as the plan says, and remembers what it was told."""
+
+    plan: Plan
+    told: list[tuple[str, Any]] = field(default_factory=list)
+
+    def answer(self, text: str) -> AsyncIterator[Thought]:
+        self.told.append(("user", text))
+        return self.plan(text)
+
+    def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
+        self.told.append(("results", [each.envelope for each in results]))
+        return self.plan("results")
+
+    def learn(self, text: str) -> None:
+        self.told.append(("learned", text))
+
+    def respond(self) -> AsyncIterator[Thought]:
+        self.told.append(("respond", ""))
+        return self.plan("respond")
+
+    def interrupted(self, heard: str) -> None:
+        self.told.append(("interrupted", heard))
+
+    def of(self, kind: str) -> list[Any]:
+        """Everything of a kind that it was told."""
+        return [what for each, what in self.told if each == kind]
+
+    @property
+    def asked(self) -> list[str]:
+        """What the user said, as bare words."""
+        return [bare(text) for text in self.of("user")]
+
+
+def saying(*texts: str) -> Plan:
+    """Says these texts, one for each message, the last one over and over, word by word."""
+    left = list(texts)
+
+    async def plan(_: str) -> AsyncIterator[Thought]:
+        text = left.pop(0) if len(left) > 1 else left[0]
+        for word in text.split(" "):
+            yield Words(word + " ")
+
+    return plan
+
+
+def call(call_id: str = "call-1") -> ToolCalls:
+    """A message that is one call."""
+    return ToolCalls((ToolCall("look_up", b"{}", call_id),))
+
+
+@dataclass
+class Line:
+    """An open connection whose events are read by a task of its own."""
+
+    connection: VoiceConnection
+    dialogue: Dialogue
+    events: list[Event] = field(default_factory=list)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def read(self) -> None:
+        async for event in self.connection.events():
+            self.events.append(event)
+            self._news.set()
+
+    def of(self, kind: type[_E]) -> list[_E]:
+        """Every event of a kind so far."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    async def until(self, done: Callable[[], Any]) -> None:
+        """Read until something holds."""
+        while not done():
+            self._news.clear()
+            await self._news.wait()
+
+    async def next(self, kind: type[_E], number: int = 1) -> _E:
+        """The so manieth event of a kind."""
+        await self.until(lambda: len(self.of(kind)) >= number)
+        return self.of(kind)[number - 1]
+
+    async def listened(self) -> None:
+        """Let the ear hear all it was given, and tell what it heard."""
+        ear = self.connection._ear
+        while ear._changed.is_set() or ear.busy:  # noqa: ASYNC110 - nobody else wants to know it
+            await asyncio.sleep(0.001)
+
+    async def drafts(self) -> None:
+        """Let the ear hear all it was given, and draft what it wants to of it."""
+        ear = self.connection._ear
+        while len(ear._waiting) >= 2:  # noqa: ASYNC110 - nobody else wants to know it
+            await asyncio.sleep(0.001)
+        if ear._draft is not None:
+            await asyncio.wait((ear._draft,))
+
+    async def hear(self, pcm: bytes) -> None:
+        """The user speaks, in frames as a browser sends them."""
+        for place in range(0, len(pcm), 960):
+            await self.connection.send_audio(pcm[place : place + 960])
+
+
+@asynccontextmanager
+async def line(
+    plan: Plan, voice: VoiceSettings | None = None, having: Engines | None = None, *, reading: bool = True
+) -> AsyncIterator[Line]:
+    """A connection to a mind with this plan; its events are read at once, or else after its end."""
+    dialogue = Dialogue(plan)
+    connection = VoiceConnection(dialogue, having or engines(), voice or VoiceSettings())
+    made = Line(connection, dialogue)
+    reader = asyncio.create_task(made.read()) if reading else None
+    try:
+        yield made
+    finally:
+        await connection.close()
+        await (reader or made.read())
+
+
+def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Run a test that awaits, and end it when it would wait for ever."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await test()
+
+    def run() -> None:
+        asyncio.run(bounded())
+
+    run.__name__, run.__doc__ = test.__name__, test.__doc__
+    return run

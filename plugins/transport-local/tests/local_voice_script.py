@@ -1,0 +1,151 @@
+"""Scripts played by a mind in this process, with engines that a test can foretell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import orjson
+from jackfield.contract.call import ToolCall
+from jackfield.transport.events import ToolCalls
+from jackfield.transport.protocol import Opening, ToolResult
+from jackfield_local.mind import Thought, Words
+from jackfield_local.voice.engines import Engines, Samples, Speech
+from jackfield_testkit.providers.audio import tone
+from jackfield_testkit.providers.model import Call, Heard, NotOnThisProtocolError, ScriptedModel, cut
+
+WORD_MS = 60
+
+
+class LoudIsSpeech:
+    """A detector for which everything that can be heard is speech."""
+
+    def likelihood(self, frame: Samples) -> float:
+        return 1.0 if int(np.abs(frame.astype(np.int32)).max()) > 200 else 0.0
+
+
+class LocalModel(ScriptedModel):
+    """Plays one script as a dialogue; it is also the recogniser and the synthesiser of its connection."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._received: list[Mapping[str, Any]] = [
+            {"said": said.speaker, "text": said.text} for said in opening.history
+        ]
+        self._asked: asyncio.Queue[str | Sequence[ToolResult]] = asyncio.Queue()
+        self._thoughts: asyncio.Queue[Thought | None] = asyncio.Queue()
+        self._transcript = ""
+        self._lengths: dict[str, int] = {}
+        self._ids = 0
+        self.heard_ms = 0
+
+    @property
+    def engines(self) -> Engines:
+        return Engines(LoudIsSpeech, self, self)
+
+    @property
+    def instructions(self) -> str:
+        return self._opening.instructions
+
+    @property
+    def tools(self) -> Mapping[str, Any]:
+        return self._opening.declarations
+
+    @property
+    def received(self) -> list[Mapping[str, Any]]:
+        return self._received
+
+    # As engines.
+
+    def write_down(self, samples: Samples) -> str:
+        self.heard_ms = len(samples) // 16
+        return self._transcript
+
+    def say(self, words: Sequence[str]) -> Speech:
+        ms = self._lengths.get(" ".join(words), WORD_MS * len(words))
+        ends = tuple(ms * 48 * number // len(words) for number in range(1, len(words) + 1))
+        return Speech(tone(ms), ends)
+
+    # As a dialogue.
+
+    def answer(self, text: str) -> AsyncIterator[Thought]:
+        self._received.append({"user": text})
+        return self._think(text)
+
+    def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
+        self._received.append({"results": [each.envelope.decode() for each in results]})
+        return self._think(results)
+
+    def respond(self) -> AsyncIterator[Thought]:
+        return self._think("")
+
+    def learn(self, text: str) -> None:
+        self._received.append({"context": text})
+
+    def interrupted(self, heard: str) -> None:
+        self._received.append({"interrupted": heard})
+
+    async def _think(self, asked: str | Sequence[ToolResult]) -> AsyncIterator[Thought]:
+        self._thoughts = asyncio.Queue()
+        self._asked.put_nowait(asked)
+        while (thought := await self._thoughts.get()) is not None:
+            yield thought
+
+    # As a script.
+
+    async def hears(self) -> Heard:
+        asked = await self._asked.get()
+        return Heard(text=asked if isinstance(asked, str) else "")
+
+    async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> Heard:
+        self._transcript = transcript
+        await self._asked.get()
+        return Heard(transcript, self.heard_ms)
+
+    async def says(self, text: str, *, pieces: int = 3) -> None:
+        for piece in cut(text, pieces):
+            self._thoughts.put_nowait(Words(piece))
+        self._thoughts.put_nowait(None)
+
+    async def speaks(self, text: str, *, ms: int) -> None:
+        self._lengths[text] = ms
+        self._thoughts.put_nowait(Words(text + " "))
+
+    async def ends_speaking(self) -> None:
+        self._thoughts.put_nowait(None)
+
+    async def calls(self, *calls: Call, taken_back: bool = False) -> dict[str, Any]:
+        if taken_back:
+            raise NotOnThisProtocolError("calls of a local mind are meant")
+        self._thoughts.put_nowait(ToolCalls(tuple(self._call(call) for call in calls)))
+        results = await self._asked.get()
+        assert not isinstance(results, str)
+        return {each.call_id: orjson.loads(each.envelope) for each in results}
+
+    def _call(self, call: Call) -> ToolCall:
+        self._ids += 1
+        text = call.arguments if isinstance(call.arguments, str) else orjson.dumps(call.arguments)
+        return ToolCall(call.tool, text, call.id or f"call-{self._ids}")
+
+    async def is_interrupted(self) -> None:
+        raise NotOnThisProtocolError("the user's voice interrupts, not the mind")
+
+    async def truncated(self) -> int:
+        raise NotOnThisProtocolError("a mind is told words, not milliseconds")
+
+    async def cancels(self, *ids: str) -> None:
+        raise NotOnThisProtocolError("calls are not taken back")
+
+    async def results(self, *ids: str) -> dict[str, Any]:
+        raise NotOnThisProtocolError("a mind that called waits")
+
+    async def goes_away(self, seconds: float) -> None:
+        raise NotOnThisProtocolError("a mind in this process stays")
+
+    async def errs(self, code: str, message: str = "") -> None:
+        raise NotOnThisProtocolError("there is no provider")
+
+    async def closes(self, code: int = 1000, reason: str = "") -> None:
+        raise NotOnThisProtocolError("there is no provider")

@@ -1,0 +1,99 @@
+"""Times, places, lengths and numbers as people write them."""
+
+from __future__ import annotations
+
+from datetime import date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.durations import duration
+from jackfield_local.planner.language.numbers import numbers
+from jackfield_local.planner.language.places import countries, locales, zones
+from jackfield_local.planner.language.times import read_when
+from local_requests import NOW, ZONE
+
+TIMES = [
+    ("tomorrow afternoon", "2026-11-17T12:00", "2026-11-17T17:00"),
+    ("next Tuesday between 2 and 4", "2026-11-24T14:00", "2026-11-24T16:00"),
+    ("thursday 8 to 9 am", "2026-11-19T08:00", "2026-11-19T09:00"),
+    ("on 24 November at 9:30", "2026-11-24T09:30", None),
+    ("Monday from eight to nine in the morning", "2026-11-16T08:00", "2026-11-16T09:00"),
+    ("tomorrow from 11:30 to 1pm", "2026-11-17T11:30", "2026-11-17T13:00"),
+    ("friday 11 to 1", "2026-11-20T11:00", "2026-11-20T13:00"),
+    ("next week", "2026-11-23T00:00", "2026-11-29T23:59"),
+    ("this week", "2026-11-16T00:00", "2026-11-22T23:59"),
+    ("March 3rd 10:00-11:30", "2027-03-03T10:00", "2027-03-03T11:30"),
+    ("the 24th at noon", "2026-11-24T12:00", None),
+    ("in two weeks", "2026-11-30T00:00", "2026-11-30T23:59"),
+    ("in 3 hours", "2026-11-16T13:00", None),
+    ("tonight at 8", "2026-11-16T20:00", None),
+    ("at half past two", "2026-11-16T14:30", None),
+    ("new year's eve", "2026-12-31T00:00", "2026-12-31T23:59"),
+    ("the day after tomorrow", "2026-11-18T00:00", "2026-11-18T23:59"),
+    ("2026-12-01", "2026-12-01T00:00", "2026-12-01T23:59"),
+]
+
+
+@pytest.mark.parametrize(("said", "begin", "end"), TIMES)
+def test_times_are_understood(said: str, begin: str, end: str | None) -> None:
+    when = read_when(said, NOW)
+    assert when is not None
+    assert f"{when.starts(NOW.date(), ZONE):%Y-%m-%dT%H:%M}" == begin
+    found = when.ends(NOW.date(), ZONE)
+    assert (f"{found:%Y-%m-%dT%H:%M}" if found else None) == end
+
+
+@pytest.mark.parametrize("said", ["give me five links", "the second one", "page 12 of 30", "version 2.1.0"])
+def test_other_numbers_are_no_times(said: str) -> None:
+    assert read_when(said, NOW) is None
+
+
+@given(st.dates(date(1950, 1, 1), date(2150, 12, 31)), st.integers(0, 23), st.integers(0, 59))
+def test_a_time_stamp_is_read_as_it_stands(day: date, hour: int, minute: int) -> None:
+    stamp = f"{day.isoformat()}T{hour:02}:{minute:02}"
+    when = read_when(f"what is {stamp} here?", NOW)
+    assert when is not None
+    assert when.starts(NOW.date(), ZONE) == datetime.fromisoformat(stamp).replace(tzinfo=ZONE)
+
+
+@given(st.text(max_size=200))
+def test_whatever_is_said_can_be_read(text: str) -> None:
+    heard = Heard(text, NOW)
+    assert isinstance(heard.alike, str)
+    assert all(0 <= span.start < span.end <= len(text) for span in (heard.when.spans if heard.when else ()))
+    assert heard.numbers is not None
+    assert heard.zones is not None
+
+
+@pytest.mark.parametrize(
+    ("said", "minutes"),
+    [
+        ("for half an hour", 30),
+        ("an hour and a half", 90),
+        ("a 45 minute gap", 45),
+        ("two hours", 120),
+        ("in two hours", None),
+        ("three days ago", None),
+    ],
+)
+def test_lengths(said: str, minutes: int | None) -> None:
+    found = duration(said)
+    assert (found.length if found else None) == (timedelta(minutes=minutes) if minutes else None)
+
+
+def test_places_have_zones_countries_and_languages() -> None:
+    assert [each.name for each in zones("from New York to tokyo, or San Francisco")] == [
+        "America/New_York",
+        "Asia/Tokyo",
+        "America/Los_Angeles",
+    ]
+    assert zones("let us wake up after christmas") == []
+    assert [each.name for each in countries("a British text from the US")] == ["GB", "US"]
+    assert [each.name for each in locales("in Brazilian Portuguese")] == ["pt-BR"]
+
+
+def test_one_counts_only_where_it_counts() -> None:
+    assert [each.value for each in numbers("one prompt for two people")] == [1, 2]
+    assert numbers("the second one, or that one") == []

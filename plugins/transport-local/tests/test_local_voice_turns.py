@@ -1,0 +1,146 @@
+"""Where speech begins, pauses and ends, for any stream of likelihoods."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jackfield_local.voice import turns
+from jackfield_local.voice.drafts import Drafts
+from jackfield_local.voice.engines import FRAME, FRAME_MS, Samples
+from jackfield_local.voice.turns import Began, Ended, Moment, Paused, Turns
+
+STREAMS = st.lists(
+    st.tuples(st.sampled_from((0.0, 0.2, 0.4, 0.6, 1.0)), st.integers(1, 40)), min_size=1, max_size=25
+)
+"""Stretches of frames, each of one likelihood."""
+
+
+def _frame(number: int) -> Samples:
+    return np.full(FRAME, number % 30_000, np.int16)
+
+
+def _follow(likelihoods: list[float], silence_ms: int) -> list[tuple[int, Moment]]:
+    follower = Turns(silence_ms)
+    found: list[tuple[int, Moment]] = []
+    for number, likelihood in enumerate(likelihoods):
+        moment = follower.feed(_frame(number), likelihood)
+        if moment is not None:
+            found.append((number, moment))
+    return found
+
+
+def _numbers(speech: Samples) -> list[int]:
+    return [int(each) for each in speech[::FRAME]]
+
+
+@settings(deadline=None)
+@given(STREAMS, st.integers(0, 3000))
+def test_every_begin_has_its_end_and_speech_is_not_lost(
+    stretches: list[tuple[float, int]], silence_ms: int
+) -> None:
+    likelihoods = [likelihood for likelihood, count in stretches for _ in range(count)]
+    found = _follow([*likelihoods, *[0.0] * 200], silence_ms)
+    order = [type(moment) for _, moment in found if not isinstance(moment, Paused)]
+    assert order == [Began, Ended] * (len(order) // 2)
+    kept: list[int] = []
+    begins = [number for number, moment in found if isinstance(moment, Began)]
+    for begin, (end, moment) in zip(
+        begins, [each for each in found if isinstance(each[1], Ended)], strict=True
+    ):
+        assert isinstance(moment, Ended)
+        if moment.speech is None:
+            assert sum(each >= turns.STILL for each in likelihoods[begin : end + 1]) < turns.LEAST
+            continue
+        numbers = _numbers(moment.speech)
+        assert numbers == list(range(numbers[0], numbers[-1] + 1))
+        assert set(range(begin, end + 1)) - set(numbers) <= {
+            number for number in range(begin, end + 1) if number >= numbers[-1]
+        }
+        loud = [n for n in range(begin, end + 1) if n < len(likelihoods) and likelihoods[n] >= turns.STILL]
+        assert set(loud) <= set(numbers)
+        assert numbers[-1] - max(loud, default=begin) <= turns.AFTER
+        kept += numbers
+    assert kept == sorted(set(kept)), "what was said once is heard once"
+
+
+@settings(deadline=None)
+@given(STREAMS, st.integers(200, 2000))
+def test_a_turn_ends_after_its_silence_and_not_before(
+    stretches: list[tuple[float, int]], silence_ms: int
+) -> None:
+    likelihoods = [likelihood for likelihood, count in stretches for _ in range(count)] + [0.0] * 100
+    speaking = False
+    silent = 0
+    ends = dict(_follow(likelihoods, silence_ms))
+    for number, likelihood in enumerate(likelihoods):
+        silent = 0 if likelihood >= turns.STILL else silent + 1
+        moment = ends.get(number)
+        if isinstance(moment, Began):
+            speaking = True
+        elif isinstance(moment, Ended):
+            assert silent * FRAME_MS >= silence_ms
+            assert (silent - 1) * FRAME_MS < max(silence_ms, turns.AFTER * FRAME_MS)
+            speaking = False
+    assert not speaking
+
+
+@settings(deadline=None)
+@given(STREAMS)
+def test_the_words_of_a_pause_are_those_of_the_end_it_becomes(stretches: list[tuple[float, int]]) -> None:
+    likelihoods = [likelihood for likelihood, count in stretches for _ in range(count)] + [0.0] * 100
+    last: Samples | None = None
+    for number, moment in _follow(likelihoods, 500):
+        if isinstance(moment, Paused):
+            last = moment.speech
+        elif isinstance(moment, Ended) and moment.speech is not None:
+            assert last is not None, number
+            assert np.array_equal(last, moment.speech)
+
+
+def test_a_click_is_no_speech() -> None:
+    assert _follow([0.0] * 10 + [1.0, 1.0] + [0.0] * 40, 500) == []
+
+
+def test_an_endless_turn_is_ended() -> None:
+    found = _follow([1.0] * (turns.LONGEST_MS // FRAME_MS + 5), 500)
+    assert [type(moment) for _, moment in found][:2] == [Began, Ended]
+
+
+def test_the_begin_of_a_word_is_kept() -> None:
+    found = _follow([0.0] * 30 + [1.0] * 20 + [0.0] * 40, 500)
+    (ended,) = [moment for _, moment in found if isinstance(moment, Ended)]
+    assert ended.speech is not None
+    assert _numbers(ended.speech)[0] == 30 - turns.BEFORE
+
+
+@settings(deadline=None)
+@given(st.lists(st.lists(st.sampled_from(("find", "the", "lighthouse", "Lighthouse,", "plan")), max_size=8)))
+def test_shown_words_are_never_taken_back(drafts: list[list[str]]) -> None:
+    showing = Drafts()
+    shown = ""
+    before: list[str] = []
+    for words in drafts:
+        piece = showing.add(" ".join(words))
+        shown += piece
+        if piece:
+            agreed = shown.lower().replace(",", "").split()[-len(piece.split()) :]
+            assert (
+                agreed
+                == " ".join(before)
+                .lower()
+                .replace(",", "")
+                .split()[len(shown.split()) - len(agreed) : len(shown.split())]
+            ), "only what two drafts agree on is shown"
+        before = words
+    assert "  " not in shown
+    assert not shown.startswith(" ")
+
+
+def test_drafts_show_what_stays() -> None:
+    showing = Drafts()
+    pieces = [
+        showing.add(text)
+        for text in ("Find", "Find the light", "Find the lighthouse", "Find, the lighthouse plan")
+    ]
+    assert pieces == ["", "Find", " the", " lighthouse"]

@@ -1,0 +1,155 @@
+"""Sentences out of a stream of words, and words that can be said out of what was written."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jackfield_local.voice.engines import Speech
+from jackfield_local.voice.sentences import LONGEST, Sentences
+from jackfield_local.voice.speakable import script
+from jackfield_local.voice.spoken import BYTES_PER_MS, Spoken
+
+PIECES = (
+    *(
+        "Hello",
+        "Dr.",
+        "e.g.",
+        "J.",
+        "I.",
+        "12.",
+        "3.5",
+        "Yes!",
+        "Really?",
+        "...",
+        "…",
+        '"So."',
+        "(No.)",
+        "\n",
+        "\n\n",
+    ),
+    *(
+        "  ",
+        " ",
+        "```",
+        "```py\nx = 1. \n```",
+        "- ",
+        "# ",
+        "**bold**",
+        "[1]",
+        "https://example.com/a.b",
+        "—",
+        ", ",
+    ),
+    *("word " * 60, "x" * 300, "灯台", "🎉"),
+)
+TEXTS = st.lists(st.sampled_from(PIECES), max_size=20).map("".join) | st.text(max_size=300)
+
+
+def _gathered(text: str, cuts: list[int]) -> list[str]:
+    sentences = Sentences()
+    made: list[str] = []
+    place = 0
+    for cut in [*sorted(min(each, len(text)) for each in cuts), len(text)]:
+        made += sentences.add(text[place:cut])
+        place = cut
+    return made + sentences.flush()
+
+
+@settings(deadline=None)
+@given(TEXTS, st.lists(st.integers(0, 400), max_size=30))
+def test_nothing_is_lost_however_a_text_is_cut(text: str, cuts: list[int]) -> None:
+    whole = _gathered(text, [])
+    assert "".join(whole) == text
+    assert _gathered(text, cuts) == whole
+    assert all(len(each) <= LONGEST or "```" in each for each in whole)
+    assert all(whole)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("One. Two! Three? Four", ["One. ", "Two! ", "Three? ", "Four"]),
+        ("Dr. Miller, e.g. J. Keller. Yes.", ["Dr. Miller, e.g. J. Keller. ", "Yes."]),
+        ("It costs 3.50 now. Good.", ["It costs 3.50 now. ", "Good."]),
+        ("1. First\n2. Second\n", ["1. First\n", "2. Second\n"]),
+        ('He said "No." Then he left.', ['He said "No." ', "Then he left."]),
+        ("So:\n```\na. b\nc\n```\nDone.", ["So:\n", "```\na. b\nc\n```", "\nDone."]),
+    ],
+)
+def test_sentences_end_where_they_end(text: str, sentences: list[str]) -> None:
+    assert _gathered(text, []) == sentences
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("**Two** of *them* are _new_.", "Two of them are new."),
+        ("See [the plan](https://docs.example.com/p?q=1).", "See the plan."),
+        ("It is at https://www.example.com/a/b.", "It is at example dot com."),
+        ("Ask anna.keller@example.com.", "Ask anna dot keller at example dot com."),
+        ("Found by kb_search [kb-17] [2].", "Found by kb search."),
+        ("## Results\n", "Results."),
+        ("- One point\n", "One point."),
+        ("Event 123e4567-e89b-12d3-a456-42661417a0b1 is set.", "Event id ending in A 0 B 1 is set."),
+        ("It is doc_8f3a2c91.", "It is id ending in 2 C 9 1."),
+        ("At 2026-11-16T14:30:00Z.", "At 2026-11-16 at 14:30."),
+        ("Use `this`, e.g. today 🎉.", "Use this, for example today ."),
+        ("```py\nx = 1\n```", "a piece of code."),
+        ("<b>Bold</b> | next", "Bold next."),
+        ("COVID-19, 3pm, B2B, mp3 and 5*3.", "COVID-19, 3pm, B2B, mp3 and 5*3."),
+        ("🎉", ""),
+        ("---\n", ""),
+    ],
+)
+def test_what_is_written_can_be_said(written: str, said: str) -> None:
+    assert " ".join(script(written).words) == said
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_each_word_completes_some_of_the_text(text: str) -> None:
+    made = script(text)
+    assert len(made.words) == len(made.reached)
+    assert list(made.reached) == sorted(made.reached)
+    assert not made.words or made.reached[-1] == len(text)
+    assert all(re.fullmatch(r"\S+", word) for word in made.words)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.text("ab *[]1_.🎉", max_size=12), max_size=6), st.integers(-100, 5000), st.integers(0, 2000)
+)
+def test_what_was_heard_grows_with_what_was_played(sentences: list[str], ms: int, more: int) -> None:
+    spoken = Spoken("turn-1")
+    for sentence in sentences:
+        made = script(sentence)
+        ends = tuple(100 * BYTES_PER_MS * number for number in range(1, len(made.words) + 1))
+        spoken.add(sentence, made, Speech(bytes(ends[-1] if ends else 0), ends))
+    heard = spoken.heard(ms)
+    assert "".join(sentences).strip().startswith(heard)
+    assert spoken.heard(ms + more).startswith(heard)
+    assert spoken.heard() == spoken.heard(10**6) == "".join(sentences).strip()
+    assert spoken.size == 0 or spoken.heard(0) == ""
+    if spoken.size:
+        assert spoken.whole(spoken.size // BYTES_PER_MS)
+
+
+def test_half_a_word_was_not_heard() -> None:
+    spoken = Spoken("turn-1")
+    made = script("The [old plan](https://example.com) is good.")
+    spoken.add(
+        "The [old plan](https://example.com) is good. ",
+        made,
+        Speech(bytes(48_000), tuple(range(9600, 48_001, 9600))),
+    )
+    assert [spoken.heard(ms) for ms in (199, 200, 599, 600, 800, 999, 1000)] == [
+        *("", "The", "The", "The [old plan](https://example.com)"),
+        "The [old plan](https://example.com) is",
+        "The [old plan](https://example.com) is",
+        "The [old plan](https://example.com) is good.",
+    ]
+    spoken.withdraw(24_000)
+    assert spoken.heard() == "The"

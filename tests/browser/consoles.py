@@ -1,0 +1,297 @@
+"""The console as a person has it: Chromium, a host in a process of its own, and a scripted model behind it.
+
+async with consoled(deployment, script) as console:
+    await console.open()
+    await console.say("hello")
+    await expect(console.page.get_by_text("Hello.")).to_be_visible()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.build import freeze
+from jackfield.build.pipeline import build
+from jackfield.settings import Settings
+from jackfield_testkit.providers.model import Script
+from jackfield_testkit.providers.openai import OpenAIServer
+from playwright.async_api import BrowserContext, Page, async_playwright, expect
+
+PATIENCE_MS = 20_000
+"""How long a test waits for what has to show before it says that it did not."""
+
+expect.set_options(timeout=PATIENCE_MS)
+
+ALLOW = (
+    "con-*",
+    "jackfield-policies",
+    "jackfield-intents",
+    "jackfield-observability",
+    "jackfield-store-sqlite",
+    "jackfield-transport-openai",
+    "jackfield-capability-kb",
+    "jackfield-tool-kb-*",
+    "jackfield-tool-format-datetime",
+    "jackfield-tool-ignore-user",
+    "jackfield-tool-start-voice-session",
+    "jackfield-tool-end-voice-session",
+)
+
+BOOKING = """\
+import os
+from pathlib import Path
+
+from jackfield import ok
+
+
+async def execute(args, ctx):
+    with (Path(os.environ["CON_FOLDER"]) / "booked.txt").open("a") as file:
+        file.write(f"{args['room']}\\n")
+    return ok({"room": args["room"], "reference": "R-17"})
+"""
+
+COUNTING = """\
+import asyncio
+import os
+from pathlib import Path
+
+from jackfield import ok
+
+
+async def execute(args, ctx):
+    await ctx.progress("Shelf 2 of 4", fraction=0.5)
+    while not (Path(os.environ["CON_FOLDER"]) / "counted").exists():
+        await asyncio.sleep(0.02)
+    return ok({"lamps": 12})
+"""
+
+TOOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "book_room": (
+        BOOKING,
+        {
+            "category": "action",
+            "sideEffects": "writes",
+            "idempotent": False,
+            "requiresConfirmation": True,
+            "preview": "Book the {room} on {day}?",
+        },
+        {
+            "room": {"type": "string", "description": "Which room.", "minLength": 3, "maxLength": 60},
+            "day": {"type": "string", "description": "Which day.", "format": "date"},
+        },
+    ),
+    "count_stock": (
+        COUNTING,
+        {"category": "utility", "sideEffects": "read_only", "latencyBudgetMs": 800},
+        {"item": {"type": "string", "description": "What to count.", "maxLength": 60}},
+    ),
+}
+"""The tools of these tests beside the repository's own: handler, manifest and parameters."""
+
+
+def make_tools(folder: Path) -> None:
+    """Write the tools as pip would install them."""
+    for tool, (handler, fields, parameters) in TOOLS.items():
+        package = folder / f"jackfield_tool_{tool}"
+        package.mkdir()
+        manifest = {
+            "toolId": tool,
+            "version": "1.0.0",
+            "description": f"Does what {tool} does.",
+            "idempotent": True,
+            "requiresConfirmation": False,
+            "allowedModes": ["text", "voice"],
+            "latencyBudgetMs": 2000,
+            "parameters": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": list(parameters),
+                "properties": parameters,
+            },
+            **fields,
+        }
+        (package / "__init__.py").touch()
+        (package / "schema.json").write_text(json.dumps(manifest))
+        summary = {"book_room": "Books a room of the studio.", "count_stock": "Counts what is in stock."}[
+            tool
+        ]
+        (package / "guide.md").write_text(
+            f"# {tool}\n\n{summary}\n\n## Watch out\n\n- Ask for the **day**.\n"
+        )
+        (package / "handler.py").write_text(handler)
+        info = folder / f"con_{tool}-1.0.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: con-{tool}\nVersion: 1.0.0\n")
+        (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
+
+
+def make_registry(site: Path) -> None:
+    """Freeze what the site and the repository offer; the site has to be on the path."""
+    settings = Settings(allow=ALLOW, registry=site / "tool_registry.json")
+    built = build(settings, import_handlers=False)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, settings.registry)
+
+
+@dataclass
+class Deployment:
+    """A folder with settings, registry and knowledge, and the host that serves it."""
+
+    folder: Path
+    site: Path
+    port: int = 0
+    _process: asyncio.subprocess.Process | None = None
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(self.site),
+            "CON_FOLDER": str(self.folder),
+            "CON_KEY": "k",
+        }
+
+    def configure(self, server: OpenAIServer, host: str = "", provider: str = "", more: str = "") -> None:
+        """Write the settings; `host` and `provider` go into the tables of those, `more` behind them."""
+        self.port = self.port or _free_port()
+        # Under a name of its own, so that commands are found whatever it allows.
+        (self.folder / "console.toml").write_text(
+            f'provider = "openai"\nallow = {json.dumps(ALLOW)}\n'
+            f'registry = "{self.site / "tool_registry.json"}"\n'
+            f'[transports.openai]\nbase_url = "{server.base_url}"\n'
+            f'api_key_variable = "CON_KEY"\nretries = 0\n{provider}\n'
+            f'[observers.audit]\npath = "audit.jsonl"\n'
+            f"[host]\nport = {self.port}\n{host}\n{more}\n"
+        )
+
+    async def start(self) -> None:
+        """Start the host, and wait until it listens."""
+        with (self.folder / "host.log").open("a") as log:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield", "serve", "--config", "console.toml",
+                cwd=self.folder, env=self.environ, stdout=log, stderr=log,
+            )  # fmt: skip
+        async with asyncio.timeout(30):
+            while not await self._listens():
+                assert self._process.returncode is None, (self.folder / "host.log").read_text()
+                await asyncio.sleep(0.05)
+
+    async def stop(self, sig: signal.Signals = signal.SIGTERM) -> None:
+        """Stop the host, or kill it."""
+        if self._process is not None and self._process.returncode is None:
+            self._process.send_signal(sig)
+            await self._process.wait()
+
+    async def _listens(self) -> bool:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except OSError:
+            return False
+        writer.close()
+        await writer.wait_closed()
+        return True
+
+
+@dataclass
+class Console:
+    """A browser window on the console."""
+
+    page: Page
+    context: BrowserContext
+    deployment: Deployment
+    server: OpenAIServer
+    problems: list[str] = field(default_factory=list)
+    """What the browser complained about: errors of scripts, and what the content policy has blocked."""
+
+    async def open(self, view: str = "talk") -> None:
+        await self.page.goto(f"{self.deployment.address}/#/{view}")
+
+    async def say(self, text: str) -> None:
+        """Write something and send it."""
+        await self.page.get_by_label("Message").fill(text)
+        await self.page.get_by_role("button", name="Send").click()
+
+    async def state(self) -> str:
+        """What the session is doing, in the words of the page."""
+        return await self.page.get_by_test_id("state").inner_text()
+
+    async def check_accessibility(self) -> None:
+        """Nothing serious that axe can find in what is shown now."""
+        from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+
+        found = (await Axe().run(self.page)).response["violations"]
+        serious = [
+            f"{each['id']}: {each['help']} {[node['html'][:160] for node in each['nodes']]}"
+            for each in found
+            if each["impact"] in ("serious", "critical")
+        ]
+        assert not serious, "\n".join(serious)
+
+
+def chromium() -> str:
+    """Where the browser is; a test that has none is skipped."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not found:
+        pytest.skip("there is no Chromium here: apt-get install chromium")
+    return found
+
+
+@asynccontextmanager
+async def consoled(
+    deployment: Deployment,
+    *scripts: Script,
+    host: str = "",
+    provider: str = "",
+    more: str = "",
+    args: Sequence[str] = (),
+    answer: Callable[[str], Awaitable[str]] | None = None,
+    **context: Any,
+) -> AsyncIterator[Console]:
+    """A window on a running host; `answer` takes a browser's call, `context` is Playwright's."""
+    executable = chromium()
+    options = {"locale": "en-GB", "timezone_id": "Europe/Berlin", "viewport": {"width": 1280, "height": 800}}
+    async with OpenAIServer(*scripts, answer=answer) as server, async_playwright() as playwright:
+        deployment.configure(server, host, provider, more)
+        await deployment.start()
+        flags = ["--no-sandbox", "--autoplay-policy=no-user-gesture-required", *args]
+        browser = await playwright.chromium.launch(executable_path=executable, args=flags)
+        try:
+            made = await browser.new_context(**{**options, **context})
+            made.set_default_timeout(PATIENCE_MS)
+            page = await made.new_page()
+            console = Console(page, made, deployment, server)
+            page.on("pageerror", lambda error: console.problems.append(str(error)))
+            page.on("console", lambda said: _note(console, said.type, said.text))
+            yield console
+            assert not console.problems, console.problems
+        finally:
+            await browser.close()
+            await deployment.stop(signal.SIGKILL)
+
+
+def _note(console: Console, kind: str, text: str) -> None:
+    if kind == "error" and "Content Security Policy" in text:
+        console.problems.append(text)
+
+
+def _free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port

@@ -1,0 +1,189 @@
+"""The operations view: figures that live, conversations to read and to take away, and the audit."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import pytest
+from jackfield_host.security.keys import new_key
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from playwright.async_api import Locator, expect
+
+from browser.consoles import Console, Deployment, consoled
+
+
+async def conversation(model: ScriptedModel) -> None:
+    await model.hears()
+    await model.calls(Call("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
+    await model.says("It is **ten o'clock**.")
+
+
+async def talk(console: Console) -> None:
+    """Hold a conversation with one call in it."""
+    await console.open("talk")
+    await console.say("What time is it?")
+    await expect(console.page.get_by_text("ten o'clock").first).to_be_visible()
+
+
+async def execute(console: Console, tool: str, **arguments: object) -> None:
+    """Run a call as a page of the host would."""
+    await console.page.request.post(
+        f"{console.deployment.address}/execute/{tool}", data={"arguments": arguments}
+    )
+
+
+def figure(console: Console, name: str) -> Locator:
+    return console.page.locator(f'[data-figure="{name}"] .figure-number')
+
+
+def section(console: Console, name: str) -> Locator:
+    return console.page.get_by_role("region", name=name)
+
+
+def test_figures_follow_what_happens(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment, conversation) as console:
+            page = console.page
+            await console.open("operations")
+            await expect(figure(console, "Calls")).to_have_text("0")
+            await expect(section(console, "Tools")).to_contain_text("No tool has been called yet")
+
+            await execute(console, "format_datetime", nonsense=1)
+            await execute(console, "end_voice_session")
+            await expect(figure(console, "Calls")).to_have_text("2", timeout=15_000)
+            await expect(figure(console, "Errors")).to_have_text("2")
+            await expect(figure(console, "Refusals")).to_have_text("1")
+            row = section(console, "Tools").get_by_role("row").filter(has_text="format_datetime")
+            await expect(row).to_contain_text("VALIDATION 1")
+            await expect(row.locator("svg.percentiles")).to_be_visible()
+            decided = page.get_by_role("region", name="What policies did").get_by_role("row")
+            await expect(decided.filter(has_text="modes")).to_contain_text("refused")
+
+            # The line of a chart is drawn once there are two looks at its figure.
+            trend = page.locator('[data-figure="Calls"] svg')
+            await expect(trend.locator(".line")).to_have_attribute("d", re.compile("^M.*L"))
+            await expect(trend).to_have_attribute("aria-label", re.compile("^Calls: .* a minute"))
+            await console.check_accessibility()
+
+    asyncio.run(main())
+
+
+def test_a_conversation_is_listed_read_and_taken_away(deployment: Deployment, tmp_path: Path) -> None:
+    async def main() -> None:
+        async with consoled(deployment, conversation, accept_downloads=True) as console:
+            page = console.page
+            await talk(console)
+            await console.open("operations")
+            row = section(console, "Conversations").get_by_role("row").nth(1)
+            await expect(row).to_contain_text("local")
+            await expect(row).to_contain_text("text")
+            await row.get_by_role("button", name="Transcript").click()
+            dialog = page.get_by_role("dialog")
+            lines = dialog.locator(".lines > li")
+            await expect(lines.first).to_contain_text("What time is it?")
+            await expect(lines.filter(has_text="calls format_datetime")).to_have_count(1)
+            await expect(lines.last).to_contain_text("It is **ten o'clock**.")
+            await console.check_accessibility()
+
+            async with page.expect_download() as saving:
+                await dialog.get_by_role("button", name="Save as Markdown").click()
+            saved = await saving.value
+            assert saved.suggested_filename.endswith(".md")
+            await saved.save_as(tmp_path / "saved.md")
+            text = (tmp_path / "saved.md").read_text()
+            assert "> What time is it?" in text
+            assert "> It is **ten o'clock**." in text
+
+            async with page.expect_download() as saving:
+                await dialog.get_by_role("button", name="Save as JSON lines").click()
+            await (await saving.value).save_as(tmp_path / "saved.jsonl")
+            kinds = [json.loads(line)["type"] for line in (tmp_path / "saved.jsonl").read_text().splitlines()]
+            assert kinds[0] == "session"
+            assert kinds.count("message") == 2
+            assert "tool_complete" in kinds
+            await page.keyboard.press("Escape")
+            await expect(dialog).to_be_hidden()
+
+    asyncio.run(main())
+
+
+def test_a_card_in_the_talk_shows_what_each_policy_decided(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment, conversation) as console:
+            await talk(console)
+            card = console.page.locator('[data-tool="format_datetime"]').first
+            await card.locator("summary").click()
+            decided = card.locator(".decisions li")
+            await expect(decided.filter(has_text="loops")).to_have_text("loopspass")
+            await expect(decided.filter(has_text="validation")).to_contain_text("defaults filled in")
+            await console.check_accessibility()
+
+    asyncio.run(main())
+
+
+def test_the_audit_is_narrowed_down(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment, conversation) as console:
+            await talk(console)
+            await execute(console, "format_datetime", nonsense=1)
+            await execute(console, "end_voice_session")
+            await console.open("operations")
+            audit = section(console, "Audit")
+            rows = audit.locator("tbody tr")
+            await expect(rows).to_have_count(3)
+
+            await audit.get_by_label("Outcome").select_option("failed")
+            await expect(rows).to_have_count(2)
+            await audit.get_by_label("Tool").fill("format_datetime")
+            await audit.get_by_label("Tool").press("Enter")
+            await expect(rows).to_have_count(1)
+            await expect(rows).to_contain_text("VALIDATION")
+            await rows.locator("summary").click()
+            await expect(rows.locator(".decisions li.bad")).to_contain_text("validation")
+            await console.check_accessibility()
+
+            await audit.get_by_label("Tool").fill("")
+            await audit.get_by_label("Outcome").select_option("succeeded")
+            await expect(rows).to_have_count(1)
+            await rows.get_by_role("button", name="Only session").click()
+            assert len(await audit.get_by_role("textbox", name="Session").input_value()) == 32
+            await audit.get_by_label("Outcome").select_option("failed")
+            await expect(audit).to_contain_text("No call fits.")
+
+    asyncio.run(main())
+
+
+def test_who_does_not_run_the_host_sees_their_own_alone(deployment: Deployment) -> None:
+    key, lines = new_key("page", "ada")
+
+    async def main() -> None:
+        async with consoled(deployment, conversation, more=lines) as console:
+            page = console.page
+            await page.add_init_script(f"sessionStorage.setItem('jackfield.token', '{key}')")
+            await talk(console)
+            await console.open("operations")
+            await expect(page.get_by_text("This is for whoever has the role `operator`.")).to_be_visible()
+            await expect(section(console, "Conversations")).to_contain_text("Your own")
+            await expect(section(console, "Conversations").get_by_role("row")).to_have_count(2)
+            await expect(section(console, "Audit")).to_be_hidden()
+            await expect(figure(console, "Calls")).to_be_hidden()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_with_something_to_show(deployment: Deployment, scheme: str) -> None:
+    async def main() -> None:
+        size = {"width": 390, "height": 844}
+        async with consoled(deployment, conversation, viewport=size, color_scheme=scheme) as console:
+            await talk(console)
+            await console.open("operations")
+            await expect(section(console, "Audit").locator("tbody tr")).to_have_count(1)
+            wide = await console.page.evaluate("document.querySelector('main').scrollWidth")
+            assert wide <= size["width"]
+            await console.check_accessibility()
+
+    asyncio.run(main())

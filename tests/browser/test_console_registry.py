@@ -1,0 +1,334 @@
+"""The registry view: what a tool's author and an operator do with it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import expect
+
+from browser.consoles import Console, Deployment, consoled, make_registry, make_tools
+
+PLANNING = """\
+from jackfield import ok
+
+
+async def execute(args, ctx):
+    return ok({"planned": args})
+"""
+
+VISIT: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["guest", "days", "kind"],
+    "$defs": {
+        "address": {
+            "type": "object",
+            "description": "Where the guest stays.",
+            "additionalProperties": False,
+            "required": ["city"],
+            "properties": {
+                "city": {"type": "string", "description": "The town.", "minLength": 2},
+                "zip": {"type": "string", "description": "The code of the town.", "pattern": "^[0-9]{5}$"},
+            },
+        }
+    },
+    "properties": {
+        "guest": {"type": "string", "description": "Who comes, by e-mail.", "format": "email"},
+        "days": {"type": "integer", "description": "How long.", "minimum": 1, "maximum": 5},
+        "kind": {"type": "string", "description": "What for.", "enum": ["work", "visit"]},
+        "parking": {"type": "boolean", "description": "Whether a car comes along.", "default": False},
+        "notes": {
+            "type": "array",
+            "description": "What to know.",
+            "maxItems": 2,
+            "items": {"type": "string"},
+        },
+        "meals": {
+            "type": "array",
+            "description": "What is eaten here.",
+            "uniqueItems": True,
+            "items": {"type": "string", "enum": ["lunch", "dinner"]},
+        },
+        "address": {"$ref": "#/$defs/address"},
+        "room": {"description": "Which room.", "anyOf": [{"type": "string"}, {"type": "integer"}]},
+    },
+}
+
+
+def add_tool(site: Path, tool: str, parameters: dict[str, Any], **fields: Any) -> None:
+    """Write a tool as pip would install it."""
+    package = site / f"jackfield_tool_{tool}"
+    package.mkdir()
+    manifest = {
+        "toolId": tool,
+        "version": "1.0.0",
+        "description": f"Does what {tool} does.",
+        "category": "utility",
+        "sideEffects": "none",
+        "idempotent": True,
+        "requiresConfirmation": False,
+        "allowedModes": ["text", "voice"],
+        "latencyBudgetMs": 2000,
+        "parameters": parameters,
+        **fields,
+    }
+    (package / "__init__.py").touch()
+    (package / "schema.json").write_text(json.dumps(manifest))
+    guide = f"# {tool}\n\nHelps with {tool}.\n\n## Watch out\n\n- Ask **first**.\n<script>alert(1)</script>\n"
+    (package / "guide.md").write_text(guide)
+    (package / "handler.py").write_text(PLANNING)
+    info = site / f"con_{tool}-1.0.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: con-{tool}\nVersion: 1.0.0\n")
+    (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
+
+
+@pytest.fixture(scope="session")
+def registry_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tools of every kind of parameter, one that is withheld, and a registry before the last one."""
+    site = tmp_path_factory.mktemp("registry-site")
+    make_tools(site)
+    sys.path.insert(0, str(site))
+    try:
+        make_registry(site)
+        add_tool(site, "plan_visit", VISIT)
+        nothing = {"type": "object", "additionalProperties": False, "properties": {}}
+        add_tool(site, "open_vault", nothing, requires=["vault"])
+        make_registry(site)
+    finally:
+        sys.path.remove(str(site))
+    return site
+
+
+@pytest.fixture
+def deployment(registry_site: Path, tmp_path: Path) -> Deployment:
+    """A folder of its own for the host of one test."""
+    return Deployment(tmp_path, registry_site)
+
+
+def outcome(console: Console) -> Any:
+    return console.page.locator(".outcome-place")
+
+
+async def run(console: Console) -> None:
+    await console.page.get_by_role("button", name="Run").click()
+
+
+def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry/plan_visit")
+            await page.get_by_label("guest").fill("nobody")
+            await page.get_by_label("days").fill("9")
+            await page.get_by_role("button", name="Add to notes").click()
+            await page.get_by_label("zip").fill("12")
+            await run(console)
+
+            await expect(outcome(console)).to_contain_text("Failed: VALIDATION")
+            for name, words in (
+                ("guest", "email"),
+                ("days", "5"),
+                ("kind", "required"),
+                ("zip", "does not match"),
+            ):
+                field = page.get_by_label(name, exact=False).first
+                await expect(field).to_have_attribute("aria-invalid", "true")
+                described = (await field.get_attribute("aria-describedby") or "").split()
+                fault = page.locator(f"#{described[-1]}")
+                await expect(fault).to_be_visible()
+                await expect(fault).to_contain_text(words)
+            # The town is missing as soon as there is an address.
+            await expect(page.get_by_label("city")).to_have_attribute("aria-invalid", "true")
+            await expect(page.get_by_label("parking")).not_to_have_attribute("aria-invalid", "true")
+            await expect(page.get_by_label("days")).to_be_focused()
+            await expect(outcome(console)).to_contain_text("validation")
+            await console.check_accessibility()
+
+            await page.get_by_label("guest").fill("ada@example.org")
+            await run(console)
+            await expect(page.get_by_label("guest")).not_to_have_attribute("aria-invalid", "true")
+            await expect(page.get_by_label("days")).to_have_attribute("aria-invalid", "true")
+
+    asyncio.run(main())
+
+
+def test_every_kind_of_parameter_arrives_as_what_it_is(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry/plan_visit")
+            await page.get_by_label("guest").fill("ada@example.org")
+            await page.get_by_label("days").fill("3")
+            await page.get_by_label("kind").select_option("visit")
+            await page.get_by_role("button", name="Add to notes").click()
+            await page.get_by_role("textbox", name="notes 1").fill("brings a lamp")
+            await page.get_by_role("button", name="Add to notes").click()
+            await expect(page.get_by_role("button", name="Add to notes")).to_be_disabled()
+            await page.get_by_role("textbox", name="notes 2").fill("and another")
+            await page.get_by_role("button", name="Remove notes 2").click()
+            await page.get_by_label("dinner").check()
+            await page.get_by_label("city").fill("Ulm")
+            await page.get_by_label("room").fill("{not json")
+            await run(console)
+            await expect(page.get_by_text("This is not JSON")).to_be_visible()
+            await page.get_by_label("room").fill("7")
+            await run(console)
+
+            await expect(outcome(console)).to_contain_text("Succeeded")
+            data = json.loads(await page.get_by_label("Result").inner_text())
+            assert data["planned"] == {
+                "guest": "ada@example.org",
+                "days": 3,
+                "kind": "visit",
+                "parking": False,
+                "notes": ["brings a lamp"],
+                "meals": ["dinner"],
+                "address": {"city": "Ulm"},
+                "room": 7,
+            }
+            decided = page.locator(".decisions li")
+            await expect(decided.filter(has_text="validation")).to_contain_text("defaults filled in")
+
+            # The same arguments as JSON, and back.
+            await page.get_by_role("button", name="Edit as JSON").click()
+            editor = page.get_by_label("arguments as JSON")
+            written = json.loads(await editor.input_value())
+            assert written["address"] == {"city": "Ulm"}
+            await editor.fill(json.dumps({**written, "days": 0}))
+            await run(console)
+            await expect(page.get_by_role("alert").filter(has_text="/days")).to_be_visible()
+            await page.get_by_role("button", name="Edit as a form").click()
+            assert await page.get_by_label("days").input_value() == "0"
+
+    asyncio.run(main())
+
+
+def test_a_call_that_asks_first_runs_only_after_the_click(deployment: Deployment) -> None:
+    booked = deployment.folder / "booked.txt"
+
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry/book_room")
+            await page.get_by_role("textbox", name="room").fill("Blue room")
+            await page.get_by_label("day").fill("2026-03-01")
+            await run(console)
+            card = page.get_by_role("group", name="Confirmation")
+            await expect(card).to_contain_text("Book the Blue room on 2026-03-01?")
+            await expect(outcome(console)).to_contain_text("Waits for your word")
+            await expect(page.locator(".decisions li.warn")).to_contain_text("confirmation")
+            assert not booked.exists()
+            await console.check_accessibility()
+
+            await card.get_by_role("button", name="Decline").click()
+            await expect(card).to_contain_text("Nothing was run")
+            assert not booked.exists()
+
+            await run(console)
+            await card.get_by_role("button", name="Approve").click()
+            await expect(outcome(console)).to_contain_text("R-17")
+            assert booked.read_text() == "Blue room\n"
+
+    asyncio.run(main())
+
+
+def test_calls_in_one_session_meet_its_budgets(deployment: Deployment) -> None:
+    (deployment.folder / "counted").touch()
+
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry/count_stock")
+            await page.get_by_label("item").fill("lamps")
+            for _ in range(3):
+                await run(console)
+                await expect(outcome(console)).to_contain_text("Succeeded")
+            await page.get_by_label("in the session of the call before").check()
+            for _ in range(2):
+                await run(console)
+                await expect(page.get_by_role("button", name="Run")).to_be_enabled()
+            await expect(outcome(console)).to_contain_text("Failed: LOOP_DETECTED")
+            await expect(page.locator(".decisions li.bad")).to_contain_text("loops")
+
+    asyncio.run(main())
+
+
+def test_a_withheld_tool_says_why(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry")
+            tools = page.get_by_role("navigation", name="Tools")
+            await expect(tools).to_contain_text("Withheld (1)")
+            await tools.get_by_role("link", name="open_vault").click()
+            await expect(page.get_by_role("heading", name="open_vault")).to_be_visible()
+            await expect(page.get_by_role("status")).to_contain_text("needs vault, which nobody provides")
+            await expect(page.get_by_role("button", name="Run")).to_have_count(0)
+            await console.check_accessibility()
+
+    asyncio.run(main())
+
+
+def test_the_registry_its_policies_and_what_changed(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry")
+            version = json.loads((deployment.site / "tool_registry.json").read_text())["version"]
+            await expect(page.get_by_role("heading", level=1)).to_contain_text(version)
+            await expect(page.locator(".changes")).to_contain_text("plan_visittool added")
+            chain = [text.split()[0] for text in await page.locator(".chain li").all_inner_texts()]
+            snapshot = json.loads((deployment.site / "tool_registry.json").read_text())
+            admit = [each["name"] for each in snapshot["policies"] if each["stage"] == "ADMIT"]
+            shape = [each["name"] for each in snapshot["policies"] if each["stage"] == "SHAPE"]
+            assert chain == [*admit, "validation", *shape, "handler"]
+            await expect(page.get_by_role("table").first).to_contain_text("con-plan-visit")
+            await console.check_accessibility()
+
+            await page.get_by_label("Find a tool").fill("count")
+            tools = page.get_by_role("navigation", name="Tools")
+            await expect(tools.get_by_role("link", name="plan_visit")).to_be_hidden()
+            await tools.get_by_role("link", name="count_stock").click()
+            await expect(page.get_by_role("heading", name="count_stock")).to_be_visible()
+
+    asyncio.run(main())
+
+
+def test_a_guide_is_rendered_and_cannot_run_anything(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page = console.page
+            await console.open("registry/plan_visit")
+            guide = page.get_by_role("region", name="Guide")
+            await expect(guide.get_by_role("heading", name="Watch out")).to_be_visible()
+            await expect(guide.locator("strong")).to_have_text("first")
+            assert await guide.locator("script").count() == 0
+            await page.get_by_text("As declared to").first.click()
+            await expect(page.locator("details[open] pre")).to_contain_text("plan_visit")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone(deployment: Deployment, scheme: str) -> None:
+    async def main() -> None:
+        size = {"width": 390, "height": 844}
+        async with consoled(deployment, viewport=size, color_scheme=scheme) as console:
+            page = console.page
+            for path in ("registry", "registry/plan_visit"):
+                await console.open(path)
+                await expect(page.get_by_role("heading", level=1)).to_be_visible()
+                await expect(page.get_by_role("heading", level=2).last).to_be_visible()
+                wide = await page.evaluate("document.querySelector('main').scrollWidth")
+                assert wide <= size["width"], f"{path} is {wide} wide"
+                await console.check_accessibility()
+            await page.get_by_role("link", name="All tools").click()
+            await expect(page.get_by_role("navigation", name="Tools")).to_be_visible()
+
+    asyncio.run(main())

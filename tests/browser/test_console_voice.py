@@ -1,0 +1,360 @@
+"""The console by voice: a recording as the microphone, a scripted Realtime server at the other end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import math
+import re
+import signal
+import wave
+from array import array
+from collections.abc import Awaitable, Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from jackfield_testkit.providers.model import Call, Script, ScriptedModel
+from playwright.async_api import WebSocket, expect
+
+from browser.consoles import Console, Deployment, consoled
+
+Steps = Callable[[Console], Awaitable[None]]
+
+PITCH = 700
+"""Of the tone that stands for speech."""
+
+
+def recording(folder: Path) -> Path:
+    """Half a minute of a tone at a rate that microphones have."""
+    path = folder / "speech.wav"
+    samples = array("h", (round(12_000 * math.sin(2 * math.pi * PITCH * n / 48_000)) for n in range(48_000)))
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(48_000)
+        for _ in range(30):
+            file.writeframes(samples.tobytes())
+    return path
+
+
+def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any) -> None:
+    """Do these steps in a window that has a microphone."""
+    args = [
+        "--use-fake-ui-for-media-stream",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-audio-capture={recording(deployment.folder)}",
+        # Addresses as they are: two windows on one machine need nobody to look names up.
+        "--disable-features=WebRtcHideLocalIpsWithMdns",
+    ]
+
+    async def run() -> None:
+        async with asyncio.timeout(90), consoled(deployment, *scripts, args=args, **options) as console:
+            await console.open()
+            await expect(console.page.get_by_test_id("state")).to_have_text("ready")
+            await steps(console)
+
+    asyncio.run(run())
+
+
+async def ring_up(console: Console) -> None:
+    """Begin a call; the microphone is allowed already, so that nothing has to be explained."""
+    await console.page.get_by_role("button", name="Talk", exact=True).click()
+    await expect(console.page.get_by_role("group", name="Call")).to_be_visible()
+
+
+class Wire:
+    """What goes over the WebSocket of a call."""
+
+    def __init__(self, console: Console) -> None:
+        self.frames: list[bytes] = []
+        self.said: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
+        self.sound = 0
+        console.page.on("websocket", self._watch)
+
+    def _watch(self, socket: WebSocket) -> None:
+        if not socket.url.endswith("/ws/voice"):
+            return
+        socket.on("framesent", self._sent)
+        socket.on("framereceived", self._came)
+
+    def _sent(self, frame: str | bytes) -> None:
+        if isinstance(frame, bytes):
+            self.frames.append(frame)
+        else:
+            self.said.append(json.loads(frame))
+
+    def _came(self, frame: str | bytes) -> None:
+        if isinstance(frame, bytes):
+            self.sound += len(frame)
+        else:
+            self.received.append(json.loads(frame))
+
+    @property
+    def heard(self) -> list[int]:
+        """The milliseconds that were reported as played."""
+        return [each["ms"] for each in self.said if each["type"] == "playback"]
+
+
+def pitch(pcm: bytes) -> float:
+    """The pitch of a tone at 24 kHz, by counting how often it goes up through zero."""
+    samples = array("h", pcm)
+    ups = sum(before < 0 <= after for before, after in pairwise(samples))
+    return ups * 24_000 / len(samples)
+
+
+def spoken_to(model: ScriptedModel) -> bytes:
+    """The sound that reached the provider."""
+    appended = [each for each in model.received if each["type"] == "input_audio_buffer.append"]
+    return b"".join(base64.b64decode(each["audio"]) for each in appended)
+
+
+def test_speech_reaches_the_model_and_its_answer_is_played_and_measured(deployment: Deployment) -> None:
+    sound: list[bytes] = []
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("How do I book the photo room?", after_ms=1000)
+        sound.append(spoken_to(model))
+        await model.says("Write your name into the booking sheet beside the door, please.")
+
+    async def steps(console: Console) -> None:
+        page, wire = console.page, Wire(console)
+        await ring_up(console)
+        await expect(page.locator(".message.user")).to_contain_text("How do I book the photo room?")
+        await expect(page.locator(".message.assistant")).to_contain_text("beside the door, please.")
+        await expect(page.get_by_text("openai · voice · registry")).to_be_visible()
+        meter = page.get_by_role("meter")
+        await expect(meter).not_to_have_attribute("aria-valuenow", "0")
+        await expect(page.get_by_test_id("state")).to_have_text("listening")
+        await console.check_accessibility()
+        await page.get_by_role("button", name="Mute").click()
+        await expect(page.get_by_role("button", name="Unmute")).to_be_visible()
+        await expect(meter).to_have_attribute("aria-valuenow", "0")
+        await page.get_by_role("button", name="Hang up").click()
+        await expect(page.get_by_text("The call has ended.")).to_be_visible()
+        await expect(page.get_by_test_id("state")).to_have_text("ready")
+        # Frames of 20 milliseconds; the answer was played to its end, and reported on the way.
+        assert {len(frame) for frame in wire.frames} == {960}
+        assert wire.sound // 48 == 660
+        assert wire.heard == sorted(wire.heard)
+        assert wire.heard[-1] == 660
+        assert len(wire.heard) >= 4
+
+    call(deployment, steps, script)
+    # A second of the very tone, at the rate that the model takes it for.
+    assert len(sound[0]) >= 48_000
+    assert abs(pitch(sound[0][-24_000:]) - PITCH) < 15
+
+
+def test_speaking_over_the_answer_cuts_it_where_it_was_heard(deployment: Deployment) -> None:
+    cut: list[int] = []
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("Tell me everything.")
+        await model.speaks("It is a long story.", ms=20_000)
+        await asyncio.sleep(1.5)
+        await model.is_interrupted()
+        cut.append(await model.truncated())
+        await model.hears_speech("Stop, please.")
+        await model.says("As you like.")
+
+    async def steps(console: Console) -> None:
+        page, wire = console.page, Wire(console)
+        await ring_up(console)
+        await expect(page.get_by_test_id("state")).to_have_text("speaking")
+        await expect(page.locator(".message.assistant").last).to_contain_text("As you like.")
+        await expect(page.locator(".message.assistant").first).to_contain_text("interrupted")
+        await expect(page.get_by_test_id("state")).to_have_text("listening")
+        told = [
+            each for each in wire.received if each["type"] == "message" and each["speaker"] == "assistant"
+        ]
+        assert [each["interrupted"] for each in told] == [True, False]
+        items = [each["item"] for each in wire.said if each["type"] == "playback"]
+        first = [each["ms"] for each in wire.said if each.get("item") == items[0]]
+        # What was queued fell silent: twenty seconds had come, and less than half of them was heard.
+        assert max(first) < 10_000
+        assert cut[0] <= max(first)
+        assert cut[0] > 0
+
+    call(deployment, steps, script)
+
+
+def test_a_call_goes_on_after_the_host_was_killed(deployment: Deployment) -> None:
+    async def before(model: ScriptedModel) -> None:
+        await model.hears_speech("Count the lamps.")
+        await model.calls(Call("count_stock", {"item": "lamps"}))
+
+    async def after(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("There are twelve.")
+        await model.hears_speech("And the chairs?")
+        await model.says("There are four.")
+
+    async def steps(console: Console) -> None:
+        page = console.page
+        await ring_up(console)
+        await expect(page.locator(".tool")).to_contain_text("Shelf 2 of 4")
+        await deployment.stop(signal.SIGKILL)
+        await expect(page.get_by_test_id("state")).to_have_text("reconnecting")
+        await expect(page.get_by_role("group", name="Call")).to_contain_text("reconnecting")
+        (deployment.folder / "counted").touch()
+        await deployment.start()
+        await expect(page.locator(".tool")).to_contain_text("done")
+        await expect(page.locator(".message.assistant").first).to_contain_text("There are twelve.")
+        await expect(page.locator(".message.user").last).to_contain_text("And the chairs?")
+        await expect(page.locator(".message.assistant").last).to_contain_text("There are four.")
+        await page.get_by_role("button", name="Hang up").click()
+
+    call(deployment, steps, before, after)
+
+
+def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployment) -> None:
+    asked: list[str] = []
+
+    async def writing(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("start_voice_session", {"pending_request": "Tell me about the photo room"}))
+        await model.says("Let us talk.")
+        await model.hears()
+        asked.append(str(model.received))
+        await model.says("You asked about the photo room.")
+
+    async def speaking(model: ScriptedModel) -> None:
+        asked.append((await model.hears()).text)
+        await model.says("It is on the second floor.")
+        await asyncio.sleep(2)  # The answer is listened to.
+        await model.hears_speech("Thank you.")
+        arguments = {
+            "reason": "task_complete",
+            "closing_message": "Goodbye.",
+            "text_message": "The plan of the floor hangs by the lift.",
+        }
+        await model.calls(Call("end_voice_session", arguments))
+        await model.says("Goodbye.")
+
+    async def steps(console: Console) -> None:
+        page = console.page
+        await console.say("I would rather talk")
+        await expect(page.locator(".offer")).to_contain_text("Tell me about the photo room")
+        await page.get_by_role("button", name="Start talking").click()
+        await expect(page.get_by_text("It is on the second floor.")).to_be_visible()
+        await expect(page.locator(".notice").first).to_have_text("The plan of the floor hangs by the lift.")
+        await expect(page.get_by_text("The call has ended.")).to_be_visible()
+        await expect(page.get_by_role("group", name="Call")).to_be_hidden()
+        await console.say("What did I ask?")
+        await expect(page.get_by_text("You asked about the photo room.")).to_be_visible()
+
+    call(deployment, steps, writing, speaking)
+    assert "Tell me about the photo room" in asked[0]
+    assert "It is on the second floor." in asked[1]
+
+
+def test_sound_of_another_rate_is_resampled_without_a_seam(deployment: Deployment) -> None:
+    async def steps(console: Console) -> None:
+        found = await console.page.evaluate(
+            """async () => {
+                const { Resampler } = await import("/console/js/voice/resampler.js");
+                const results = {};
+                for (const [from, to] of [[48000, 24000], [44100, 24000], [24000, 48000]]) {
+                    const resampler = new Resampler(from, to);
+                    const made = [];
+                    for (let start = 0; start < from; start += 128) {
+                        const piece = Float32Array.from({ length: 128 },
+                            (_, n) => Math.sin(2 * Math.PI * 700 * (start + n) / from));
+                        made.push(...resampler.take(piece));
+                    }
+                    let worst = 0;
+                    for (let n = 200; n < made.length - 200; n += 1) {
+                        // The tone obeys x[n+1] = 2 cos(w) x[n] - x[n-1]; a seam would not.
+                        const w = 2 * Math.PI * 700 / to;
+                        const off = made[n + 1] - 2 * Math.cos(w) * made[n] + made[n - 1];
+                        worst = Math.max(worst, Math.abs(off));
+                    }
+                    results[`${from} ${to}`] = [made.length, worst];
+                }
+                return results;
+            }"""
+        )
+        for rates, (length, worst) in found.items():
+            assert abs(length - int(rates.split()[1])) < 200, found
+            assert worst < 0.01, found
+
+    call(deployment, steps, _silent)
+
+
+PEER = """async (offer) => {
+    const context = new AudioContext();
+    const tone = context.createOscillator();
+    const out = context.createMediaStreamDestination();
+    tone.connect(out);
+    tone.start();
+    const peer = window.peer = new RTCPeerConnection();
+    peer.addTrack(out.stream.getAudioTracks()[0], out.stream);
+    await peer.setRemoteDescription({ type: "offer", sdp: offer });
+    await peer.setLocalDescription(await peer.createAnswer());
+    while (peer.iceGatheringState !== "complete") await new Promise((wait) => setTimeout(wait, 20));
+    return peer.localDescription.sdp;
+}"""
+"""The provider's end of a call over WebRTC: a tone, in a window of its own."""
+
+
+def test_where_the_provider_offers_it_the_sound_goes_past_the_host(deployment: Deployment) -> None:
+    windows: list[Console] = []
+    connected = asyncio.Event()
+
+    async def answer(offer: str) -> str:
+        window = await windows[0].context.new_page()
+        await window.goto(f"{deployment.address}/asyncapi.json")
+        described: str = await window.evaluate(PEER, offer)
+        return described
+
+    async def script(model: ScriptedModel) -> None:
+        await connected.wait()
+        await model.hears_speech("Are you there?")
+        await model.says("Yes, directly.")
+
+    async def steps(console: Console) -> None:
+        windows.append(console)
+        wire, page = Wire(console), console.page
+        await ring_up(console)
+        await expect(page.get_by_test_id("state")).to_have_text("ready")
+        provider = console.context.pages[1]
+        await provider.wait_for_function("window.peer.connectionState === 'connected'")
+        connected.set()
+        await expect(page.locator(".message.user")).to_contain_text("Are you there?")
+        await expect(page.locator(".message.assistant")).to_contain_text("Yes, directly.")
+        received = "async () => [...(await window.peer.getStats()).values()]"
+        stats = await provider.evaluate(received)
+        assert any(each["type"] == "inbound-rtp" and each["bytesReceived"] > 0 for each in stats)
+        assert wire.frames == []
+        await page.get_by_role("button", name="Hang up").click()
+        await expect(page.get_by_text("The call has ended.")).to_be_visible()
+        (opened,) = console.server.calls.opened.values()
+        while not opened.hung_up:  # noqa: ASYNC110 - the server tells nobody when it is
+            await asyncio.sleep(0.02)
+
+    call(deployment, steps, script, provider='voice = "webrtc"', answer=answer)
+
+
+async def _silent(model: ScriptedModel) -> None:
+    await model.hears()
+
+
+def test_without_a_microphone_the_user_is_told_what_to_do(deployment: Deployment) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(90), consoled(deployment, _silent) as console:
+            await console.open()
+            await expect(console.page.get_by_test_id("state")).to_have_text("ready")
+            await console.page.get_by_role("button", name="Talk", exact=True).click()
+            dialog = console.page.get_by_role("dialog", name="Microphone")
+            await expect(dialog).to_contain_text("your browser will ask")
+            await console.check_accessibility()
+            await console.page.get_by_role("button", name="Use the microphone").click()
+            await expect(console.page.locator(".notice")).to_contain_text(
+                re.compile("There is no microphone|may not")
+            )
+            await expect(console.page.get_by_role("group", name="Call")).to_be_hidden()
+
+    asyncio.run(run())
