@@ -222,7 +222,8 @@ def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployme
         await model.says("You asked about the photo room.")
 
     async def speaking(model: ScriptedModel) -> None:
-        asked.append((await model.hears()).text)
+        await model.hears()
+        asked.append(str(model.received))
         await model.says("It is on the second floor.")
         await asyncio.sleep(2)  # The answer is listened to.
         await model.hears_speech("Thank you.")

@@ -170,7 +170,6 @@ def test_a_call_that_waits_for_approval_is_not_said_to_be_done() -> None:
         }
         said = await talk.gets(error=error)
         assert "waits for your approval; nothing has been done yet" in said
-        assert "Create Dentist?" in said
         envelope = '{"ok":true,"data":{"status":"created","title":"Dentist"}}'
         approved = f"The user approved the call of calendar_create_event; it ran once. {envelope}"
         await talk.connection.send_context(approved, respond=True)

@@ -150,7 +150,7 @@ class PlannerDialogue:
         if envelope.get("ok"):
             return tell(envelope.get("data"), self._remembered.last_question, self._manners)
         error = envelope.get("error")
-        return Told(tell_failure(tool_id, error if isinstance(error, dict) else {}, self._manners))
+        return Told(tell_failure(tool_id, error if isinstance(error, dict) else {}))
 
     async def _introduce(self) -> AsyncIterator[Thought]:
         if not self._introduced:

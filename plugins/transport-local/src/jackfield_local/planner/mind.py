@@ -41,7 +41,8 @@ class Planner:
         if opening.instructions == SUMMARISING:
             return _Silent()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._executor, self._opened, opening)
+        grounds = await self.grounds(opening)
+        return await loop.run_in_executor(self._executor, PlannerDialogue, opening, grounds)
 
     async def close(self) -> None:
         """Wait for no more work."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from jackfield_embeddings import Vectors
@@ -40,6 +40,19 @@ class Weighed(NamedTuple):
 
     tool: Tool
     score: float
+
+
+class Weighing(Protocol):
+    """Who says which tool is meant."""
+
+    def weigh(self, heard: Heard, remembered: Remembered) -> list[Weighed]:
+        """The tools, the likeliest first."""
+
+    def small_talk(self, heard: Heard) -> tuple[Talk, float]:
+        """The kind of small talk that it is most like, and how much."""
+
+    def examples_alike(self, tool: Tool, heard: Heard) -> list[float]:
+        """How much each example of a tool is like what was said."""
 
 
 class _Known(NamedTuple):

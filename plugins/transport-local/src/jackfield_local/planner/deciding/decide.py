@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from jackfield.contract.context import Mode
 
-from jackfield_local.planner.choosing.chooser import Chooser, Weighed
+from jackfield_local.planner.choosing.chooser import Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import ask_for, ask_which
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
@@ -55,21 +55,25 @@ _IN_FULL = re.compile(
 class Judgement:
     """Decides for one session."""
 
-    def __init__(self, tools: Sequence[Tool], chooser: Chooser, mode: Mode, zone: str) -> None:
+    def __init__(self, tools: Sequence[Tool], chooser: Weighing, mode: Mode, zone: str) -> None:
         self._tools = tools
         self._chooser = chooser
         self._mode = mode
         self._zone = zone
         self._open = next((tool for tool in tools if tool.is_open), None)
 
+    def led_by(self, lead: Callable[[Weighing], Weighing]) -> Judgement:
+        """The same with somebody else's word on which tool is meant."""
+        return Judgement(self._tools, lead(self._chooser), self._mode, self._zone)
+
     def decide(self, heard: Heard, remembered: Remembered) -> Move:
         """What to do with something new."""
         if not self._tools:
-            return Say(not_understood(self._tools, self._mode))
+            return self._lost()
         weighed = self._chooser.weigh(heard, remembered)
         talk, like = self._chooser.small_talk(heard)
         if self._is_talk(heard, talk, like, weighed[0]):
-            return Say(reply(talk if like >= _ALMOST_TALK else Talk.AGREEMENT, self._tools, self._mode))
+            return self._chat(talk if like >= _ALMOST_TALK else Talk.AGREEMENT)
         if remembered.beyond(heard.request):
             return Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
         if (followed := self._follow(heard, remembered, weighed)) is not None:
@@ -83,7 +87,7 @@ class Judgement:
         """What to do with words that should answer a question, and may be something else."""
         talk, like = self._chooser.small_talk(heard)
         if talk is Talk.DROPPING and like >= TALK:
-            return Say(reply(talk, self._tools, self._mode))
+            return self._chat(talk)
         weighed = self._chooser.weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]
         other = weighed[0].tool not in question.tools and weighed[0].score >= CERTAIN
@@ -92,6 +96,13 @@ class Judgement:
         if question.missing is None:
             return self._settle(question, heard, remembered, waiting)
         return self._complete(question, heard, remembered)
+
+    def _chat(self, talk: Talk) -> Say:
+        # What can be done here is told as the guides have it; all else may be put in other words.
+        return Say(reply(talk, self._tools, self._mode), free=talk is not Talk.ABILITY)
+
+    def _lost(self) -> Say:
+        return Say(not_understood(self._tools, self._mode), free=True)
 
     def _is_talk(self, heard: Heard, talk: Talk, like: float, best: Weighed) -> bool:
         if talk is Talk.FAREWELL and best.score > CLEAR and self._plain(best.tool, heard):
@@ -105,14 +116,14 @@ class Judgement:
     def _choose(self, heard: Heard, weighed: Sequence[Weighed]) -> Tool | Move:
         weighed = [each for each in weighed if not each.tool.composed or self._plain(each.tool, heard)]
         if not weighed:
-            return Say(not_understood(self._tools, self._mode))
+            return self._lost()
         best = weighed[0]
         second = weighed[1] if len(weighed) > 1 else None
         asks = seeks(heard.request) or names_a_thing(heard.request)
         if best.score < CLEAR and self._open is not None and asks:
             return self._open
         if best.score < (POSSIBLE if not is_order(heard.request) else _ORDERED):
-            return Say(not_understood(self._tools, self._mode))
+            return self._lost()
         if second is not None and best.score < CLEAR and best.score - second.score < _CLOSE:
             tools = (best.tool, second.tool)
             return Question(ask_which(tools, self._mode), heard.text, tools)

@@ -34,6 +34,9 @@ class Say:
     warns_of: str = ""
     """A tool that will be used when the same comes again."""
 
+    free: bool = False
+    """Whether who can chat may say it in other words."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jackfield_local.planner.language.synonyms import other_words
-from jackfield_local.planner.language.words import singular, words
+from jackfield_local.planner.language.words import content, singular, spoken_name, words
 from jackfield_local.planner.reading.guide import Example
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
@@ -25,8 +25,11 @@ def nearest(tool: Tool, alike: Sequence[float]) -> Example | None:
     return tool.guide.examples[max(range(len(alike)), key=lambda index: alike[index])]
 
 
-def settled(parameter: Parameter, tool: Tool, alike: Sequence[float]) -> Any:
-    """What the examples most like this say about a parameter without a word for it; nothing if unsure."""
+def settled(parameter: Parameter, tool: Tool, alike: Sequence[float], heard: frozenset[str]) -> Any:
+    """What the examples most like this say about a parameter without a word for it; nothing if unsure.
+
+    `heard` are the words that mean something in what was said.
+    """
     default = parameter.schema.get("default")
     said: list[tuple[float, Any]] = sorted(
         (
@@ -36,19 +39,21 @@ def settled(parameter: Parameter, tool: Tool, alike: Sequence[float]) -> Any:
         key=lambda each: -each[0],
     )
     example = nearest(tool, alike)
-    if example is None or said[0][0] < ALIKE or not _unworded(parameter, said[0][1], example):
+    if example is None or said[0][0] < ALIKE or not _unworded(parameter, said[0][1], example, heard):
         return None
     value = said[0][1]
     rival = max((like for like, other in said if other != value), default=0.0)
     return value if value != default and said[0][0] - rival >= MARGIN else None
 
 
-def _unworded(parameter: Parameter, value: Any, example: Example) -> bool:
+def _unworded(parameter: Parameter, value: Any, example: Example, heard: frozenset[str]) -> bool:
     """Whether it is a value of a kind that needs no words, and the example has none for it."""
     if parameter.kind is Kind.CHOICE and not parameter.many:
         return not _worded(str(value), example.says)
     if parameter.kind is Kind.SWITCH:
-        return isinstance(value, bool)
+        # The example may ask for it in words of its own, such as a video call, that nobody said here.
+        about = content(f"{spoken_name(parameter.name)} {parameter.description}")
+        return isinstance(value, bool) and not (set(about) & set(content(example.says))) - heard
     if parameter.kind is Kind.OBJECT and isinstance(value, dict):
         return bool(value) and all(isinstance(each, (int, float)) for each in value.values())
     return False

@@ -218,7 +218,9 @@ class Filler:
                 continue
             if parameter.required and parameter.kind is Kind.CHOICE and nearest is not None:
                 self._args[parameter.name] = nearest.args.get(parameter.name)
-            elif (value := by_example.settled(parameter, self._tool, self._alike)) is not None:
+                continue
+            value = by_example.settled(parameter, self._tool, self._alike, self._heard.content)
+            if value is not None:
                 self._args[parameter.name] = value
         if self._tool.composed and nearest is not None:
             self._compose(nearest)

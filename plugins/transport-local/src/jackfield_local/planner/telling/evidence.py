@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jackfield_local.planner.telling.sentences import answering, plain
-from jackfield_local.planner.telling.told import Manners, Told
+from jackfield_local.planner.telling.told import Manners, Quoted, Told
 
 UNCERTAIN = 0.2
 """A score below which a record hardly has to do with the question."""
 
 _BODY = ("text", "full_text", "snippet", "summary", "description", "content")
 _SENTENCES = {"text": 3, "voice": 2}
+_EXCERPT = 8
 _OTHERS = 4
 
 
@@ -30,17 +31,23 @@ def tell_evidence(items: Sequence[Mapping[str, Any]], question: str, manners: Ma
     if isinstance(score, (int, float)) and score < UNCERTAIN:
         near = _cited(best, manners)
         return Told(f"I found nothing certain about that. The nearest is {near}.", items)
-    lines = [_answer(best, question, manners)]
+    quoted = _quoted(best, question, manners)
+    lines = [_answer(best, quoted, manners)]
     others = [_cited(each, manners) for each in items[1 : _OTHERS + 1]]
     if others:
         lines.append(_also(others, len(items) - 1, manners))
-    return Told(("\n\n" if not manners.spoken else " ").join(lines), items)
+    return Told(("\n\n" if not manners.spoken else " ").join(lines), items, quoted if quoted.said else None)
 
 
-def _answer(item: Mapping[str, Any], question: str, manners: Manners) -> str:
+def _quoted(item: Mapping[str, Any], question: str, manners: Manners) -> Quoted:
     body = next((str(item[key]) for key in _BODY if item.get(key)), "")
     said = answering(question, body, _SENTENCES[manners.mode], manners.embed)
-    title = plain(str(item.get("title") or item.get("name")))
+    excerpt = answering(question, body, _EXCERPT, manners.embed)
+    return Quoted(said, plain(str(item.get("title") or item.get("name"))), excerpt)
+
+
+def _answer(item: Mapping[str, Any], quoted: Quoted, manners: Manners) -> str:
+    said, title = quoted.said, quoted.title
     details = _details(item, manners)
     if manners.spoken:
         return f"{said} That is from {title}." if said else f"I found {title}{details}."

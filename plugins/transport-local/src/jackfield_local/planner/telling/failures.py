@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield_local.planner.language.words import spoken_name
-from jackfield_local.planner.telling.told import Manners
 
 _OPENINGS = {
     "VALIDATION": "I did not put that well",
@@ -21,20 +20,13 @@ _OPENINGS = {
 }
 
 
-def tell_failure(tool_id: str, error: Mapping[str, Any], manners: Manners) -> str:
+def tell_failure(tool_id: str, error: Mapping[str, Any]) -> str:
     """A failure as a person is told of it; a call that waits for approval is none."""
     if error.get("type") == "CONFIRMATION_REQUIRED":
-        return _waiting(error, manners)
+        # What exactly waits is on the card that the client shows.
+        return "This waits for your approval; nothing has been done yet."
     opening = _OPENINGS.get(str(error.get("type")), f"That did not work ({spoken_name(tool_id)})")
     text = f"{opening}: {error.get('message', '')}".rstrip(": .") + "."
     if error.get("partialSideEffects"):
         text += " It is not certain whether something was done."
     return f"{text} {error['suggestion']}" if error.get("suggestion") else text
-
-
-def _waiting(error: Mapping[str, Any], manners: Manners) -> str:
-    request = error.get("confirmation_request")
-    preview = str(request.get("preview", "")) if isinstance(request, Mapping) else ""
-    if manners.spoken or not preview:
-        return "This waits for your approval. Nothing has been done yet."
-    return f"This waits for your approval; nothing has been done yet.\n\n{preview.strip()}"

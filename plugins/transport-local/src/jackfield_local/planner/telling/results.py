@@ -22,7 +22,7 @@ def tell(data: Any, question: str, manners: Manners) -> Told:
     """What a call came to."""
     told = _told(data, question, manners)
     text = told.text if len(told.text) <= _MOST_CHARACTERS else f"{told.text[:_MOST_CHARACTERS]} ..."
-    return Told(text.strip() or "Done.", told.items)
+    return Told(text.strip() or "Done.", told.items, told.quoted)
 
 
 def _told(data: Any, question: str, manners: Manners) -> Told:
@@ -45,16 +45,15 @@ def _of_object(data: Mapping[str, Any], question: str, manners: Manners) -> Told
         for key, value in lists.items()
         if value and key != offered
     ]
-    items: Sequence[Mapping[str, Any]] = ()
+    main = Told("")
     if offered is not None:
         main = _of_list(offered, lists[offered], question, manners)
         parts.append(main.text)
-        items = main.items
     if not parts:
         parts.append(_values(data, manners))
     parts += [_remark(data[key], manners) for key in _REMARKS if data.get(key)]
     parts += [f"Not found: {', '.join(map(str, data['missing']))}."] if data.get("missing") else []
-    return Told((" " if manners.spoken else "\n\n").join(filter(None, parts)), items)
+    return Told((" " if manners.spoken else "\n\n").join(filter(None, parts)), main.items, main.quoted)
 
 
 def _listable(key: str, value: Any) -> bool:

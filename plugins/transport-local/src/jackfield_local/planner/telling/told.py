@@ -12,11 +12,22 @@ from jackfield_embeddings import Vectors
 
 
 @dataclass(frozen=True, slots=True)
+class Quoted:
+    """Sentences of a record that answer a question, as they stand in what is told."""
+
+    said: str
+    title: str
+    excerpt: str
+    """More of the record, for who can read."""
+
+
+@dataclass(frozen=True, slots=True)
 class Told:
     """Words for the user, and the list that "the second one" will mean."""
 
     text: str
     items: Sequence[Mapping[str, Any]] = ()
+    quoted: Quoted | None = None
 
 
 @dataclass(frozen=True, slots=True)

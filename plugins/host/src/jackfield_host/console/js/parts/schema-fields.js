@@ -2,6 +2,7 @@
 // and shows what is wrong with it.
 
 import { element, replace } from "../dom.js";
+import { hints, shown } from "./schema-words.js";
 
 /** Where a value cannot be read. */
 export class Unreadable extends Error {}
@@ -302,24 +303,4 @@ function readAll(readers) {
 function replaceTitle(field, title) {
   const place = field.root.querySelector("label, legend");
   replace(place, element("span", {}, title));
-}
-
-function shown(value) {
-  if (value === true) return "yes";
-  if (value === false) return "no";
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-const LIMITS = {
-  minLength: (n) => `at least ${n} characters`, maxLength: (n) => `at most ${n} characters`,
-  minimum: (n) => `from ${n}`, maximum: (n) => `up to ${n}`, exclusiveMinimum: (n) => `more than ${n}`,
-  exclusiveMaximum: (n) => `less than ${n}`, multipleOf: (n) => `a multiple of ${n}`, pattern: (p) => `matches ${p}`,
-  minItems: (n) => `at least ${n}`, maxItems: (n) => `at most ${n}`,
-};
-
-function hints(schema) {
-  const limits = Object.entries(LIMITS).filter(([name]) => schema[name] !== undefined)
-    .map(([name, words]) => words(schema[name]));
-  if (schema.format) limits.unshift(schema.format);
-  return [schema.description, limits.length ? ` (${limits.join(", ")})` : ""];
 }

@@ -8,21 +8,8 @@ import { Evidence, evidencePanel } from "../parts/evidence.js";
 import { Flow } from "../parts/flow.js";
 import { notice } from "../parts/message.js";
 import { Timeline } from "../parts/timeline.js";
+import { WORDS, WORDS_IN_TEXT, whyNoCall } from "../parts/words.js";
 import { VoiceCall } from "../voice/call.js";
-
-/** The states of a session in words. */
-const WORDS = {
-  initializing: "connecting",
-  ready: "ready",
-  listening: "listening",
-  processing: "thinking",
-  speaking: "speaking",
-  executing_tool: "using a tool",
-  reconnecting: "reconnecting",
-  terminated: "ended",
-};
-
-const WORDS_IN_TEXT = { ...WORDS, listening: "ready", speaking: "writing" };
 
 /** The host takes so much of a note at once. */
 const LONGEST_NOTE = 4000;
@@ -43,7 +30,6 @@ class Room {
   #call = null;
   #callBegan = 0;
   #state = "initializing";
-  #mode = "text";
 
   #word = element("span", { class: "state", data: { testid: "state" }, role: "status" });
   #facts = element("span", { class: "hint facts-line" });
@@ -79,7 +65,8 @@ class Room {
   /** The view is on the page again. */
   shown() {
     this.#scroller.scrollTop = this.#scroller.scrollHeight;
-    this.composer.focus();
+    // On a phone the keyboard would cover what there is to read.
+    if (matchMedia("(pointer: fine)").matches) this.composer.focus();
   }
 
   #scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Conversation so far" });
@@ -282,7 +269,7 @@ class Room {
       await call.start({ direct, handover });
       return true;
     } catch (error) {
-      this.flow.add(notice(...whyNot(error)));
+      this.flow.add(notice(...whyNoCall(error)));
       call.hangUp();
       return false;
     }
@@ -317,14 +304,4 @@ class Room {
     const before = "What was said in a voice call since, word for word:\n";
     this.#line.send({ type: "context", text: before + said.slice(-(LONGEST_NOTE - before.length)) });
   }
-}
-
-function whyNot(error) {
-  const sentences = {
-    NotAllowedError: ["The microphone may not be used.", "Allow it in the browser's settings for this page, then try again."],
-    NotFoundError: ["There is no microphone.", "Plug one in, then try again."],
-    NotReadableError: ["The microphone is in use by another program.", "Close that, then try again."],
-  };
-  if (!navigator.mediaDevices) return ["The microphone needs a secure address.", "Open this page by https, or as localhost."];
-  return sentences[error.name] ?? ["The call could not be made.", error.message ?? ""];
 }

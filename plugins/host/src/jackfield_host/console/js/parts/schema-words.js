@@ -1,0 +1,23 @@
+// What a JSON Schema says about a value, in words.
+
+/** A value as a person reads it in a list. */
+export function shown(value) {
+  if (value === true) return "yes";
+  if (value === false) return "no";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+const LIMITS = {
+  minLength: (n) => `at least ${n} characters`, maxLength: (n) => `at most ${n} characters`,
+  minimum: (n) => `from ${n}`, maximum: (n) => `up to ${n}`, exclusiveMinimum: (n) => `more than ${n}`,
+  exclusiveMaximum: (n) => `less than ${n}`, multipleOf: (n) => `a multiple of ${n}`, pattern: (p) => `matches ${p}`,
+  minItems: (n) => `at least ${n}`, maxItems: (n) => `at most ${n}`,
+};
+
+/** What is said below a field: its description, and the limits of its value. */
+export function hints(schema) {
+  const limits = Object.entries(LIMITS).filter(([name]) => schema[name] !== undefined)
+    .map(([name, words]) => words(schema[name]));
+  if (schema.format) limits.unshift(schema.format);
+  return [schema.description, limits.length ? ` (${limits.join(", ")})` : ""];
+}
