@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield.confirmation import Pending
 from jackfield.conversation.notices import Notice
 from jackfield.session.machine import State
 from jackfield.transport.events import Audio
@@ -492,7 +493,8 @@ def test_the_model_claims_success_while_approval_is_pending(way: str, site: Any,
             await user.says("book a table")
             await user.turn_ends(1)
             (asked,) = user.told("confirmation_required")
-            assert await user.conversation.answer_confirmation(asked["token"], approve=False) is None
+            declined = await user.conversation.answer_confirmation(asked["token"], approve=False)
+            assert isinstance(declined, Pending)
             await user.until(lambda: "Then not" in user.words)
             assert user.effects("fab_book", "begun") == 0
 

@@ -101,7 +101,7 @@ class Context:
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Tell the user how far a long call has come."""
         call = self._call
-        fields = {"tool": call.tool.id, "callId": call.call_id, "message": message, "fraction": fraction}
+        fields = {"tool": call.tool.id, "callId": call.answers_for, "message": message, "fraction": fraction}
         call.session.publish("tool_progress", fields)
 
     def audit(self, event: str, **fields: Any) -> None:

@@ -53,9 +53,9 @@ class Call:
     """One call from its arrival to its answer; everything a policy may look at or change."""
 
     __slots__ = (
-        "_encoded", "args", "began", "call_id", "children", "confirmed", "decisions", "defaults_filled",
-        "ended", "ended_by", "fingerprint", "key", "meta", "notes", "parent", "policies", "ran_for",
-        "remarks", "session", "stopped", "task", "took", "tool", "turn", "vouched", "wire",
+        "_encoded", "answers_for", "args", "began", "call_id", "children", "confirmed", "decisions",
+        "defaults_filled", "ended", "ended_by", "fingerprint", "key", "meta", "notes", "parent", "policies",
+        "ran_for", "remarks", "session", "stopped", "task", "took", "tool", "turn", "vouched", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -74,6 +74,8 @@ class Call:
         self.turn: Turn = session.turn
         self.args = args
         self.call_id = call_id
+        self.answers_for = call_id
+        """The call that a client knows it by; an approved one runs under a name of its own."""
         # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
         self.fingerprint = hashlib.sha256(tool.name_bytes + canonical).digest()
         self.key = ""

@@ -134,6 +134,7 @@ class Orchestrator:
         canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
         call = Call(tool, session, pending.args, canonical, pending.key)
         call.confirmed = True
+        call.answers_for = pending.call_id
         answer = await self._dispatch(call)
         return answer._replace(call_id=pending.call_id)
 

@@ -68,13 +68,18 @@ async def tell(line: ServerConnection, kind: str, **fields: Any) -> None:
     await line.send(json.dumps({"type": kind, **fields}))
 
 
-async def welcome(line: ServerConnection, opening: dict[str, Any], **fields: Any) -> None:
+async def welcome(
+    line: ServerConnection, opening: dict[str, Any], *, missed: dict[str, Any] | None = None, **fields: Any
+) -> None:
     said = {
         "protocol": "jackfield.1", "session": "s", "token": "s.secret", "mode": "text", "user": "ada",
         "provider": "p", "registry": "1.0.0", "tools": [{"id": "look", "summary": "Looks."}],
         "resumed": opening["type"] == "resume", "state": "ready", "lastEvent": 0, "partial": None,
     }  # fmt: skip
     await tell(line, "session", **{**said, **fields})
+    if missed:
+        await line.send(json.dumps(missed))
+    await tell(line, "caught_up")
 
 
 def closes(code: int, *, before: dict[str, Any] | None = None) -> Visit:
@@ -198,9 +203,10 @@ def test_what_did_not_arrive_is_said_again_and_what_did_is_not() -> None:
         line.transport.abort()
 
     async def second(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
+        one = host.said[0]["clientId"]
         host.said.clear()
-        await welcome(line, opening, lastEvent=1)
-        await tell(line, "message", id=1, at=1.0, speaker="user", text="one", turn=1)
+        said = {"id": 1, "at": 1.0, "speaker": "user", "text": "one", "turn": 1, "clientId": one}
+        await welcome(line, opening, lastEvent=1, missed={"type": "message", **said})
         await host.hear(line)
         await host.hear(line)
         await line.close(4000)

@@ -142,15 +142,15 @@ def test_what_is_acknowledged_is_not_said_again() -> None:
     unsettled = Unsettled()
     unsettled.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 9.0, "token"))
     for payload in (
-        {"type": "text", "text": " yes "},
-        {"type": "text", "text": "yes"},
+        {"type": "text", "text": "yes", "clientId": "first"},
+        {"type": "text", "text": "yes", "clientId": "second"},
         {"type": "approve", "token": "token"},
     ):
         unsettled.add(payload)
     unsettled.sent(unsettled.add({"type": "context", "text": "a note"}))
-    unsettled.see(Said(2, 1.0, "user", "yes", 1))
+    unsettled.see(Said(2, 1.0, "user", "yes", 1, client_id="first"))
     unsettled.see(ConfirmationSettled(3, 1.0, "book", "call-1", approved=True))
-    assert [each.payload["text"] for each in unsettled.again()] == ["yes"]
+    assert [each.payload["clientId"] for each in unsettled.again()] == ["second"]
     while len(unsettled) < MOST:
         unsettled.add({"type": "text", "text": "more"})
     with pytest.raises(ClientError, match="wait for the host already"):

@@ -304,7 +304,7 @@ def test_health_tells_what_is_wrong_and_nothing_private(
             assert (failed.status_code, failed.json()["error"]["code"]) == (503, "store_unavailable")
             assert "/secret" not in failed.text
             assert (await client.get("/health")).status_code == 503
-        host.house.switchboard.draining = True
+        host.house.switchboard.admission.closed = True
         leaving = await client.get("/health")
         assert (leaving.status_code, leaving.json()["status"]) == (503, "unhealthy")
         for refused in (

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from asking import NAMED, asking
 from hosting import Workshop, hosted, provided
@@ -79,7 +80,7 @@ def test_a_fuzzer_that_believes_the_document_finds_nothing(workshop: Workshop) -
     async def main() -> None:
         async with provided(agrees) as served:
             tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
-            options = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
+            options: dict[str, Any] = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
             async with hosted(workshop, served, tables=tables, **options) as host:
                 url = f"http://127.0.0.1:{host.port}"
                 (workshop.folder / "schemathesis.toml").write_text(SETTINGS)

@@ -344,7 +344,7 @@ def test_a_host_is_ready_while_its_store_takes_something(
                     standing = await look()
                     assert (standing.ready, standing.parts["store"]) == (False, False)
             assert (await look()).ready
-            host.house.switchboard.draining = True
+            host.house.switchboard.admission.closed = True
             assert (await look())[:2] == (False, True)
 
     with caplog.at_level(logging.INFO):

@@ -28,7 +28,8 @@ HOSTS = st.integers(0, 1)
 
 async def script(model: ScriptedModel) -> None:
     while True:
-        asked = (await model.hears()).text.splitlines()[-1]
+        # Told of a call that another host began, it has nothing of the user's to answer.
+        asked = ((await model.hears()).text or "that").splitlines()[-1]
         if asked.startswith("note"):
             call = Call("hst_note", {"text": asked}, id=f"call_{asked[-8:]}")
             try:

@@ -17,6 +17,7 @@ from jackfield.contract.snapshot import Snapshot
 from jackfield.settings import Settings
 from jackfield.transport.events import Event, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult
+from jackfield_local.mind import Mind
 from jackfield_local.options import Options
 from jackfield_local.planner.deciding.talking import INTRODUCTION
 from jackfield_local.planner.mind import Planner
@@ -122,22 +123,22 @@ class Session:
 
 
 @asynccontextmanager
-async def session(mode: Mode = "text", **changes: Any) -> AsyncIterator[Session]:
-    """A conversation on the planner, through the transport; voice without sound, for its words."""
-    begun = opening(mode, **changes)
+async def session(mode: Mode = "text", mind: Mind | None = None, **changes: Any) -> AsyncIterator[Session]:
+    """A conversation on the planner or another mind; voice without sound, for its words."""
+    begun, mind = opening(mode, **changes), mind or planner()
     if mode == "text":
-        connection: Connection = await LocalTransport(OPTIONS, planner()).connect(begun)
+        connection: Connection = await LocalTransport(OPTIONS, mind).connect(begun)
     else:
-        connection = TextConnection(await planner().open(begun))
+        connection = TextConnection(await mind.open(begun))
     try:
         yield Session(connection, connection.events(), mode)
     finally:
         await connection.close()
 
 
-async def tried(request: Request) -> str:
+async def tried(request: Request, mind: Mind | None = None) -> str:
     """Why the agent did not do what a request asks for; empty when it did."""
-    async with session(request.mode) as talk:  # type: ignore[arg-type]
+    async with session(request.mode, mind) as talk:  # type: ignore[arg-type]
         for said, data in request.before:
             await talk.says(said)
             while talk.calls:

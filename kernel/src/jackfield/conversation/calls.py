@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
-
-import orjson
 
 from jackfield.contract.call import ToolCall
 from jackfield.conversation.continuity import Continuity
 from jackfield.conversation.journal import Journal
 from jackfield.conversation.notices import Notice, of_slow_tools
 from jackfield.conversation.output import cut
+from jackfield.conversation.telling import begun, ended
 from jackfield.orchestrator import Answer, Orchestrator
 from jackfield.session.machine import State
 from jackfield.session.session import Session
@@ -23,9 +21,6 @@ _log = logging.getLogger(__name__)
 
 DEAD_AIR_SECONDS = 4.0
 """After so long without a word from a tool, the user is told that it still works."""
-
-SHOWN = 4000
-"""How much of arguments and of an answer a client is shown, in characters."""
 
 
 class Calls:
@@ -55,7 +50,7 @@ class Calls:
     async def start(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of one message."""
         for call in calls:
-            self._session.publish("tool_start", self._begun(call))
+            self._session.publish("tool_start", begun(self._orchestrator.registry, call))
         self._run(await self._journal.began(calls), self._continuity.line.renewals)
 
     def take_up(self) -> bool:
@@ -78,8 +73,7 @@ class Calls:
 
     def told(self, answer: Answer) -> None:
         """Tell the client what became of a call."""
-        event, fields = _outcome(answer)
-        self._session.publish(event, fields)
+        self._session.publish(*ended(answer))
 
     def _run(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
         self._continuity.working += 1
@@ -121,24 +115,3 @@ class Calls:
         while True:
             await asyncio.sleep(self._dead_air)
             await self._deliver(of_slow_tools(tools))
-
-    def _begun(self, call: ToolCall) -> dict[str, Any]:
-        tool = self._orchestrator.registry.get(call.tool_id)
-        arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
-        return {
-            "tool": call.tool_id,
-            "callId": call.call_id,
-            "description": tool.frozen.summary if tool else "",
-            "arguments": arguments[:SHOWN],
-            "budgetMs": tool.manifest.latency_budget_ms if tool else None,
-        }
-
-
-def _outcome(answer: Answer) -> tuple[str, dict[str, Any]]:
-    envelope = orjson.loads(cut(answer.wire, SHOWN))
-    fields = {"tool": answer.tool_id, "callId": answer.call_id, "durationMs": envelope["meta"]["duration"]}
-    if envelope["ok"]:
-        return "tool_complete", {**fields, "data": envelope["data"]}
-    error = envelope["error"]
-    told = {"errorType": error["type"], "message": error["message"], "suggestion": error.get("suggestion")}
-    return "tool_error", {**fields, **told, "recoverable": error["retryable"]}

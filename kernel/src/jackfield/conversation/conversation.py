@@ -6,8 +6,10 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 
+from jackfield.confirmation import Pending
 from jackfield.conversation.calls import DEAD_AIR_SECONDS, Calls
 from jackfield.conversation.continuity import Continuity
+from jackfield.conversation.course import Course
 from jackfield.conversation.farewell import Farewell
 from jackfield.conversation.floor import Floor
 from jackfield.conversation.journal import Journal
@@ -15,11 +17,12 @@ from jackfield.conversation.ledger import Ledger
 from jackfield.conversation.line import Restored
 from jackfield.conversation.memory import Memory, Summarise, digest
 from jackfield.conversation.notices import Notice, of_trouble
+from jackfield.conversation.opening import Openings
 from jackfield.conversation.output import cut
 from jackfield.conversation.summary import by_model
 from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
-from jackfield.session.machine import State, may_go
+from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import (
@@ -38,13 +41,7 @@ from jackfield.transport.events import (
     TurnComplete,
     Usage,
 )
-from jackfield.transport.protocol import (
-    Opening,
-    Transport,
-    TransportError,
-    Utterance,
-    VoiceSettings,
-)
+from jackfield.transport.protocol import Transport, TransportError, VoiceSettings
 
 _log = logging.getLogger(__name__)
 
@@ -78,9 +75,16 @@ class Conversation:
         self._runtime = runtime
         self._transport = transport
         self._deliver = deliver
-        self._instructions = instructions
+        self._course = Course(session)
+        self._openings = Openings(
+            runtime.registry,
+            session,
+            transport,
+            self.memory,
+            instructions=instructions,
+            voice=voice or VoiceSettings(),
+        )
         self._summarise = summarise or (by_model(transport) if "text" in transport.modes else digest)
-        self._voice = voice or VoiceSettings()
         self._dead_air = dead_air
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
@@ -114,7 +118,7 @@ class Conversation:
     @property
     def writing(self) -> str:
         """The part of an answer that has come so far, as far as a client may know it."""
-        return "" if self.session.changes.get("suppress_transcript") else self._floor.writing
+        return self._floor.writing
 
     @property
     def ending(self) -> bool:
@@ -129,7 +133,7 @@ class Conversation:
     async def open(self) -> None:
         """Reach the model; `TransportError` when it cannot be reached."""
         continuity = await Continuity.begin(
-            self._transport, self._opening, self.journal, self._summarise, self._notice
+            self._transport, self._openings, self.journal, self._summarise, self._notice
         )
         calls = Calls(
             self._runtime.orchestrator,
@@ -141,7 +145,7 @@ class Conversation:
             dead_air=self._dead_air,
         )
         self._reached = continuity, calls
-        self._go(State.READY)
+        self._course.go(State.READY)
 
     async def run(self) -> Closed:
         """Carry events until the line ends for good; what ended it."""
@@ -158,7 +162,7 @@ class Conversation:
                 await handle(event)
             if isinstance(event, Closed):
                 ended = event
-            if not (told or isinstance(event, Restored) or self._suppressed(event)):
+            if not (told or isinstance(event, Restored) or self._floor.hides(event)):
                 await self._deliver(event)
         if ended.code:
             await self._notice(ended.code)
@@ -169,16 +173,19 @@ class Conversation:
 
     # What the user does.
 
-    async def say(self, text: str) -> None:
-        """The user writes; whatever the model was saying is over."""
-        if self._farewell.deaf:
+    async def say(self, text: str, *, mark: str | None = None) -> None:
+        """The user writes; whatever the model was saying is over.
+
+        What a client says again under the same `mark`, not knowing whether it arrived, is said once.
+        """
+        if self._farewell.deaf or not self.journal.takes(mark):
             return
         if self._held.owed:
             self._superseded += not self._held.working
             await self.interrupt()
         self._held.owed = True
         # Side by side, so that the store writes all of it to the disk at once.
-        await asyncio.gather(self._begin_turn(text), self.journal.said("user", text), self.journal.keep())
+        await asyncio.gather(self._begin_turn(text), self.journal.said("user", text, mark=mark))
         self._busy(State.PROCESSING)
         await (await self._held.connection()).send_text(text)
 
@@ -207,8 +214,11 @@ class Conversation:
         """The user does not want to wait for a call; one that writes goes on to its end all the same."""
         self._calls.stop("cancelled by the user", [call_id])
 
-    async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | None:
-        """The user's word on a call that waits for it; the model is told what really happened."""
+    async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | Pending | None:
+        """The user's word on a call that waits for it; the model is told what really happened.
+
+        The approved call's answer, the declined call, or nothing for a token that is good for nothing.
+        """
         settled = await self._runtime.confirm(self.session, token, approve=approve)
         if settled is None:
             return None
@@ -224,7 +234,7 @@ class Conversation:
         self._held.owed = True
         await self.journal.keep(counters=True)
         await self._tell_model(text, respond=True)
-        return settled if isinstance(settled, Answer) else None
+        return settled
 
     async def note(self, text: str, *, urgent: bool = False) -> None:
         """Something the model should know: at once, or when it next pauses."""
@@ -246,9 +256,9 @@ class Conversation:
         """Take up what another process had to leave: calls under way, or an answer that was owed."""
         if self._calls.take_up():
             self._busy(State.PROCESSING)
-            self._go(State.EXECUTING_TOOL)
+            self._course.go(State.EXECUTING_TOOL)
         elif await self._held.ask_again():
-            self._go(State.PROCESSING)
+            self._course.go(State.PROCESSING)
 
     async def renew(self) -> None:
         """Go on in a new connection now, with what was said."""
@@ -271,7 +281,7 @@ class Conversation:
         self._busy(State.SPEAKING)
 
     async def _on_audio(self, event: Audio) -> None:
-        if not self._suppressed(event):
+        if not self._floor.hides(event):
             self._floor.speak(event)
         if self.session.state is not State.SPEAKING:
             self._busy(State.SPEAKING)
@@ -307,9 +317,9 @@ class Conversation:
             return
         self._held.answered()
         if self.session.mode == "text":
-            self._go(State.READY)
+            self._course.go(State.READY)
         elif self.session.state is State.SPEAKING:
-            self._go(State.LISTENING)
+            self._course.go(State.LISTENING)
 
     async def _on_turn_complete(self, _: TurnComplete) -> None:
         await self._floor.finish()
@@ -322,7 +332,7 @@ class Conversation:
         self._held.answered()
         self._farewell.turn_over()
         await self.journal.keep()
-        self._go(State.LISTENING if self.session.mode == "voice" else State.READY)
+        self._course.go(State.LISTENING if self.session.mode == "voice" else State.READY)
         while self._waiting_notes:
             await self._tell_model(self._waiting_notes.pop(0), respond=False)
 
@@ -339,28 +349,18 @@ class Conversation:
             # It was said, though the provider did not live to write down the end of it.
             if await self._floor.break_off():
                 self._held.owed = True
-            self._go(State.RECONNECTING)
+            self._course.go(State.RECONNECTING)
             await self._held.broke(event)
         elif not await self._held.trouble(event) and self.session.state is not State.SPEAKING:
             await self._on_turn_complete(TurnComplete())
             await self._deliver(TurnComplete())
 
     async def _on_restored(self, _: Restored) -> None:
-        self._go(State.READY)
+        self._course.go(State.READY)
         if await self._held.ask_again():
-            self._go(State.PROCESSING)
+            self._course.go(State.PROCESSING)
 
     # What has to be done in between.
-
-    def _suppressed(self, event: Event | Restored) -> bool:
-        """Whether an intent has asked that the client does not get this."""
-        changes = self.session.changes
-        if isinstance(event, Audio):
-            return self._floor.silenced(event) or bool(changes.get("suppress_audio"))
-        if not changes:
-            return False
-        words = isinstance(event, TextDelta) or (isinstance(event, Transcript) and event.speaker != "user")
-        return words and bool(changes.get("suppress_transcript"))
 
     async def _cut_short(self) -> None:
         cut_off = await self._floor.cut_short()
@@ -383,25 +383,6 @@ class Conversation:
     async def _notice(self, code: str) -> None:
         await self._deliver(of_trouble(code))
 
-    def _opening(self, said: tuple[Utterance, ...], resume: str | None) -> Opening:
-        session = self.session
-        instructions = self._instructions
-        if self.memory.summary:
-            instructions += (
-                f"\n\nWhat was said earlier in this conversation, in short:\n{self.memory.summary}"
-            )
-        adapter = self._transport.adapter(session.mode)
-        registry = self._runtime.registry
-        return Opening(
-            session.mode,
-            instructions,
-            registry.provider_schemas(adapter, session.mode),
-            guides={tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)},
-            history=() if resume else said,
-            resume=resume,
-            voice=self._voice,
-        )
-
     @property
     def _held(self) -> Continuity:
         return self._open[0]
@@ -418,16 +399,4 @@ class Conversation:
 
     def _busy(self, state: State) -> None:
         self._held.quiet.clear()
-        self._go(state)
-
-    def _go(self, state: State) -> None:
-        session = self.session
-        if not may_go(session.state, state):
-            # Providers leave steps out: one that does not say when speech ended answers out of listening.
-            self._reach_state(State.PROCESSING)
-        self._reach_state(state)
-
-    def _reach_state(self, state: State) -> None:
-        session = self.session
-        if session.state is not state and session.go(state):
-            session.publish("session_status", {"state": state.value})
+        self._course.go(state)

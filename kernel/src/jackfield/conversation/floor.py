@@ -7,7 +7,7 @@ from typing import NamedTuple
 from jackfield.conversation.journal import Journal
 from jackfield.conversation.ledger import Ledger
 from jackfield.session.session import Session
-from jackfield.transport.events import Audio, Transcript
+from jackfield.transport.events import Audio, TextDelta, Transcript
 
 
 class Cut(NamedTuple):
@@ -33,14 +33,21 @@ class Floor:
         """Nothing more of what is being spoken is to be heard."""
         self._silenced = self.ledger.item or self._silenced
 
-    def silenced(self, event: Audio) -> bool:
-        """Whether this belongs to what is not to be heard any more."""
-        return bool(self._silenced) and event.item == self._silenced
+    def hides(self, event: object) -> bool:
+        """Whether the client does not get this: it was silenced, or an intent has asked for that."""
+        changes = self._session.changes
+        if isinstance(event, Audio):
+            silenced = bool(self._silenced) and event.item == self._silenced
+            return silenced or bool(changes.get("suppress_audio"))
+        if not changes:
+            return False
+        words = isinstance(event, TextDelta) or (isinstance(event, Transcript) and event.speaker != "user")
+        return words and bool(changes.get("suppress_transcript"))
 
     @property
     def writing(self) -> str:
-        """What the assistant has said of an answer that is not complete."""
-        return self._writing
+        """What the assistant has said of an answer that is not complete, as far as a client may know it."""
+        return "" if self._session.changes.get("suppress_transcript") else self._writing
 
     def write(self, text: str) -> None:
         """The assistant goes on writing."""

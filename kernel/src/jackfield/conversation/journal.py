@@ -24,6 +24,9 @@ TRANSCRIPT_SECONDS = 7 * 24 * 3600
 UNWRITTEN = 1000
 """How many lines of a transcript wait for a store that is away."""
 
+MARKS = 64
+"""How many names of messages are remembered."""
+
 
 def transcript(session_id: str) -> str:
     """The stream that holds what was said in a session."""
@@ -45,6 +48,8 @@ class Journal:
         """The ids of calls under way whose outcome a client was told before a process had to leave them."""
         self.owed = False
         """Whether the user waits for an answer."""
+        self.marks: deque[str] = deque(maxlen=MARKS)
+        """Under which names a client has sent what was said last."""
         self._session = session
         self._store = store
         self._unwritten: deque[bytes] = deque(maxlen=UNWRITTEN)
@@ -62,10 +67,26 @@ class Journal:
         journal = cls(session, store, Memory(wire["summary"], said), wire["answers"])
         journal.under_way = [tuple(ToolCall(*call) for call in message) for message in wire["underWay"]]
         journal.owed = wire["owed"]
+        journal.marks.extend(wire["marks"])
         return journal
 
+    def takes(self, mark: str | None) -> bool:
+        """Whether something under this name was not said before."""
+        if mark is None:
+            return True
+        if mark in self.marks:
+            return False
+        self.marks.append(mark)
+        return True
+
     async def said(
-        self, speaker: Speaker, text: str, *, interrupted: bool = False, again: bool = False
+        self,
+        speaker: Speaker,
+        text: str,
+        *,
+        interrupted: bool = False,
+        again: bool = False,
+        mark: str | None = None,
     ) -> None:
         """Somebody has said something; `again` where it takes the place of the last answer."""
         text = text.strip()
@@ -76,6 +97,11 @@ class Journal:
         if speaker == "assistant":
             self.answers += not again
             fields |= {"answer": self.answers, "interrupted": interrupted}
+        else:
+            # A client that is told so takes it as arrived, and will not say it again.
+            await self.keep()
+        if mark is not None:
+            fields["clientId"] = mark
         if speaker == "user" or not self._session.changes.get("suppress_transcript"):
             self._session.publish("message", fields)
             # A transcript outlives its session by days, and has to say whose it is by itself.
@@ -111,6 +137,7 @@ class Journal:
             "answers": self.answers,
             "underWay": [[_told(call) for call in message] for message in self.under_way],
             "owed": self.owed,
+            "marks": list(self.marks),
         }
         try:
             if counters:

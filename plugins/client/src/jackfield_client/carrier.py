@@ -24,13 +24,10 @@ from jackfield_client.intake import Intake
 from jackfield_client.unsettled import Unsettled
 from jackfield_client.wire.closings import LEFT, LOST, Closing, Then, closing_of
 from jackfield_client.wire.line import Dialling, dial
-from jackfield_client.wire.messages import Dormant, Message, Reconnecting, Resumed, Welcome
+from jackfield_client.wire.messages import CaughtUp, Dormant, Message, Reconnecting, Resumed, Welcome
 
 MOST_UNREAD = 256
 """How many messages wait to be taken; beyond that the host has to wait."""
-
-QUIET_SECONDS = 0.3
-"""After so long without a missed event, the host has told all of them."""
 
 WELCOME_SECONDS = 60.0
 """A host that has to reach its model first may take so long to begin."""
@@ -70,6 +67,7 @@ class Carrier:
         self._failure: ClientError | None = None
         self._wanted = asyncio.Event()
         self._over = asyncio.Event()
+        self._caught_up = asyncio.Event()
         self._ending = False
         self._fruitless = 0
         self._carrying: asyncio.Task[None] | None = None
@@ -191,7 +189,10 @@ class Carrier:
                 self._line = None
                 return _closing(closed)
             for message in self.intake.messages(frame):
-                await self._told.put(message)
+                if isinstance(message, CaughtUp):
+                    self._caught_up.set()
+                else:
+                    await self._told.put(message)
         return LEFT
 
     async def _hang_up_line(self) -> None:
@@ -216,6 +217,7 @@ class Carrier:
 
     async def _carry_on(self, greeting: list[Message]) -> Closing:
         while True:
+            self._caught_up.clear()
             if self.welcome.resumed:
                 self._catching_up = asyncio.create_task(self._catch_up())
             for message in greeting:
@@ -269,12 +271,7 @@ class Carrier:
 
     async def _catch_up(self) -> None:
         """When all that was missed is told, say again what had not arrived."""
-        seen = -1
-        await asyncio.sleep(QUIET_SECONDS)
-        # Not every id is one that clients get, so the last one may never come.
-        while seen != self.intake.last_event < self.welcome.last_event:
-            seen = self.intake.last_event
-            await asyncio.sleep(QUIET_SECONDS)
+        await self._caught_up.wait()
         await self._told.put(Resumed(self.welcome.state, len(self._unsettled)))
         written: list[Any] = []
         while waiting := next((each for each in self._unsettled.again() if each not in written), None):

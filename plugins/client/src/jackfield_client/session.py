@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import ssl as tls
 from collections.abc import AsyncIterator
 from types import TracebackType
@@ -104,7 +105,8 @@ class Session:
         """The user writes; whatever the assistant was saying is over."""
         if not text.strip():
             raise ValueError("there is nothing to say")
-        await self._carrier.deliver({"type": "text", "text": _within(text, LONGEST_TEXT)})
+        said = {"type": "text", "text": _within(text, LONGEST_TEXT), "clientId": secrets.token_hex(8)}
+        await self._carrier.deliver(said)
 
     async def note(self, text: str, *, urgent: bool = False) -> None:
         """Something the model should know that the user did not say."""

@@ -62,7 +62,7 @@ class Unsettled:
         if isinstance(message, ConfirmationRequired):
             self._remember(message)
         elif isinstance(message, Said) and message.speaker == "user":
-            self._first(lambda each: str(each.payload.get("text", "")).strip() == message.text, "text")
+            self._first(lambda each: each.payload["clientId"] == message.client_id, "text")
         elif isinstance(message, ConfirmationSettled):
             self._first(lambda each: each.call_id == message.call_id, "approve", "decline")
         elif isinstance(message, HostError) and message.code == "unknown_confirmation":

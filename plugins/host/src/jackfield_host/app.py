@@ -16,7 +16,6 @@ from starlette.routing import Route, WebSocketRoute
 
 from jackfield_host.endpoints.console import file, page
 from jackfield_host.endpoints.protocol import asyncapi
-from jackfield_host.endpoints.rendering import RENDER
 from jackfield_host.endpoints.sockets import TextSocket, VoiceSocket
 from jackfield_host.errors import answered
 from jackfield_host.house import House
@@ -37,7 +36,6 @@ ROUTES: list[Route | WebSocketRoute] = [
     WebSocketRoute("/ws/text", TextSocket()),
     WebSocketRoute("/ws/voice", VoiceSocket()),
     Route("/asyncapi.json", asyncapi),
-    RENDER.route(),
     Route("/", page),
     Route("/console/{path:path}", file),
     *(operation.route() for operation in OPERATIONS),

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.security.identity import Refused
-from jackfield_host.talks.switchboard import TurnedAwayError
+from jackfield_host.talks.admission import TurnedAwayError
 from jackfield_host.wire.closing import BANNED, ENDED, FULL, PROVIDER, REPLACED, RESTARTING, UNKNOWN
 
 _log = logging.getLogger(__name__)

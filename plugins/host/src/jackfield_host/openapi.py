@@ -20,6 +20,7 @@ from jackfield_host.endpoints.execute import EXECUTE
 from jackfield_host.endpoints.health import HEALTH, STATUS
 from jackfield_host.endpoints.operation import Operation, Said
 from jackfield_host.endpoints.operations import AUDIT, DIFFERENCE, SESSIONS, STATS, TRANSCRIPT
+from jackfield_host.endpoints.rendering import RENDER
 from jackfield_host.endpoints.showing import METRICS, REGISTRY, TOOL, TOOLS
 from jackfield_host.endpoints.tasks import TASKS
 from jackfield_host.endpoints.visit import Visit
@@ -65,7 +66,7 @@ OPENAPI = Operation(
 
 OPERATIONS = (
     SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, STATUS, METRICS,
-    SESSIONS, TRANSCRIPT, AUDIT, STATS, DIFFERENCE, OPENAPI,
+    SESSIONS, TRANSCRIPT, AUDIT, STATS, DIFFERENCE, RENDER, OPENAPI,
 )  # fmt: skip
 """Every endpoint of the HTTP side."""
 

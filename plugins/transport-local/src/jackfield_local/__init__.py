@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
-from jackfield.offers import Adapted, PluginSettings, SchemaAdapterOffer, TransportOffer
+from jackfield.offers import Adapted, CommandOffer, PluginSettings, SchemaAdapterOffer, TransportOffer
 
 if TYPE_CHECKING:
+    import click
     from jackfield.transport.protocol import Transport
 
-__all__ = ["jackfield_schema_adapters", "jackfield_transports"]
+__all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transports"]
 
 
 @hookimpl
@@ -26,6 +27,12 @@ def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
     return [SchemaAdapterOffer("local", as_it_is)]
 
 
+@hookimpl
+def jackfield_commands() -> list[CommandOffer]:
+    """Offer the command `jackfield model`."""
+    return [CommandOffer("model", "Fetch the language model of the local agent.", _load)]
+
+
 def as_it_is(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:  # noqa: ARG001
     """A declaration that is the description and the whole JSON Schema."""
     return Adapted({"description": description, "parameters": dict(parameters)})
@@ -35,3 +42,9 @@ def _create(settings: PluginSettings) -> Transport:
     from jackfield_local.transport import LocalTransport
 
     return LocalTransport.from_settings(settings)
+
+
+def _load() -> click.Command:
+    from jackfield_local.commands import model
+
+    return model

@@ -6,35 +6,39 @@ from pathlib import Path
 
 import click
 
-from jackfield_local.models import weights
+from jackfield_local.models.weights import QWEN, WeightsError, fetch, located, right
 
 
 @click.group()
 def model() -> None:
-    """The language model of the local agent, which runs without a key."""
+    """The language model of the local agent, which needs no key."""
 
 
 @model.command()
 @click.option("--to", metavar="FILE", type=click.Path(path_type=Path), help="Where to put it.")
 def get(to: Path | None) -> None:
     """Fetch the model: 1.1 GB, in 22 parts, joined and checked by its hash."""
-    target = to or weights.located()
+    target = to or located(QWEN)
     if target.exists():
-        click.echo(f"{target} is there already.")
+        click.echo(f"{target} is there already; `jackfield model show` checks it.")
         return
-    click.echo(f"Fetching {weights.NAME} ({weights.SIZE // 10**6} MB) to {target}")
+    click.echo(f"Fetching {QWEN.name} ({QWEN.size // 10**6} MB) to {target}")
     try:
-        with click.progressbar(length=weights.SIZE, show_eta=True, width=0) as bar:
-            weights.fetch(target, bar.update)
-    except weights.WeightsError as error:
+        with click.progressbar(length=QWEN.size, show_eta=True) as bar:
+            fetch(QWEN, target, bar.update)
+    except WeightsError as error:
         raise click.ClickException(str(error)) from None
-    click.echo(
-        'It is used with: [transports.local] mind = "llama"' + (f', model_path = "{to}"' if to else "")
-    )
+    named = f', model_path = "{target.resolve()}"' if to else ""
+    click.echo(f'It is used with [transports.local] mind = "llama"{named}')
 
 
 @model.command()
-def show() -> None:
-    """Say whether the model is here, and where."""
-    path = weights.located()
-    click.echo(f"{path}: {'there' if path.exists() else 'not there; fetch it with `jackfield model get`'}")
+@click.option("--at", metavar="FILE", type=click.Path(path_type=Path), help="Where it was put.")
+def show(at: Path | None) -> None:
+    """Say where the model is, and whether it is the right one."""
+    path = at or located(QWEN)
+    if not path.is_file():
+        raise click.ClickException(f"{path} is not there; run: jackfield model get")
+    if not right(QWEN, path):
+        raise click.ClickException(f"{path} is not {QWEN.name}: its SHA-256 is another one")
+    click.echo(f"{path}: {QWEN.name}, SHA-256 {QWEN.sha256}")

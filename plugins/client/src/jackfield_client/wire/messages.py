@@ -47,6 +47,11 @@ class Welcome(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class CaughtUp(Message):
+    """Everything that was missed has been told."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reset(Message):
     """Events of the past are no longer there: what this client shows may be incomplete."""
 
@@ -126,6 +131,7 @@ class Said(Event):
     turn: int
     answer: int | None = None
     interrupted: bool | None = None
+    client_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

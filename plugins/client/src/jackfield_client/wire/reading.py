@@ -15,6 +15,7 @@ from jackfield_client.wire.messages import Message, Tool, Unknown, Welcome
 
 KINDS: dict[str, type[Message]] = {
     "session": messages.Welcome,
+    "caught_up": messages.CaughtUp,
     "reset": messages.Reset,
     "text_delta": messages.TextDelta,
     "transcript": messages.Transcript,

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 from jackfield_host.endpoints.operation import NAMED, Operation, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
+from jackfield_host.talks.admission import TurnedAwayError
 from jackfield_host.talks.beside import Beside, has_browser_calls, prepare
-from jackfield_host.talks.switchboard import TurnedAwayError
 from jackfield_host.wire.answers import BrowserAnswer, BrowserSession
 from jackfield_host.wire.bodies import OFFER, OfferBody
 from jackfield_host.wire.closing import ENDED, UNKNOWN
@@ -67,7 +67,7 @@ def _browser_transport(visit: Visit) -> BrowserTransport:
         raise HttpError(
             503,
             "no_browser_calls",
-            f"The provider {visit.switchboard.provider} is not set up for calls of a browser's own.",
+            f"The provider {visit.switchboard.briefing.provider} is not set up for calls of a browser's own.",
             suggestion="Use the WebSocket /ws/voice.",
         )
     return transport

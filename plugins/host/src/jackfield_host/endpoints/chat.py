@@ -14,8 +14,8 @@ from jackfield_host.endpoints.operation import EVENT_STREAM, MAY_BE_NAMED, Opera
 from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
+from jackfield_host.talks.briefing import Place
 from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.switchboard import Place
 from jackfield_host.talks.talk import Talk
 from jackfield_host.talks.welcome import welcome
 from jackfield_host.wire.answers import ChatAnswer, StreamedEvent

@@ -20,7 +20,7 @@ from jackfield_host.endpoints.operation import MAY_BE_NAMED, Operation, Paramete
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError, waiting
 from jackfield_host.talks import record
-from jackfield_host.talks.switchboard import NOWHERE
+from jackfield_host.talks.briefing import NOWHERE
 from jackfield_host.wire.answers import Card, Result
 from jackfield_host.wire.bodies import ExecuteBody
 
@@ -105,7 +105,7 @@ async def _session(visit: Visit, key: str | None) -> _Named:
     if visit.token is not None:
         return _Named(await visit.session())
     if visit.switchboard.draining or visit.identity.session:
-        await visit.switchboard.admit(visit.identity)
+        await visit.switchboard.admission.admit(visit.identity)
     if key is None:
         return await _made(visit)
     store = visit.switchboard.runtime.store
@@ -137,7 +137,7 @@ async def _made_for(visit: Visit, claimed: str) -> _Named:
 async def _made(visit: Visit) -> _Named:
     switchboard, identity = visit.switchboard, visit.identity
     mode = identity.mode or "text"
-    session = await switchboard.new_session(mode, identity, NOWHERE, switchboard.transport)
+    session = await switchboard.briefing.session(mode, identity, NOWHERE, switchboard.transport)
     return _Named(session, session.token)
 
 

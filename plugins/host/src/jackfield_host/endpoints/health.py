@@ -39,7 +39,7 @@ async def status(visit: Visit) -> Response:
     return JSONResponse(
         {
             "user": user,
-            "provider": switchboard.provider,
+            "provider": switchboard.briefing.provider,
             "modes": sorted(switchboard.transport.modes),
             "browserCalls": has_browser_calls(switchboard.transport),
             "registry": registry.version,

@@ -12,8 +12,8 @@ from starlette.websockets import WebSocket
 from jackfield_host.house import House
 from jackfield_host.security.allowances import Allowance
 from jackfield_host.security.identity import Identity
+from jackfield_host.talks.admission import TurnedAwayError
 from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.switchboard import TurnedAwayError
 from jackfield_host.talks.talk import Talk
 from jackfield_host.wire import incoming
 from jackfield_host.wire.closing import ENDED, MISUNDERSTOOD, Closing
@@ -101,7 +101,7 @@ class Hearing:
         match said:
             case incoming.Text():
                 await self._check_ban()
-                talk.say(said.text)
+                talk.say(said.text, mark=said.client_id)
             case incoming.Context():
                 talk.note(said.text, urgent=said.priority == "high")
             case incoming.Interrupt():
@@ -120,7 +120,7 @@ class Hearing:
         if self._talk.conversation.ending:
             return
         try:
-            await self._switchboard.check_ban(self._identity)
+            await self._switchboard.admission.check_ban(self._identity)
         except StoreUnavailableError as away:
             # A talk that was let in goes on; its tools ask again before they do anything.
             _log.warning("nobody knows now who is banned: %s", away)

@@ -21,8 +21,8 @@ MOST_CHARACTERS = 64_000
 """Of Markdown; an answer of a model, or the guide of a tool, is far shorter."""
 
 _TAGS = {
-    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
-    "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+    "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
+    "pre", "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
 _ATTRIBUTES = {"a": {"href", "title"}, "ol": {"start"}}
 _SCHEMES = {"http", "https", "mailto"}

@@ -17,8 +17,10 @@ from jackfield_host.endpoints.hearing import Hearing
 from jackfield_host.house import House
 from jackfield_host.security.gate import Arrival, spoken
 from jackfield_host.security.identity import Identity, Refused
+from jackfield_host.talks.admission import TurnedAwayError
+from jackfield_host.talks.briefing import Place
 from jackfield_host.talks.outlet import Frame, Outlet
-from jackfield_host.talks.switchboard import LOOK_SECONDS, Place, TurnedAwayError
+from jackfield_host.talks.switchboard import LOOK_SECONDS
 from jackfield_host.talks.talk import Talk
 from jackfield_host.talks.welcome import welcome
 from jackfield_host.wire import incoming
@@ -182,7 +184,7 @@ class _Connection:
             raise
         if missed.reset:
             told.append({"type": "reset", "reason": missed.reset})
-        self._outlet.release([*told, *missed.messages])
+        self._outlet.release([*told, *missed.messages, {"type": "caught_up"}])
 
     async def _hold(self, talk: Talk) -> Closing | None:
         hearing = Hearing(self._house, self._identity, talk, self._outlet)

@@ -52,7 +52,7 @@ class Visit:
                 f"You may send {house.options.requests_per_minute:g} requests a minute, and have.",
                 retry_after=seconds,
             )
-        await house.switchboard.check_ban(identity)
+        await house.switchboard.admission.check_ban(identity)
         return cls(request, house, identity)
 
     @classmethod

@@ -56,7 +56,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         registry=registry.version,
         registry_file=str(settings.registry),
         deployment=registry.deployment.value,
-        provider=switchboard.provider,
+        provider=switchboard.briefing.provider,
         modes=tuple(sorted(switchboard.transport.modes)),
         store=switchboard.runtime.provision.store_name,
         offered=tuple(sorted(registry.tools)),

@@ -33,11 +33,11 @@ class Decisions:
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:  # noqa: ARG002 - an observer's shape
         """Keep what was decided, and tell it; on the path of every call."""
-        # Calls that tools make, and those that run on approval, go by names that no client knows.
-        if call.parent is not None or call.confirmed or call.call_id is None:
+        # Calls that tools make go by names that no client knows.
+        if call.parent is not None or call.answers_for is None:
             return
         trail = call.trail()
-        self._latest[call.session.id, call.call_id] = trail
+        self._latest[call.session.id, call.answers_for] = trail
         if len(self._latest) > KEPT:
             self._latest.popitem(last=False)
         talk = self._talks.get(call.session.id)
@@ -59,4 +59,9 @@ class Decisions:
 
 def message(call: Call, trail: Mapping[str, str]) -> dict[str, Any]:
     """`tool_decisions` as it is written."""
-    return {"type": "tool_decisions", "tool": call.tool.id, "callId": call.call_id, "decisions": dict(trail)}
+    return {
+        "type": "tool_decisions",
+        "tool": call.tool.id,
+        "callId": call.answers_for,
+        "decisions": dict(trail),
+    }

@@ -19,7 +19,8 @@ from jackfield.transport.protocol import (
 )
 
 from jackfield_host.security.identity import Identity
-from jackfield_host.talks.switchboard import NOWHERE, Switchboard
+from jackfield_host.talks.briefing import NOWHERE
+from jackfield_host.talks.switchboard import Switchboard
 
 _log = logging.getLogger(__name__)
 
@@ -35,12 +36,12 @@ async def prepare(
     switchboard: Switchboard, transport: BrowserTransport, identity: Identity
 ) -> tuple[Session, ClientSecret]:
     """A voice session that waits for a browser's offer, and the browser's key at the provider."""
-    await switchboard.admit(identity)
-    session = await switchboard.new_session("voice", identity, NOWHERE, transport)
+    await switchboard.admission.admit(identity)
+    session = await switchboard.briefing.session("voice", identity, NOWHERE, transport)
     registry = switchboard.runtime.registry
     opening = Opening(
         "voice",
-        switchboard.instructions(session, NOWHERE),
+        switchboard.briefing.instructions(session, NOWHERE),
         registry.provider_schemas(transport.adapter("voice"), "voice"),
         guides={tool.id: tool.frozen.documentation for tool in registry.offered("voice")},
         voice=switchboard.options.spoken,

@@ -16,16 +16,15 @@ from typing import Any, TypeVar
 from jackfield.confirmation import Pending
 from jackfield.contract.call import ToolCall
 from jackfield.conversation.journal import Journal
+from jackfield.conversation.telling import begun, ended
 from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
 
-from jackfield_host.talks import record
 from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.talk import Talk
-from jackfield_host.talks.telling import begun, ended
 
 _log = logging.getLogger(__name__)
 
@@ -81,12 +80,9 @@ class Desk:
     async def _decide(self, session: Session, token: str, approve: bool) -> Answer | Pending | None:
         talk = self._talks.get(session.id)
         if talk is not None and talk.closing is None:
-            card = await record.card_with(session, self._runtime.store, token)
-            answer = await talk.conversation.answer_confirmation(token, approve=approve)
-            if answer is None and card is not None and not approve:
-                return Pending(card["tool"], card["args"], card["callId"], "")
+            settled = await talk.conversation.answer_confirmation(token, approve=approve)
             await talk.feed.flush()
-            return answer
+            return settled
         async with self._at(session) as used:
             settled = await self._runtime.confirm(used, token, approve=approve)
             if settled is None:

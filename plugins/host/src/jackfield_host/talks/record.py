@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Any
 
 from jackfield.session.session import Session
@@ -22,19 +21,6 @@ async def card_of(session: Session, store: Store, call_id: str) -> Message | Non
     """What its user was asked to approve before a call may run, last."""
     told = await of_call(session, store, call_id)
     return next((each for each in reversed(told) if each["type"] == "confirmation_required"), None)
-
-
-async def card_with(session: Session, store: Store, token: str) -> Message | None:
-    """The card of a token that its user has not decided about, unless it has expired."""
-    waiting: Message | None = None
-    for each in await _told(session, store):
-        if each["type"] == "confirmation_required" and secrets.compare_digest(
-            each["token"].encode(), token.encode()
-        ):
-            waiting = each
-        elif waiting and each["type"] == "confirmation_settled" and each["callId"] == waiting["callId"]:
-            waiting = None
-    return waiting if waiting and waiting["expires_at"] > store.now() else None
 
 
 async def _told(session: Session, store: Store) -> list[Message]:

@@ -10,15 +10,12 @@ import re
 import time
 from collections import Counter
 from contextlib import suppress
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakValueDictionary
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
 from jackfield.conversation.conversation import Conversation
 from jackfield.conversation.journal import Journal
-from jackfield.prompt import compose, estimated_tokens, folders
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import RECOVERY_SECONDS, Session
@@ -30,14 +27,15 @@ from jackfield_host.archive.sessions import FORGOTTEN
 from jackfield_host.operations import conversations
 from jackfield_host.options import HostOptions
 from jackfield_host.security.identity import Identity
+from jackfield_host.talks.admission import Admission, TurnedAwayError, check, unknown
+from jackfield_host.talks.briefing import NOWHERE, Briefing, Place
 from jackfield_host.talks.desk import Desk
+from jackfield_host.talks.draining import drain
 from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.talk import Talk
 from jackfield_host.wire.closing import (
-    BANNED,
     ENDED,
-    FULL,
     IDLE,
     PROVIDER,
     REPLACED,
@@ -55,30 +53,6 @@ LOOK_SECONDS = 1.0
 """How often it is looked after conversations whose time is over."""
 
 
-HANG_UP_SECONDS = 2.0
-"""How long it may take to hang up at the model and to keep what was said, when the host stops."""
-
-
-class Place(NamedTuple):
-    """Where a user is and what is spoken there, as the client knows it."""
-
-    time_zone: str | None = None
-    language: str | None = None
-
-
-NOWHERE = Place()
-
-
-class TurnedAwayError(Exception):
-    """A client cannot have the session it asks for."""
-
-    def __init__(self, closing: Closing, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message)
-        self.closing = closing
-        self.message = message
-        self.retry_after = retry_after
-
-
 class Switchboard:
     """Who talks to whom."""
 
@@ -87,9 +61,7 @@ class Switchboard:
     ) -> None:
         self.runtime = runtime
         self.transport = transport
-        self.provider = settings.provider or "local"
         self.options = options
-        self.draining = False
         self.stopping = asyncio.Event()
         """Set when the host begins to drain."""
         self.reachable = True
@@ -99,8 +71,8 @@ class Switchboard:
         self.host = os.urandom(8).hex()
         """Names this process among all that share the store."""
         self.talks: dict[str, Talk] = {}
-        self._prompts = folders(settings.prompts)
-        self._opening: Counter[str] = Counter()
+        self.briefing = Briefing(runtime, settings)
+        self.admission = Admission(runtime, self.talks, options)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.desk = Desk(self.runtime, self.talks, self.host)
@@ -115,21 +87,17 @@ class Switchboard:
         transport: Transport | None = None,
     ) -> Talk:
         """Begin a session; `TurnedAwayError` says why there is none."""
-        await self.admit(identity)
-        self._opening[identity.user] += 1
-        try:
+        await self.admission.admit(identity)
+        with self.admission.one_more(identity.user):
             if handover:
                 await self.kept(handover, identity, ended=True)
             transport = transport or self.transport
-            session = await self.new_session(mode, identity, place, transport)
+            session = await self.briefing.session(mode, identity, place, transport)
             talk = self._talk(session, Journal(session, self.runtime.store), place, transport)
             await self._reach(talk)
             if handover:
                 talk.request = await self._handed_over(handover, identity)
             return talk
-        finally:
-            self._opening[identity.user] -= 1
-            self._opening += Counter()  # Who opens nothing is forgotten.
 
     async def resume(
         self,
@@ -143,12 +111,12 @@ class Switchboard:
 
         With a `transport` of its own it goes on over that; a conversation there was is hung up first.
         """
-        await self.check_ban(identity)
+        await self.admission.check_ban(identity)
         session_id, _, secret = token.partition(".")
         async with self._locks.setdefault(session_id, asyncio.Lock()):
             talk = self.talks.get(session_id)
             if talk is not None:
-                self._check(talk.session, secret, identity)
+                check(talk.session, secret, identity)
                 if await self._goes_on(talk, transport):
                     return talk
                 self.talks.pop(session_id, None)
@@ -178,47 +146,16 @@ class Switchboard:
         """A session as it was kept, for whoever holds its token; one that has ended where that will do."""
         session_id, _, secret = token.partition(".")
         if not _IS_ID.fullmatch(session_id):
-            raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
+            raise unknown()
         live = self.talks.get(session_id)
         try:
             session = live.session if live else await self.runtime.resume_session(session_id, _silent)
         except RegistryError as error:
             raise TurnedAwayError(UNKNOWN, str(error)) from None
         if session is None:
-            raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
-        self._check(session, secret, identity, ended=ended)
+            raise unknown()
+        check(session, secret, identity, ended=ended)
         return session
-
-    async def admit(self, identity: Identity) -> None:
-        """Whether there is room, and this user may have it."""
-        await self.check_ban(identity)
-        if self.draining:
-            raise TurnedAwayError(RESTARTING, "The host is restarting; try again in a moment.")
-        if len(self.talks) + self._opening.total() >= self.options.max_sessions:
-            raise TurnedAwayError(FULL, "There are too many sessions at the moment; try again later.")
-        if identity.session is not None:
-            raise TurnedAwayError(UNKNOWN, "This token is good for one session alone, and opens no other.")
-        await self._make_room(identity.user)
-
-    async def _make_room(self, user: str) -> None:
-        """Let go of what a user has left behind, where he has as many sessions as one may."""
-        held = [talk for talk in self.talks.values() if talk.session.user == user and talk.closing is None]
-        over = len(held) + self._opening[user] - self.options.sessions_per_user + 1
-        left = sorted((talk for talk in held if talk.forsaken), key=lambda talk: talk.left)
-        if over > len(left):
-            raise TurnedAwayError(FULL, "You have too many sessions; end one of them first.")
-        for talk in left[: max(0, over)]:
-            # It is kept, and whoever comes back to it takes it up again.
-            await talk.stop(IDLE)
-
-    async def check_ban(self, identity: Identity) -> None:
-        """Turn away who is banned, and say for how long."""
-        bans = self.runtime.capabilities.get("bans")
-        seconds = await bans.remaining(identity.user) if bans is not None else 0.0
-        if seconds > 0:
-            raise TurnedAwayError(
-                BANNED, f"You are banned for another {round(seconds + 0.5)} seconds.", retry_after=seconds
-            )
 
     async def end(self, talk: Talk) -> None:
         """The user hung up: the session is over for good."""
@@ -239,42 +176,22 @@ class Switchboard:
                 pruned = now
                 self._beside(self._prune())
 
+    @property
+    def draining(self) -> bool:
+        """Whether the host is about to stop."""
+        return self.admission.closed
+
     async def drain(self) -> None:
         """Take no new work, let running tools finish, and hand every session on as soon as its own have."""
-        self.draining = True
+        self.admission.closed = True
         self.stopping.set()
-        deadline = time.monotonic() + self.options.drain_seconds
-        # One that was being opened when the draining began is handed on as well.
-        while self.talks or (self._opening.total() and time.monotonic() < deadline):
-            talks = list(self.talks.values())
-            for talk in talks:
-                talk.feed.pass_on({"type": "going_away", "reason": RESTARTING.reason})
-            await asyncio.gather(asyncio.sleep(0.01), *(self._hand_on(talk, deadline) for talk in talks))
-            for talk in talks:
-                self.talks.pop(talk.session.id, None)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                await self.desk.settle()
+        await drain(self.talks, self.admission, self.desk, self.options.drain_seconds)
 
     async def close(self) -> None:
         """Let go of what is left."""
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _hand_on(self, talk: Talk, deadline: float) -> None:
-        """Let a session's tools finish, then let go of it; what is late is left to whoever resumes it."""
-        try:
-            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                await talk.conversation.settle()
-        except TimeoutError:
-            _log.warning("session %s: a tool has not finished in time", talk.session.id)
-        try:
-            async with asyncio.timeout(HANG_UP_SECONDS):
-                await talk.stop(RESTARTING)
-        except TimeoutError:
-            await talk.conversation.journal.keep(counters=True)
-            talk.feed.close(RESTARTING)
 
     async def _forget(self) -> None:
         """Let go of sessions that are being deleted, and keep nothing more of them."""
@@ -291,34 +208,6 @@ class Switchboard:
         except StoreUnavailableError as error:
             _log.warning("the store could not be cleared of what has expired: %s", error)
 
-    async def new_session(
-        self, mode: Mode, identity: Identity, place: Place, transport: Transport
-    ) -> Session:
-        """A session that is kept, and not in conversation yet."""
-        if mode not in transport.modes:
-            raise TurnedAwayError(PROVIDER, f"The provider {self.provider} carries no {mode}.")
-        registry = self.runtime.registry
-        prompt = compose(registry, mode, self._prompts, _now(identity.user, place.time_zone))
-        declared = registry.provider_schemas(transport.adapter(mode), mode)
-        tokens = estimated_tokens(str(declared))
-        session = await self.runtime.open_session(
-            mode,
-            user=identity.user,
-            roles=identity.roles,
-            prompt_tokens=prompt.tokens,
-            declaration_tokens=tokens,
-        )
-        _log.info(
-            "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
-            session.id, mode, registry.version, prompt.tokens, tokens,
-        )  # fmt: skip
-        return session
-
-    def instructions(self, session: Session, place: Place) -> str:
-        """What the model of a session is told before anything else."""
-        facts = _now(session.user or "", place.time_zone)
-        return compose(self.runtime.registry, session.mode, self._prompts, facts).text
-
     def _talk(self, session: Session, journal: Journal, place: Place, transport: Transport) -> Talk:
         feed = Feed(Events(session, self.runtime.store, self.host), lambda: self._beside(talk.drop()))
         talk = Talk(session, feed, self.runtime.store.now)
@@ -329,7 +218,7 @@ class Switchboard:
             session,
             transport,
             talk.deliver,
-            instructions=self.instructions(session, place),
+            instructions=self.briefing.instructions(session, place),
             journal=journal,
             voice=spoken._replace(language=place.language or spoken.language),
             dead_air=self.options.dead_air_seconds,
@@ -378,13 +267,6 @@ class Switchboard:
         times = await store.add(f"handover/{session.id}/{digest}", 1, window=RECOVERY_SECONDS)
         return str(request) if times == 1 else None
 
-    def _check(self, session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
-        foreign = session.user != identity.user or identity.session not in (None, session.id)
-        if foreign or not session.admits(secret):
-            raise TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
-        if not (session.active or ended):
-            raise TurnedAwayError(ENDED, "This session has ended; begin a new one.")
-
     def _due(self, talk: Talk, now: float) -> Closing | None:
         options = self.options
         if self.runtime.store.now() - talk.session.began > options.session_seconds:
@@ -410,13 +292,3 @@ def _sentence(code: str) -> str:
 
     kind = TROUBLES[code]
     return f"{kind.sentence} {kind.suggestion}"
-
-
-def _now(user: str, time_zone: str | None) -> dict[str, str]:
-    """What is so just now, as the model is told."""
-    try:
-        zone = ZoneInfo(time_zone) if time_zone else None
-    except (ZoneInfoNotFoundError, ValueError):
-        zone = None
-    now = datetime.now(zone) if zone else datetime.now().astimezone()
-    return {"now": f"{now:%A, %d %B %Y, %H:%M} ({zone or now.tzname()}, UTC{now:%z})", "user": user}

@@ -131,10 +131,10 @@ class Talk:
 
     # What the user does; each of these returns at once, so that a client can be heard while they last.
 
-    def say(self, text: str) -> None:
-        """The user writes."""
+    def say(self, text: str, *, mark: str | None = None) -> None:
+        """The user writes; what comes again under the same mark is said once."""
         self.last_said = time.monotonic()
-        self._do(self.conversation.say(text), in_order=True)
+        self._do(self.conversation.say(text, mark=mark), in_order=True)
 
     def note(self, text: str, *, urgent: bool) -> None:
         """Something the model should know."""
@@ -150,7 +150,7 @@ class Talk:
         self._do(self._decide(token, approve=approve))
 
     async def _decide(self, token: str, *, approve: bool) -> None:
-        if not await self.conversation.answer_confirmation(token, approve=approve) and approve:
+        if await self.conversation.answer_confirmation(token, approve=approve) is None:
             self._complain(
                 "unknown_confirmation",
                 "Nothing was run: this confirmation is unknown, used or expired.",

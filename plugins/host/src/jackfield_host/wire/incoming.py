@@ -43,6 +43,12 @@ class Text(Incoming):
 
     type: Literal["text"]
     text: str = Field(min_length=1, max_length=8000)
+    client_id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="A name of the client's own; what is sent again under the same name is said once.",
+    )
 
 
 class Interrupt(Incoming):

@@ -66,6 +66,12 @@ class Reset(Outgoing):
     reason: Literal["expired", "unknown"]
 
 
+class CaughtUp(Outgoing):
+    """Everything the client had missed has been told; what comes from here on happens now."""
+
+    type: Literal["caught_up"]
+
+
 class TextDelta(Outgoing):
     """A piece of what the assistant writes."""
 
@@ -142,6 +148,7 @@ class Message(Event):
     turn: int
     answer: int | None = None
     interrupted: bool | None = None
+    client_id: str | None = Field(None, description="The name under which the client sent it.")
 
 
 class ToolStart(Event):
@@ -249,8 +256,8 @@ class Custom(Event):
 
 
 PASSING = (
-    Session, Reset, TextDelta, Audio, Transcript, SpeechStarted, SpeechStopped, TurnComplete, Interrupted,
-    GoingAway, Error, ToolDecisions,
+    Session, Reset, CaughtUp, TextDelta, Audio, Transcript, SpeechStarted, SpeechStopped, TurnComplete,
+    Interrupted, GoingAway, Error, ToolDecisions,
 )  # fmt: skip
 """What is of use only at the moment."""
 

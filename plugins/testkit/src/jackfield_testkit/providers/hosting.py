@@ -39,7 +39,7 @@ async def hosting(
     app: ASGIApp, *, certificate: Path | None = None, port: int = 0, split: int = 0, delay: float = 0.0
 ) -> AsyncIterator[Hosted]:
     """Serve; with `split`, in pieces of so many bytes, `delay` seconds apart."""
-    # By its full name: on a socket of protocol 0 asyncio sets no TCP_NODELAY, and small answers wait for 40 ms.
+    # By its full name: on a socket of protocol 0 asyncio sets no TCP_NODELAY, and small answers wait 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind((HOST, port))

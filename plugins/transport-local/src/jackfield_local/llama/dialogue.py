@@ -1,126 +1,158 @@
-"""One conversation of the language model: a decision in JSON, then words."""
+"""One conversation of the language model: it chooses and speaks, the planner fills in and keeps count."""
 
 from __future__ import annotations
 
-import json
 import logging
-import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
-from datetime import datetime
-from typing import Any
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple
 
-from jackfield.contract.call import ToolCall
-from jackfield.transport.events import ToolCalls
-from jackfield.transport.protocol import Opening, ToolResult
+from jackfield.transport.protocol import Opening, TransportError, Utterance
 
-from jackfield_local.llama.briefing import answering, asked, briefing
-from jackfield_local.llama.engine import Engine, Message
-from jackfield_local.llama.forms import NONE, decision
-from jackfield_local.llama.results import condensed
+from jackfield_local.llama import briefing, speaking
+from jackfield_local.llama.choosing import Led, choose
+from jackfield_local.llama.engine import Brief, Message, Writer
 from jackfield_local.mind import Thought, Words
-from jackfield_local.planner.reading.tool import tools_of
+from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
+from jackfield_local.planner.dialogue import ANSWERED, Grounds, PlannerDialogue
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.telling.told import Told
 
 _log = logging.getLogger(__name__)
 
-DECISION_TOKENS = 400
-ANSWER_TOKENS = 300
-
-TURNS = 6
+TURNS = 3
 """How many exchanges the model is reminded of; every one costs time to read."""
 
+_LONGEST = 300
+"""Characters of an earlier message that the model is reminded of."""
 
-class LlamaDialogue:
-    """Keeps what was said in the form in which the model reads it."""
+_REMEMBERED = 12
+"""So many utterances of an earlier connection are looked at."""
 
-    def __init__(self, opening: Opening, engine: Engine, clock: Callable[[], datetime], zone: str) -> None:
-        self._engine = engine
-        self._clock = clock
-        self._zone = zone
-        self._mode = opening.mode
-        tools = tools_of(opening)
-        self._decides = bool(tools)
-        # Without tools it is asked for one thing alone, such as a summary, in the kernel's own words.
-        alone: list[Message] = [{"role": "system", "content": opening.instructions}]
-        self._prefix = briefing(tools) if tools else alone
-        self._form = decision({tool: each["parameters"] for tool, each in opening.declarations.items()})
-        self._said: list[Message] = [
-            {"role": each.speaker, "content": each.text} for each in opening.history[-2 * TURNS :]
-        ]
-        self._noted = ""
+_HANDED = 120
+"""Characters of a text that was handed over: enough to see what it is."""
 
-    async def warm_up(self) -> None:
-        """Let the model read what every conversation begins with, before anybody waits for it."""
-        async for _ in self._engine.write(self._prefix, most=1):
-            break
 
-    async def answer(self, text: str) -> AsyncIterator[Thought]:
-        """The user said this."""
-        if not self._decides:
-            async for words in self._written({"role": "user", "content": text}):
-                yield words
-            return
-        self._say("user", asked(text, self._clock(), self._zone)["content"])
-        decided = await self._decided()
-        if decided is None:
-            async for words in self._written(answering(self._mode)):
-                yield words
-            return
-        tool, arguments = decided
-        self._say("assistant", json.dumps({"tool": tool, "arguments": arguments}))
-        yield ToolCalls((ToolCall(tool, json.dumps(arguments), f"local-{secrets.token_hex(8)}"),))
+class _Turn(NamedTuple):
+    """What was said, which tool it led to, and what was answered in words."""
 
-    async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
-        """The calls of the last message are answered."""
-        for result in results:
-            shown = condensed(result.envelope)
-            async for words in self._written(answering(self._mode, result.tool_id, shown), keep=True):
-                yield words
+    asked: str
+    tool_id: str | None
+    answered: str = ""
 
-    def learn(self, text: str) -> None:
-        """Context that the user did not say."""
-        self._noted = text
-        self._say("user", f"(Note, not said by the user: {text[:1500]})")
 
-    async def respond(self) -> AsyncIterator[Thought]:
-        """Speak of what was last learned."""
-        noted, self._noted = self._noted, ""
-        async for words in self._written(answering(self._mode, "the note above" if noted else None)):
-            yield words
+class LlamaDialogue(PlannerDialogue):
+    """Has the model's word on which tool is meant, and says what is free to be said in the model's words."""
+
+    def __init__(self, opening: Opening, grounds: Grounds, model: Writer, brief: Brief | None) -> None:
+        super().__init__(opening, grounds)
+        self._model = model
+        self._brief = brief
+        self._turns: deque[_Turn] = deque(_turns(opening.history), maxlen=TURNS)
+        # That it is a model and not a planner needs no first words.
+        self._introduced = True
 
     def interrupted(self, heard: str) -> None:
         """The last answer was cut short after these words."""
-        if self._said and self._said[-1]["role"] == "assistant":
-            self._said[-1] = {"role": "assistant", "content": f"{heard} [interrupted]"}
+        super().interrupted(heard)
+        if self._turns:
+            self._turns.append(self._turns.pop()._replace(answered=heard[:_LONGEST]))
 
-    async def _decided(self) -> tuple[str, dict[str, Any]] | None:
-        written = ""
-        messages = [*self._prefix, *self._said]
-        async for piece in self._engine.write(messages, most=DECISION_TOKENS, schema=self._form):
-            written += piece.text
-            if piece.cut:
-                _log.warning("a decision ran out of room, and is not acted on")
-                return None
+    async def _decide(self, heard: Heard, question: Question | None) -> Move:
+        move = await super()._decide(heard, question)
+        # What answers a question, and plain small talk, are clear without the model.
+        if question is None and not _is_talk(move):
+            move = await self._led(heard, move)
+        self._turns.append(_Turn(_shortened(heard), _meant(move)))
+        return move
+
+    async def _led(self, heard: Heard, planned: Move) -> Move:
+        if self._brief is None:
+            return planned
+        asked = [Message("user", _shortened(heard))]
+        for turn in reversed(self._turns):
+            asked[:0] = [Message("user", turn.asked), briefing.choice(turn.tool_id)]
         try:
-            made = json.loads(written)
-        except ValueError:
-            _log.warning("a decision could not be read, and is not acted on")
-            return None
-        return None if made["tool"] == NONE else (made["tool"], made["arguments"])
+            chosen = await choose(self._model, self._brief, asked, self._judgement.tools)
+        except TransportError as error:
+            _log.warning("the planner chose, as the model could not: %s", error)
+            return planned
+        judgement, remembered = self._judgement.led_by(partial(Led, chosen)), self._remembered
+        return await self._off(lambda: judgement.decide(heard, remembered))
 
-    async def _written(self, request: Message, *, keep: bool = False) -> AsyncIterator[Words]:
-        """An answer in words, remembered as far as it came."""
-        messages = [*self._prefix, *self._said, request]
-        if keep:
-            self._said.append(request)
-        answer = ""
-        try:
-            async for piece in self._engine.write(messages, most=ANSWER_TOKENS):
-                text = f"{piece.text} ..." if piece.cut else piece.text
-                answer += text
-                yield Words(text)
-        finally:
-            self._say("assistant", answer.strip() or "...")
+    async def _carry_out(self, move: Move) -> AsyncGenerator[Thought, None]:
+        free = isinstance(move, Say) and move.free
+        said = self._chat(move.text) if isinstance(move, Say) and free else super()._carry_out(move)
+        async with aclosing(said) as thoughts:
+            async for thought in thoughts:
+                yield thought
 
-    def _say(self, role: str, text: str) -> None:
-        self._said.append({"role": role, "content": text})
-        del self._said[: -3 * TURNS]
+    async def _chat(self, instead: str) -> AsyncGenerator[Thought, None]:
+        *earlier, last = self._turns
+        asked = []
+        for turn in earlier:
+            if turn.answered:
+                asked += [Message("user", turn.asked), Message("assistant", turn.answered)]
+        asked.append(briefing.chatting(last.asked, self._clock(), self._manners.mode))
+        async with aclosing(speaking.chat(self._model, asked, instead)) as pieces:
+            async for piece in self._noted(pieces):
+                yield piece
+
+    async def _tell(self, told: Told) -> AsyncGenerator[Thought, None]:
+        """Everything as the planner tells it, with the model's answer in the place of what is quoted."""
+        quoted, question = told.quoted, self._remembered.last_question
+        if quoted is None or not question:
+            async with aclosing(super()._tell(told)) as thoughts:
+                async for thought in thoughts:
+                    yield thought
+            return
+        before, _, after = told.text.partition(quoted.said)
+        if before:
+            yield Words(before)
+        answered = speaking.answer(self._model, question, quoted, self._manners.mode)
+        async with aclosing(answered) as sentences:
+            async for sentence in self._noted(sentences):
+                yield sentence
+        yield Words(after)
+
+    async def _noted(self, pieces: AsyncGenerator[str, None]) -> AsyncGenerator[Words, None]:
+        """Pieces on their way, remembered as what was answered."""
+        async for piece in pieces:
+            if self._turns:
+                turn = self._turns.pop()
+                self._turns.append(turn._replace(answered=(turn.answered + piece)[:_LONGEST]))
+            yield Words(piece)
+
+
+def _turns(history: Sequence[Utterance]) -> Iterator[_Turn]:
+    """What was said before, when a conversation goes on in a new connection."""
+    turn: _Turn | None = None
+    for each in history[-_REMEMBERED:]:
+        if each.speaker == "user":
+            if turn is not None:
+                yield turn
+            turn = _Turn(each.text[:_LONGEST], None)
+        elif turn is not None and (call := ANSWERED.match(each.text)):
+            turn = turn._replace(tool_id=call.group(1))
+        elif turn is not None:
+            turn = turn._replace(answered=each.text[:_LONGEST])
+    if turn is not None:
+        yield turn
+
+
+def _is_talk(move: Move) -> bool:
+    return isinstance(move, Say) and move.talk
+
+
+def _meant(move: Move) -> str | None:
+    if isinstance(move, Call):
+        return move.tool.id
+    return move.tools[0].id if isinstance(move, Question) else None
+
+
+def _shortened(heard: Heard) -> str:
+    """What was said, with no more of a text that was handed over than shows what it is."""
+    handed = f": {heard.payload.text[:_HANDED]}" if heard.payload else ""
+    return heard.request[:_LONGEST] + handed

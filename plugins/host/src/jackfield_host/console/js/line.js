@@ -9,9 +9,6 @@ const LONGEST_PAUSE_MS = 8000;
 /** So much of what was spoken is kept while there is no connection: 8 seconds of frames of 20 milliseconds. */
 const MOST_FRAMES = 400;
 
-/** How long to wait for the echo of a text that may have got lost before it is sent again. */
-const ECHO_MS = 1500;
-
 const CLOSED = {
   ended: 4000, idle: 4001, tooLong: 4002, misunderstood: 4004, banned: 4005, replaced: 4006, unknown: 4007,
   expired: 4010,
@@ -48,7 +45,6 @@ export class Line extends EventTarget {
   #lastEvent = 0;
   #pause = FIRST_PAUSE_MS;
   #timer = null;
-  #echo = null;
   #frames = [];
   #handover = null;
   #wanted = false;
@@ -111,9 +107,10 @@ export class Line extends EventTarget {
 
   /** Says something; while there is no connection it waits for one. */
   say(text) {
-    this.unsaid.push(text);
-    if (this.state === "open") this.send({ type: "text", text });
-    else this.retry();
+    // Under a name of its own the host takes it once, however often it is sent.
+    const said = { type: "text", text, clientId: `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}` };
+    this.unsaid.push(said);
+    if (!this.send(said)) this.retry();
   }
 
   /** Sends a message; false when there is no connection. */
@@ -174,7 +171,9 @@ export class Line extends EventTarget {
     }
     if (message.type === "session") this.#begin(message);
     else if (message.type === "error" && message.retryAfter !== undefined) this.#trouble = message;
-    else if (message.type === "message" && message.speaker === "user") this.#echoed(message.text);
+    else if (message.type === "message") this.unsaid = this.unsaid.filter((said) => said.clientId !== message.clientId);
+    // What was said just before the line broke may have arrived: then it was among what was missed.
+    else if (message.type === "caught_up") this.#sayAgain();
     this.#tell("message", message);
   }
 
@@ -186,18 +185,10 @@ export class Line extends EventTarget {
     this.#go("open");
     this.#tell("session", message);
     for (const frame of this.#frames.splice(0)) this.#socket.send(frame);
-    // What was said just before the line broke may have arrived: its echo is among what was missed.
-    clearTimeout(this.#echo);
-    if (this.unsaid.length) this.#echo = setTimeout(() => this.#sayAgain(), message.resumed ? ECHO_MS : 0);
   }
 
   #sayAgain() {
-    for (const text of this.unsaid) this.send({ type: "text", text });
-  }
-
-  #echoed(text) {
-    const place = this.unsaid.indexOf(text);
-    if (place >= 0) this.unsaid.splice(place, 1);
+    for (const said of this.unsaid) this.send(said);
   }
 
   #lost(code, opened) {
@@ -254,7 +245,6 @@ export class Line extends EventTarget {
 
   #drop() {
     clearTimeout(this.#timer);
-    clearTimeout(this.#echo);
     const socket = this.#socket;
     this.#socket = null;
     socket?.close(1000);

@@ -56,7 +56,7 @@ class Judgement:
     """Decides for one session."""
 
     def __init__(self, tools: Sequence[Tool], chooser: Weighing, mode: Mode, zone: str) -> None:
-        self._tools = tools
+        self.tools = tools
         self._chooser = chooser
         self._mode = mode
         self._zone = zone
@@ -64,11 +64,11 @@ class Judgement:
 
     def led_by(self, lead: Callable[[Weighing], Weighing]) -> Judgement:
         """The same with somebody else's word on which tool is meant."""
-        return Judgement(self._tools, lead(self._chooser), self._mode, self._zone)
+        return Judgement(self.tools, lead(self._chooser), self._mode, self._zone)
 
     def decide(self, heard: Heard, remembered: Remembered) -> Move:
         """What to do with something new."""
-        if not self._tools:
+        if not self.tools:
             return self._lost()
         weighed = self._chooser.weigh(heard, remembered)
         talk, like = self._chooser.small_talk(heard)
@@ -99,10 +99,10 @@ class Judgement:
 
     def _chat(self, talk: Talk) -> Say:
         # What can be done here is told as the guides have it; all else may be put in other words.
-        return Say(reply(talk, self._tools, self._mode), free=talk is not Talk.ABILITY)
+        return Say(reply(talk, self.tools, self._mode), talk=True, free=talk is not Talk.ABILITY)
 
     def _lost(self) -> Say:
-        return Say(not_understood(self._tools, self._mode), free=True)
+        return Say(not_understood(self.tools, self._mode), free=True)
 
     def _is_talk(self, heard: Heard, talk: Talk, like: float, best: Weighed) -> bool:
         if talk is Talk.FAREWELL and best.score > CLEAR and self._plain(best.tool, heard):
@@ -178,7 +178,7 @@ class Judgement:
         """The tool that fetches whole what a search finds, when the whole is wanted."""
         if not tool.is_open or not _IN_FULL.search(heard.request):
             return None
-        return next((each for each in self._tools if _fetches(each)), None)
+        return next((each for each in self.tools if _fetches(each)), None)
 
     def _settle(
         self, question: Question, heard: Heard, remembered: Remembered, waiting: Sequence[Weighed]

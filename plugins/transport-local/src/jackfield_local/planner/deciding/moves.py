@@ -34,6 +34,9 @@ class Say:
     warns_of: str = ""
     """A tool that will be used when the same comes again."""
 
+    talk: bool = False
+    """Whether it answers small talk."""
+
     free: bool = False
     """Whether who can chat may say it in other words."""
 

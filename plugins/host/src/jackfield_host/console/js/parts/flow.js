@@ -22,6 +22,7 @@ export class Flow {
   #spoken = { user: [], assistant: [] };
   #items = new Map();
   #joined = null;
+  #unclaimed = { user: null, assistant: null };
   #waiting = [];
   #skew = Infinity;
 
@@ -92,6 +93,7 @@ export class Flow {
     message: (message, line) => this.#whole(message, line),
     transcript: (message, line) => this.#transcript(message, line),
     speech_started: () => this.#dropUnheard(),
+    interrupted: () => this.#breakOff(),
     speech_stopped: (_, line) => this.#spoken.user.push(this.#message("user", line.mode)),
     tool_start: (event, line) => this.#start(event, line),
     tool_progress: (event) => this.#call(event)?.take(event),
@@ -133,6 +135,9 @@ export class Flow {
   #whole({ speaker, text, answer, interrupted }, line) {
     const placed = this.#placed(speaker, text, answer, line) ?? this.#message(speaker, line.mode);
     if (speaker === "assistant" && answer) this.#answers.set(`${line.session?.session}/${answer}`, placed);
+    // Pieces that come behind the whole, after a reconnect for instance, belong to it.
+    const claimed = [...this.#items.values()].includes(placed);
+    if (line.mode === "voice" && !claimed) this.#unclaimed[speaker] = placed;
     placed.remark("");
     placed.finish(text, { interrupted });
   }
@@ -163,6 +168,11 @@ export class Flow {
   /** Speech while it is being said; the whole of it comes as a `message`, at times before its last piece. */
   #transcript({ speaker, text, final, item }, line) {
     let message = this.#items.get(item);
+    if (!message && this.#unclaimed[speaker]?.text.includes(text)) {
+      message = this.#unclaimed[speaker];
+      this.#unclaimed[speaker] = null;
+      this.#items.set(item, message);
+    }
     if (!message && !final) {
       message = this.#spoken[speaker].find((each) => !each.text || each === this.#joined);
       if (!message) this.#spoken[speaker].push(message = this.#message(speaker, line.mode));
@@ -179,6 +189,11 @@ export class Flow {
       if (!each.text) each.root.remove();
     }
     this.#spoken.user = this.#spoken.user.filter((each) => each.text);
+  }
+
+  /** An answer of which so little was heard that it does not count as said. */
+  #breakOff() {
+    for (const each of this.#spoken.assistant.splice(0)) each.finish(each.text, { interrupted: true });
   }
 
   #start(event, line) {

@@ -1,8 +1,9 @@
 // A form made from a JSON Schema: every construct that has a control gets it, all others a JSON editor.
 
 import { element, replace } from "../dom.js";
+import { Unreadable } from "./field.js";
 import {
-  ChoiceField, JsonField, ListField, NumberField, ObjectField, SeveralField, TextField, Unreadable,
+  ChoiceField, JsonField, ListField, NumberField, ObjectField, SeveralField, TextField,
 } from "./schema-fields.js";
 
 /** Keywords by which a schema says more than one control can. */

@@ -90,18 +90,14 @@ class Room {
 
   #listen(line) {
     line.addEventListener("message", ({ detail }) => {
-      if (detail.type === "session_status" && line === this.#line) this.#state = detail.state;
-      if (detail.type === "session" && line === this.#line) this.#state = detail.state;
-      if (detail.type === "reset" && detail.reason === "unknown") this.#state = "initializing";
+      if (line === this.#line && ["session", "session_status"].includes(detail.type)) this.#state = detail.state;
       this.flow.take(detail, line);
       this.#show();
     });
     line.addEventListener("state", () => this.#show());
-    line.addEventListener("session", () => this.#show());
     line.addEventListener("closed", ({ detail }) => line === this.#line && this.#showClosed(detail));
     line.addEventListener("banned", () => this.composer.enable(false));
-    line.addEventListener("unbanned", () => this.composer.enable(true));
-    line.addEventListener("session", () => this.composer.enable(true));
+    for (const name of ["unbanned", "session"]) line.addEventListener(name, () => this.composer.enable(true));
   }
 
   #say(text) {
@@ -126,7 +122,7 @@ class Room {
 
   #show() {
     const inCall = this.#call !== null;
-    const state = inCall ? this.#call.state : this.#textState();
+    const state = this.#call?.state ?? this.#textState();
     const words = (inCall ? WORDS : WORDS_IN_TEXT)[state] ?? state;
     if (this.#word.textContent !== words) this.#word.textContent = words;
     this.#word.dataset.state = state;
@@ -212,12 +208,10 @@ class Room {
   // What tools tell the client
 
   #custom({ name, fields, at }, line) {
-    if (name === "voice_session_start") this.#offerCall(fields.pendingRequest);
+    if (name === "voice_session_start" && line === this.#line) this.#offerCall(fields.pendingRequest);
     else if (name === "chat_message") this.flow.add(notice(fields.text));
     else if (name === "ban") this.#ban(fields, at);
     else this.flow.add(notice(`${name}: ${JSON.stringify(fields)}`));
-    if (name === "voice_session_start" && line !== this.#line) return;
-    this.#show();
   }
 
   #ban({ until, message }, at) {

