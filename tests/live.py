@@ -108,7 +108,7 @@ async def hold(way: Way, conversation: Callable[[Talk], Awaitable[None]]) -> Non
         os.chdir(folder)
         site = Site(Path(folder) / "site")
         sys.path.insert(0, str(site.folder))
-        real = Way(way.provider, way.mode, Real, {**way.table, "api_key_variable": KEYS[way.provider]})
+        real = Way(way.provider, way.mode, Real, {**way.table, "api_key_env": KEYS[way.provider]})
         try:
             async with talk(real, site, Path(folder), patience=PATIENCE_SECONDS) as user:
                 await conversation(user)

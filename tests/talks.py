@@ -213,7 +213,7 @@ async def talk(
         return play
 
     async with way.serve(*map(reporting, scripts), **server) as served:
-        table = {"api_key_variable": "FAB_KEY", **way.table}
+        table = {"api_key_env": "FAB_KEY", **way.table}
         if served.base_url:
             table["base_url"] = served.base_url
         if getattr(served, "ca_file", None):

@@ -20,7 +20,7 @@ def configure(folder: Path, server: OpenAIServer) -> None:
     """A deployment whose provider is this server."""
     (folder / "jackfield.toml").write_text(
         'provider = "openai"\nstore = "memory"\n'
-        f'[transports.openai]\nbase_url = "{server.base_url}"\napi_key_variable = "FAB_KEY"\nretries = 0\n'
+        f'[transports.openai]\nbase_url = "{server.base_url}"\napi_key_env = "FAB_KEY"\nretries = 0\n'
     )
 
 
@@ -115,7 +115,7 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
             ]
 
     (built / "other.toml").write_text(
-        'prompts = "nowhere"\nprovider = "openai"\n[transports.openai]\napi_key_variable = "FAB_KEY"\n'
+        'prompts = "nowhere"\nprovider = "openai"\n[transports.openai]\napi_key_env = "FAB_KEY"\n'
     )
     (first, _, unknown), (second, _, missing) = asyncio.run(main())
     assert (first, second) == (1, 1)

@@ -175,7 +175,7 @@ class Deployment:
             f'provider = "openai"\nallow = {json.dumps(ALLOW)}\n'
             f'registry = "{self.site / "tool_registry.json"}"\n'
             f'[transports.openai]\nbase_url = "{server.base_url}"\n'
-            f'api_key_variable = "CON_KEY"\nretries = 0\n{provider}\n'
+            f'api_key_env = "CON_KEY"\nretries = 0\n{provider}\n'
             f'[observers.audit]\npath = "audit.jsonl"\n'
             f"[host]\nport = {self.port}\n{host}\n{more}\n"
         )

@@ -88,7 +88,7 @@ def test_a_library_is_embedded_in_batches(server: Server, endpoint: Endpoint, fo
 
 
 @pytest.mark.parametrize(
-    ("status", "said"), [(401, "api_key_variable"), (404, "base_url"), (429, "later"), (500, "500")]
+    ("status", "said"), [(401, "api_key_env"), (404, "base_url"), (429, "later"), (500, "500")]
 )
 def test_a_refusal_is_a_sentence_without_the_key(
     server: Server, endpoint: Endpoint, status: int, said: str

@@ -42,7 +42,7 @@ def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         KnowledgeSettings.read({"embeddings": "openai"}).embedder()
     with pytest.raises(SettingsError, match="OUR_KEY"):
-        KnowledgeSettings.read({"embeddings": "openai", "api_key_variable": "OUR_KEY"}).embedder()
+        KnowledgeSettings.read({"embeddings": "openai", "api_key_env": "OUR_KEY"}).embedder()
     local = KnowledgeSettings.read({"embeddings": "openai", "base_url": "http://127.0.0.1:1/v1"})
     assert local.embedder() is not None, "a server of one's own may ask for no key"
 

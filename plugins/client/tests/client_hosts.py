@@ -97,7 +97,7 @@ class Deployment:
         """Write the settings; `host` are those of its table."""
         base_url = provider if isinstance(provider, str) else provider.base_url
         values: dict[str, dict[str, Any]] = {
-            "transports.openai": {"base_url": base_url, "api_key_variable": "CLI_KEY", "retries": 0},
+            "transports.openai": {"base_url": base_url, "api_key_env": "CLI_KEY", "retries": 0},
             "stores.sqlite": {"path": str(self.folder / "jackfield.db")},
             "host": host,
         }

@@ -265,7 +265,7 @@ class Provider:
     @property
     def table(self) -> dict[str, Any]:
         """What a host is told about it."""
-        table = {"api_key_variable": "HST_KEY", "base_url": self.server.base_url}
+        table = {"api_key_env": "HST_KEY", "base_url": self.server.base_url}
         if getattr(self.server, "ca_file", None):
             table["ca_file"] = str(self.server.ca_file)
         return table

@@ -109,7 +109,7 @@ def test_settings_do_not_show_secrets(jackfield: Jackfield, tmp_path: Path) -> N
 
 
 def test_a_setting_that_says_where_a_secret_is_is_shown() -> None:
-    assert hidden("api_key_variable", "OPENAI_API_KEY") == "OPENAI_API_KEY"
+    assert hidden("api_key_env", "OPENAI_API_KEY") == "OPENAI_API_KEY"
     assert hidden("key_file", "/etc/keys.pem") == "/etc/keys.pem"
     assert hidden("secret_env", "OUR_SECRET") == "OUR_SECRET"
     assert hidden("x", {"password": "p", "tokens": ["a"], "deep": [{"token": "t"}]}) == {

@@ -241,7 +241,7 @@ def logged(**options: Any) -> Iterator[io.StringIO]:
     written = io.StringIO()
     stderr, sys.stderr = sys.stderr, written
     try:
-        tables = {"transports": {"openai": {"api_key_variable": "ODDLY_NAMED"}}}
+        tables = {"transports": {"openai": {"api_key_env": "ODDLY_NAMED"}}}
         environ = {"ODDLY_NAMED": "a-secret-of-ours", "SOME_API_KEY": "another-secret", "HOME": "/nowhere"}
         logs.set_up(HostOptions(**options), tables, environ)
         yield written

@@ -38,7 +38,7 @@ def test_a_setting_that_makes_no_sense_is_refused_with_a_sentence(settings: Any,
 
 def test_a_key_in_the_settings_is_refused_and_not_repeated() -> None:
     with pytest.raises(SettingsError) as refused:
-        options({"api_key_variable": "AIzaSyFictional-Key"})
+        options({"api_key_env": "AIzaSyFictional-Key"})
     assert "AIza" not in str(refused.value)
 
 
@@ -54,10 +54,10 @@ def test_the_key_comes_from_the_variable_that_is_named() -> None:
     both = {"GEMINI_API_KEY": "one", "GOOGLE_API_KEY": "two", "OURS": "three"}
     assert Options().key(both) == "one"
     assert Options().key({"GOOGLE_API_KEY": "two"}) == "two"
-    assert Options(api_key_variable="OURS").key(both) == "three"
+    assert Options(api_key_env="OURS").key(both) == "three"
     # A variable that is named is meant: another key may be another project's.
     with pytest.raises(TransportError, match="OURS"):
-        Options(api_key_variable="OURS").key({"GOOGLE_API_KEY": "two"})
+        Options(api_key_env="OURS").key({"GOOGLE_API_KEY": "two"})
 
 
 def test_without_a_key_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jackfield.transport.events import Interrupted, TextDelta
 from jackfield.transport.protocol import Utterance
-from jackfield_local.llama.briefing import LONGEST_BRIEF, NONE, SPEAKING, choosing
+from jackfield_local.llama.briefing import LONGEST_BRIEF, NONE, NOT_SAID, SPEAKING, choosing
 from jackfield_local.llama.engine import Piece
-from jackfield_local.llama.speaking import LONGEST_EXCERPT, grounded
+from jackfield_local.llama.speaking import LONGEST_EXCERPT, UNCLEAR, grounded
 from jackfield_local.planner.reading.guide import Example, Guide
 from jackfield_local.planner.reading.tool import Tool, tools_of
 from local_llama_script import FAILED, Scripted, chosen, talking
@@ -144,6 +144,7 @@ def test_an_answer_is_the_models_and_the_citations_are_the_planners() -> None:
         ("You have 45 days. Enjoy them.", "Everybody has 30 days of holiday a year. Days lapse in March."),
         ("You have 30 days. Ask boss@example.org.", "You have 30 days."),
         (FAILED, "Everybody has 30 days of holiday a year. Days lapse in March."),
+        (NOT_SAID, f"{UNCLEAR} Everybody has 30 days of holiday a year. Days lapse in March."),
         ([Piece("You have 30 days. And then"), Piece("", cut=True)], "You have 30 days."),
         ([Piece("You have 30"), Piece(" days", cut=True)], "You have 30 days ..."),
     ],

@@ -33,8 +33,8 @@ def create(**settings: Any) -> Any:
         ({"temperature": 3}, "temperature is a number from 0 to 2"),
         ({"renew_after_minutes": 60}, "between 0 and 60"),
         ({"connect_timeout": 0}, "a number of seconds above 0"),
-        ({"api_key_variable": ""}, "api_key_variable is a text"),
-        ({"color": "blue"}, "there are api_key_variable"),
+        ({"api_key_env": ""}, "api_key_env is a text"),
+        ({"color": "blue"}, "there are api_key_env"),
     ],
 )
 def test_a_wrong_setting_is_explained(settings: dict[str, Any], sentence: str) -> None:
@@ -46,7 +46,7 @@ def test_a_wrong_setting_is_explained(settings: dict[str, Any], sentence: str) -
 
 def test_every_setting_can_be_said() -> None:
     said = {
-        "api_key_variable": "OUR_KEY",
+        "api_key_env": "OUR_KEY",
         "base_url": "https://models.example/v1",
         "text_model": "a",
         "voice_model": "b",
@@ -82,7 +82,7 @@ def test_browsers_call_only_where_the_deployment_says_so() -> None:
 
 def test_a_missing_key_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OUR_OPENAI_KEY", raising=False)
-    transport = create(api_key_variable="OUR_OPENAI_KEY")
+    transport = create(api_key_env="OUR_OPENAI_KEY")
     with pytest.raises(TransportError) as told:
         asyncio.run(transport.connect(Opening("text", "", {})))
     assert told.value.code == "authentication"

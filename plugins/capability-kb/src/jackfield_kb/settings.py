@@ -26,7 +26,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "embeddings": (str, f'"{LOCAL}", "{OPENAI}" or "{OFF}"'),
     "model": (str, "the name of a model"),
     "base_url": (str, "an address that begins with http:// or https://"),
-    "api_key_variable": (str, "the name of an environment variable"),
+    "api_key_env": (str, "the name of an environment variable"),
     "timeout": ((int, float), "a number of seconds above 0"),
     "patience": ((int, float), "a number of seconds above 0"),
     "access": (Mapping, f'a table such as {{ studio = "{USERS}" }}'),
@@ -43,7 +43,7 @@ class KnowledgeSettings:
 
     model: str = "text-embedding-3-small"
     base_url: str | None = None
-    api_key_variable: str = ""
+    api_key_env: str = ""
     timeout: float = 10.0
     """How long an embedding endpoint may take to answer, in seconds."""
 
@@ -64,9 +64,7 @@ class KnowledgeSettings:
         if "access" in given:
             given["access"] = {name: _who(name, value) for name, value in given["access"].items()}
         settings = cls(**given)
-        if settings.embeddings != OPENAI and (
-            unused := given.keys() & {"model", "base_url", "api_key_variable"}
-        ):
+        if settings.embeddings != OPENAI and (unused := given.keys() & {"model", "base_url", "api_key_env"}):
             raise SettingsError(f'{WHERE} {min(unused)} is only used with embeddings = "{OPENAI}"')
         return settings
 
@@ -95,10 +93,10 @@ class KnowledgeSettings:
         return None if self.embeddings == OFF or missing else local.LocalModel()
 
     def _key(self) -> str:
-        name = self.api_key_variable or "OPENAI_API_KEY"
+        name = self.api_key_env or "OPENAI_API_KEY"
         key = os.environ.get(name, "")
         # A model that runs on one's own machine mostly asks for no key.
-        if not key and (self.api_key_variable or self.base_url is None):
+        if not key and (self.api_key_env or self.base_url is None):
             raise SettingsError(
                 f'{WHERE} embeddings = "{OPENAI}" needs a key in the environment variable {name}'
             )

@@ -23,7 +23,7 @@ OTHER_KEY_VARIABLE = "GOOGLE_API_KEY"
 class Options:
     """The settings of one deployment, checked."""
 
-    api_key_variable: str = KEY_VARIABLE
+    api_key_env: str = KEY_VARIABLE
     """The environment variable that holds the key."""
 
     base_url: str | None = None
@@ -61,13 +61,13 @@ class Options:
 
     def key(self, environ: Mapping[str, str] = os.environ) -> str:
         """The key; `TransportError` when there is none."""
-        key = environ.get(self.api_key_variable, "").strip()
-        if not key and self.api_key_variable == KEY_VARIABLE:
+        key = environ.get(self.api_key_env, "").strip()
+        if not key and self.api_key_env == KEY_VARIABLE:
             key = environ.get(OTHER_KEY_VARIABLE, "").strip()
         if not key:
             raise TransportError(
                 "authentication",
-                f"the environment variable {self.api_key_variable} is empty; it has to hold a Gemini key",
+                f"the environment variable {self.api_key_env} is empty; it has to hold a Gemini key",
             )
         return key
 
@@ -133,7 +133,7 @@ def _variable(name: str, value: Any) -> None:
 
 
 _CHECKS: Mapping[str, Callable[[str, Any], None]] = {
-    "api_key_variable": _variable,
+    "api_key_env": _variable,
     "base_url": _address,
     "connect_timeout": _seconds,
     "request_timeout": _seconds,

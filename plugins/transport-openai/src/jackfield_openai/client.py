@@ -37,7 +37,7 @@ class Client:
     def _key(self) -> str:
         if missing := without_key(self._options):
             raise TransportError("authentication", missing)
-        return os.environ.get(self._options.api_key_variable, "").strip() or _NO_KEY
+        return os.environ.get(self._options.api_key_env, "").strip() or _NO_KEY
 
     async def close(self) -> None:
         """Close what is open; a later `get` makes a new one."""
@@ -48,12 +48,12 @@ class Client:
 
 def without_key(options: Options) -> str | None:
     """What to do about a key that is missing, if it is; a compatible server may ask for none."""
-    variable = options.api_key_variable
+    variable = options.api_key_env
     if options.base_url or os.environ.get(variable, "").strip():
         return None
     return (
         f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
-        "name another one with [transports.openai] api_key_variable"
+        "name another one with [transports.openai] api_key_env"
     )
 
 

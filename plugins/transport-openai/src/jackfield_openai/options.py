@@ -18,7 +18,7 @@ NOISE_REDUCTIONS = ("near_field", "far_field")
 class Options:
     """The settings, with what holds when nothing is said."""
 
-    api_key_variable: str = "OPENAI_API_KEY"
+    api_key_env: str = "OPENAI_API_KEY"
     """The environment variable that holds the key."""
 
     base_url: str | None = None
@@ -73,7 +73,7 @@ _TEXT = _Kind(_text, "a text")
 _SECONDS = _Kind(lambda value: _number(value) and value > 0, "a number of seconds above 0")
 
 _KINDS: dict[str, _Kind] = {
-    "api_key_variable": _TEXT,
+    "api_key_env": _TEXT,
     "base_url": _Kind(lambda value: _text(value) and value.startswith(("http://", "https://")), "a URL"),
     "text_model": _TEXT,
     "voice_model": _TEXT,

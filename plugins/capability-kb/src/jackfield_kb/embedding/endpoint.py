@@ -80,7 +80,7 @@ class Endpoint:
     def _refused(self, status: int) -> str:
         # What the endpoint says may repeat the key, so it is not passed on.
         hint = {
-            401: "check the key in the variable that api_key_variable names",
+            401: "check the key in the variable that api_key_env names",
             403: "the key may not use this model",
             404: f"it has no model {self.model!r}, or base_url is wrong",
             429: "it limits how often it may be asked; try again later",

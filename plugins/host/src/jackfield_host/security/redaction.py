@@ -42,7 +42,7 @@ _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime
 """What every record has; the rest was given by `extra`."""
 
 _SECRET_SETTING = re.compile(rf"(?i)(?:^|_)(?:{_NAMES}|digest)$")
-"""Settings that are called so hold a secret; `api_key_variable` and `key_file` only say where one is."""
+"""Settings that are called so hold a secret; `api_key_env` and `key_file` only say where one is."""
 
 _USERINFO = re.compile(r"(//)[^/@\s]+@")
 """The name and password in an address."""

@@ -25,7 +25,7 @@ WORD = 0.45
 result that was named, which leave no doubt and which so small a model overlooks."""
 
 AGAINST = 0.2
-"""What its word against all tools counts: less, as it says so of questions about what it has never heard of."""
+"""What its word against all tools counts: less, as it also says so of what it has never heard of."""
 
 
 async def choose(model: Writer, brief: Brief, asked: Sequence[Message], tools: Sequence[Tool]) -> str | None:

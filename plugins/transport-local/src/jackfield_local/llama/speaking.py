@@ -47,7 +47,8 @@ async def chat(model: Writer, asked: Sequence[Message], instead: str) -> AsyncGe
 async def answer(model: Writer, question: str, quoted: Quoted, mode: Mode) -> AsyncGenerator[str, None]:
     """An answer from a record, sentence by sentence; the record's own words, when the model has none.
 
-    They follow a word of doubt, when it finds no answer in them. A sentence with a number or an address that the record does not have is not said, nor what comes after it.
+    They follow a word of doubt, when it finds no answer in them. A sentence with a number or an address that
+    the record does not have is not said, nor what comes after it.
     """
     excerpt = quoted.excerpt[:LONGEST_EXCERPT]
     asked = (reading(question[:LONGEST_QUESTION], quoted.title, excerpt, mode),)
