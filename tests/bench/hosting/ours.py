@@ -16,8 +16,10 @@ from jackfield_host.serving import Server, configured, listening
 
 async def main() -> None:
     # A folder of its own is where this runs; the store and the registry lie in it.
-    table = {"base_url": f"http://127.0.0.1:{os.environ['BENCH_PORT']}/v1", "retries": 0}
-    settings = Settings(provider="openai", tables={"transports": {"openai": table}})
+    settings = Settings(provider="local")
+    if port := os.environ.get("BENCH_PORT"):
+        table = {"base_url": f"http://127.0.0.1:{port}/v1", "retries": 0}
+        settings = Settings(provider="openai", tables={"transports": {"openai": table}})
     built = build(settings, import_handlers=False)
     assert built.snapshot, built.findings
     freeze.write(built.snapshot, settings.registry)

@@ -1,0 +1,95 @@
+"""How long somebody who asked aloud waits for the agent on this machine to speak, over a WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+import time
+from pathlib import Path
+
+from jackfield_client import connect
+from jackfield_client.session import Session
+from jackfield_client.wire.messages import Audio, SpeechStopped, TurnComplete
+from jackfield_local.models.speech import engines
+
+from bench.hosting.programs import running
+
+QUESTIONS = (
+    "What time is it in Tokyo?",
+    "Hello, who are you?",
+    "What is the date in New York?",
+    "Thank you very much.",
+    "What can you do for me?",
+    "What time is it in London?",
+)
+ROUNDS = 3
+FRAME = 960
+FRAME_SECONDS = 0.02
+SILENCE = 50
+"""A sample that is louder than this can be heard."""
+
+
+def run() -> None:
+    with tempfile.TemporaryDirectory() as folder, running("bench.hosting.ours", Path(folder)) as host:
+        waits, stopped = asyncio.run(_measured(f"http://127.0.0.1:{host.port}"))
+    print("## From the end of speech to the first sound of the answer\n")
+    print(
+        f"{len(waits)} spoken questions to the planner over a WebSocket, from the last audible sound: "
+        f"p50 {_ms(waits, 50)} ms, p95 {_ms(waits, 95)} ms, of which 500 are the silence that ends a turn. "
+        f"From the end of the turn: p50 {_ms(stopped, 50)} ms, p95 {_ms(stopped, 95)} ms.\n"
+    )
+
+
+def _ms(seconds: list[float], percent: int) -> int:
+    return round(statistics.quantiles(seconds, n=100)[percent - 1] * 1000)
+
+
+async def _measured(url: str) -> tuple[list[float], list[float]]:
+    sounds = [await asyncio.to_thread(_spoken, words) for words in QUESTIONS]
+    waits, stopped = [], []
+    async with connect(url, mode="voice") as session:
+        for sound in sounds * ROUNDS:
+            waited, after_stop = await _asked(session, sound)
+            waits.append(waited)
+            stopped.append(after_stop)
+    # The first one loads the models.
+    return waits[1:], stopped[1:]
+
+
+def _spoken(words: str) -> bytes:
+    import numpy as np
+
+    pcm = engines().synthesiser.say(words.split()).pcm
+    loud = np.flatnonzero(np.abs(np.frombuffer(pcm, np.int16)) > SILENCE)
+    return pcm[: (int(loud[-1]) + 1) * 2]
+
+
+async def _asked(session: Session, sound: bytes) -> tuple[float, float]:
+    ended = asyncio.get_running_loop().create_future()
+    speaking = asyncio.create_task(_speak(session, sound, ended))
+    first = stop = 0.0
+    try:
+        async for message in session:
+            if isinstance(message, SpeechStopped):
+                stop = time.perf_counter()
+            elif isinstance(message, Audio):
+                first = first or time.perf_counter()
+                await session.heard(message.item, 3_600_000)
+            elif isinstance(message, TurnComplete):
+                break
+        return first - await ended, first - stop
+    finally:
+        speaking.cancel()
+
+
+async def _speak(session: Session, sound: bytes, ended: asyncio.Future[float]) -> None:
+    """In real time, and silence after it without end."""
+    began, sent = time.perf_counter(), 0
+    while True:
+        frame = sound[sent * FRAME : (sent + 1) * FRAME].ljust(FRAME, b"\0")
+        await session.send_audio(frame)
+        sent += 1
+        if sent * FRAME >= len(sound) and not ended.done():
+            ended.set_result(time.perf_counter())
+        await asyncio.sleep(max(0.0, began + sent * FRAME_SECONDS - time.perf_counter()))
