@@ -144,3 +144,24 @@ def test_drafts_show_what_stays() -> None:
         for text in ("Find", "Find the light", "Find the lighthouse", "Find, the lighthouse plan")
     ]
     assert pieces == ["", "Find", " the", " lighthouse"]
+
+
+@settings(deadline=None)
+@given(st.integers(200, 3000), st.booleans())
+def test_a_question_ends_its_turn_sooner_unless_the_user_goes_on(silence_ms: int, goes_on: bool) -> None:
+    hurried, patient = Turns(silence_ms), Turns(silence_ms)
+    for follower in (hurried, patient):
+        for likelihood in [1.0] * 20 + [0.0] * turns.AFTER:
+            follower.feed(_frame(1), likelihood)
+    hurried.is_whole()
+    if goes_on:
+        for follower in (hurried, patient):
+            follower.feed(_frame(1), 1.0)
+
+    def frames_left(follower: Turns) -> int:
+        return next(n for n in range(1, 300) if isinstance(follower.feed(_frame(1), 0.0), Ended))
+
+    left, full = frames_left(hurried), frames_left(patient)
+    assert (left == full) if goes_on else (left <= full)
+    if not goes_on and silence_ms >= 2 * turns.SOONEST * FRAME_MS:
+        assert left + turns.AFTER == (full + turns.AFTER) // 2

@@ -79,8 +79,22 @@ _RULES = (
     "on Sundays. Lost cards are replaced at the desk."
 )
 
+_SOME_DAY = datetime(2021, 3, 2, 9, 30)  # noqa: DTZ001 - any day will do
+_CHATS = (
+    ("good evening", "Good evening! What can I do for you?"),
+    ("haha, that was good", "Glad that you like it."),
+    ("are you a real person?", "No, I am a small language model, a program on your own machine."),
+    ("carry the piano upstairs", "That is beyond me: I can only use the tools that are installed here."),
+    ("oh, I got that wrong", "No harm done."),
+)
+
 SPEAKING: Brief = (
     Message("system", _SYSTEM),
+    *(
+        message
+        for said, answered in _CHATS
+        for message in (chatting(said, _SOME_DAY, "text"), Message("assistant", answered))
+    ),
     reading("how long can I keep a book?", "Library rules", _RULES, "text"),
     Message("assistant", "You can keep a book for four weeks. After that you pay 20 cents a day."),
     reading("what does the membership cost?", "Library rules", _RULES, "voice"),

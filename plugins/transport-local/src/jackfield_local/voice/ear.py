@@ -29,6 +29,11 @@ DRAFT_EVERY = HEARING_RATE * 2 // 3
 """Samples of new speech that are worth a draft; a long turn is drafted less often, as each costs more."""
 
 
+def is_question(text: str) -> bool:
+    """Whether the recogniser took this for a whole question."""
+    return text.rstrip().endswith("?") and len(text.split()) > 2
+
+
 class Listener(Protocol):
     """Who is told what the ear hears."""
 
@@ -172,6 +177,9 @@ class Ear:
 
     async def _drafted(self, speech: Samples, drafts: Drafts) -> str:
         text = await self._written(speech)
+        if is_question(text) and len(speech) == self._turns.length * FRAME and drafts is self._drafts:
+            # Who has asked waits for the answer; who has said something may go on.
+            self._turns.is_whole()
         piece = drafts.add(text)
         if piece and self._drafting and self._turns.speaking and drafts is self._drafts:
             await self._listener.drafted(piece)

@@ -30,6 +30,9 @@ AFTER = 5
 LONGEST_MS = 60_000
 """A turn that lasts so long is ended, so that what is kept of it has a limit."""
 
+SOONEST = 8
+"""Frames of silence that end at least a turn whose words are whole; half as many as else, if that is more."""
+
 SILENCES_MS = (200, 5000)
 """How little and how much silence may end a turn, whatever was asked for."""
 
@@ -63,6 +66,7 @@ class Turns:
         self._frames: list[Samples] = []
         self._likely = 0
         self._silent = 0
+        self._whole = False
         self.speaking = False
         """Whether the user's turn is under way."""
 
@@ -74,13 +78,22 @@ class Turns:
         if likelihood >= STILL:
             self._likely += 1
             self._silent = 0
+            self._whole = False
         else:
             self._silent += 1
-        if self._silent >= self._patience or len(self._frames) * FRAME_MS >= LONGEST_MS:
+        if self._silent >= self._enough or len(self._frames) * FRAME_MS >= LONGEST_MS:
             return self.end()
         if self._silent == AFTER and self._likely >= LEAST:
             return Paused(self.speech())
         return None
+
+    def is_whole(self) -> None:
+        """What was said before this pause needs no more words: less silence will do to end the turn."""
+        self._whole = self._silent > 0
+
+    @property
+    def _enough(self) -> int:
+        return min(self._patience, max(SOONEST, self._patience // 2)) if self._whole else self._patience
 
     def end(self) -> Ended:
         """End the turn now, as when the microphone was closed."""
@@ -105,6 +118,6 @@ class Turns:
         if sum(likely for _, likely in recent) < ONSET:
             return None
         self._frames = [each for each, _ in self._before]
-        self._likely, self._silent = ONSET, 0
+        self._likely, self._silent, self._whole = ONSET, 0, False
         self.speaking = True
         return Began()

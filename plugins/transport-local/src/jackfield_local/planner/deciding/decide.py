@@ -37,6 +37,9 @@ TALK = 0.62
 _ALMOST_TALK = 0.5
 _FEW = 6
 
+_EXACT = frozenset((Talk.ABILITY, Talk.IDENTITY, Talk.DROPPING))
+"""What is answered to these is a fact, and put in no other words."""
+
 _CLOSE = 0.02
 _ALL_BUT_SAID = 0.5
 _ORDERED = 0.45
@@ -98,8 +101,7 @@ class Judgement:
         return self._complete(question, heard, remembered)
 
     def _chat(self, talk: Talk) -> Say:
-        # What can be done here is told as the guides have it; all else may be put in other words.
-        return Say(reply(talk, self.tools, self._mode), talk=True, free=talk is not Talk.ABILITY)
+        return Say(reply(talk, self.tools, self._mode), talk=True, free=talk not in _EXACT)
 
     def _lost(self) -> Say:
         return Say(not_understood(self.tools, self._mode), free=True)
