@@ -93,7 +93,7 @@ def test_tools_fail_closed_the_talk_goes_on_and_the_events_come_after(
             assert all(may_go(State(one), State(two)) for one, two in itertools.pairwise(ada.states))
             async with host.client(mode, token=ada.token) as fresh:
                 await fresh.until(lambda: fresh.last_event >= ada.last_event)
-                assert fresh.events[: len(ids)] == ada.events
+                assert fresh.events[: len(ids)] == ada.events[: len(ids)]
 
     asyncio.run(main())
     assert [each["ok"] for each in got] == [False, True]
