@@ -127,6 +127,18 @@ def test_who_asks_while_another_is_answered_waits(llama: LlamaCpp) -> None:
     assert asyncio.run(go()) == ["One two"] * 6
 
 
+def test_a_session_opens_while_the_model_is_writing(llama: LlamaCpp) -> None:
+    async def go() -> None:
+        engine = Engine(Path("model.gguf"))
+        llama.goes_on.clear()
+        async with aclosing(engine.write(_brief("a"), ASKED, most=9)) as pieces:
+            await anext(pieces)
+            await asyncio.wait_for(engine.load(), 5)
+            llama.goes_on.set()
+
+    asyncio.run(go())
+
+
 def test_who_stops_listening_stops_the_model(llama: LlamaCpp) -> None:
     async def go() -> None:
         engine = Engine(Path("model.gguf"))

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from jackfield.conversation.summary import INSTRUCTIONS as SUMMARISING
-from jackfield.settings import SettingsError
 from jackfield.transport.protocol import Opening, TransportError
+from jackfield_local import jackfield_transports
 from jackfield_local.llama import mind
 from jackfield_local.llama.briefing import SPEAKING
 from jackfield_local.llama.dialogue import LlamaDialogue
@@ -33,37 +33,42 @@ def gguf(tmp_path: Path) -> Path:
     return path
 
 
-def _start(**settings: Any) -> LocalTransport:
-    return LocalTransport.from_settings({"mind": "llama", **settings})
+def _lacks(**settings: Any) -> str | None:
+    """Why a host does not start with these settings."""
+    (offer,) = jackfield_transports()
+    return offer.unavailable({"mind": "llama", **settings})
 
 
 def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch, gguf: Path) -> None:
     monkeypatch.setattr(mind, "find_spec", lambda _: None)
-    with pytest.raises(SettingsError, match=r"run: pip install 'jackfield-transport-local\[llama\]'"):
-        _start(model_path=str(gguf))
+    said = _lacks(model_path=str(gguf))
+    assert said is not None
+    assert said.endswith("run: pip install 'jackfield-transport-local[llama]'")
+    assert jackfield_transports()[0].unavailable({}) is None  # The planner needs nothing of it.
 
 
 @pytest.mark.usefixtures("installed")
 def test_a_missing_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(SettingsError, match=r"is not here yet .*; run: jackfield model get"):
-        _start()
-    with pytest.raises(SettingsError, match=r"model_path is '/no/such\.gguf', and there is no such file"):
-        _start(model_path="/no/such.gguf")
+    said = _lacks()
+    assert said is not None
+    assert said.endswith("run: jackfield model get")
+    assert _lacks(model_path="/no/such.gguf") == (
+        "[transports.local] model_path is '/no/such.gguf', and there is no such file"
+    )
 
 
 @pytest.mark.usefixtures("installed")
 def test_any_gguf_file_will_do_and_nothing_else(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(gguf.parent))
-    assert "text" in _start(model_path="~/model.gguf", threads=2).modes
+    assert _lacks(model_path="~/model.gguf", threads=2) is None
     gguf.write_bytes(b"PK")
-    with pytest.raises(SettingsError, match=r"model\.gguf is no GGUF file"):
-        _start(model_path=str(gguf))
+    assert _lacks(model_path=str(gguf)) == f"{gguf} is no GGUF file, so llama.cpp cannot load it"
 
 
 @pytest.mark.usefixtures("installed")
 def test_a_file_that_went_away_is_told_when_a_session_opens(gguf: Path) -> None:
-    transport = _start(model_path=str(gguf))
+    transport = LocalTransport.from_settings({"mind": "llama", "model_path": str(gguf)})
     gguf.unlink()
 
     async def go() -> None:

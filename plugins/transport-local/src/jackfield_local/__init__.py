@@ -18,7 +18,7 @@ __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transpo
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `local`."""
-    return [TransportOffer("local", _create)]
+    return [TransportOffer("local", _create, _unavailable)]
 
 
 @hookimpl
@@ -42,6 +42,17 @@ def _create(settings: PluginSettings) -> Transport:
     from jackfield_local.transport import LocalTransport
 
     return LocalTransport.from_settings(settings)
+
+
+def _unavailable(settings: PluginSettings) -> str | None:
+    from jackfield_local.options import options
+
+    chosen = options(settings)
+    if chosen.mind != "llama":
+        return None
+    from jackfield_local.llama.mind import lacking
+
+    return lacking(chosen) or None
 
 
 def _load() -> click.Command:

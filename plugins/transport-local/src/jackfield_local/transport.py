@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jackfield.contract.context import Mode
 from jackfield.offers import PluginSettings
-from jackfield.settings import SettingsError
 from jackfield.transport.protocol import Connection, Opening, TransportError
 
 from jackfield_local.mind import Mind
@@ -24,13 +23,7 @@ class LocalTransport:
     @classmethod
     def from_settings(cls, settings: PluginSettings) -> LocalTransport:
         """A transport as `[transports.local]` describes it."""
-        chosen = options(settings)
-        if chosen.mind == "llama":
-            from jackfield_local.llama.mind import lacking
-
-            if lack := lacking(chosen):
-                raise SettingsError(lack)
-        return cls(chosen)
+        return cls(options(settings))
 
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - tools are the same in both
         """The schema adapter whose declarations it wants."""

@@ -78,6 +78,8 @@ class Engine:
 
     async def load(self) -> None:
         """Have the model in memory; `TransportError` says what is missing."""
+        if self._server is not None:
+            return  # Who only wants it loaded does not wait for what it is asked meanwhile.
         async with self._turn:
             if self._server is None:
                 _log.info("loading %s, on %d threads", self._path.name, self._threads)

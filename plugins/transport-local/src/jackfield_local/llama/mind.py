@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -69,10 +70,11 @@ class Llama:
             _log.warning(
                 "%d tools are too many for the model; the planner chooses", len(opening.declarations)
             )
-        for each in (brief, SPEAKING):
-            if each is not None and each not in self._begun:
-                self._begun.add(each)
-                self._read(each)
+        unread = [each for each in (brief, SPEAKING) if each is not None and each not in self._begun]
+        self._begun.update(unread)
+        if unread:
+            self._reading.add(task := asyncio.create_task(self._read(unread)))
+            task.add_done_callback(self._reading.discard)
         return LlamaDialogue(opening, grounds, self._engine, brief)
 
     async def close(self) -> None:
@@ -84,13 +86,10 @@ class Llama:
         await self._engine.close()
         await self._planner.close()
 
-    def _read(self, brief: Brief) -> None:
-        """Have a brief read before the first words come; who speaks sooner waits until it is."""
-        task = asyncio.create_task(self._engine.read(brief))
-        self._reading.add(task)
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._reading.discard(task)
-        if not task.cancelled() and (failed := task.exception()) is not None:
-            _log.warning("the model could not read what it is told: %s", failed)
+    async def _read(self, briefs: Sequence[Brief]) -> None:
+        """Have briefs read before the first words come; who speaks sooner waits for one, not for all."""
+        for brief in briefs:
+            try:
+                await self._engine.read(brief)
+            except TransportError as error:
+                _log.warning("the model could not read what it is told: %s", error)
