@@ -23,7 +23,14 @@ async def main() -> None:
     built = build(settings, import_handlers=False)
     assert built.snapshot, built.findings
     freeze.write(built.snapshot, settings.registry)
-    options = HostOptions.load({}, port=0, max_sessions=20_000, sessions_per_user=20_000)
+    # What is measured is what a session costs, not how many one user may have.
+    many = {
+        "max_sessions": 20_000,
+        "sessions_per_user": 20_000,
+        "requests_per_minute": 1e9,
+        "start_seconds": 600,
+    }
+    options = HostOptions.load({}, port=0, **many)
     async with opened(settings, options) as house:
         listener = listening(options)
         listener.listen(1024)

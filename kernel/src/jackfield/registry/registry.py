@@ -217,7 +217,7 @@ def _drift(frozen: FrozenTool) -> str:
     package = frozen.handler.partition(":")[0].rpartition(".")[0]
     folder = locate(package)
     if folder is None:
-        return f"is no longer installed ({package})"
+        return f"is not installed in this environment ({package})"
     if package_hash(folder, frozen.distribution_version) != frozen.content_hash:
         return f"is not the code that was frozen ({frozen.distribution})"
     return ""
