@@ -1,0 +1,119 @@
+"""The console as a newcomer has it: the agent that needs no key behind it, in writing and by voice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import wave
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.build import freeze
+from jackfield.build.pipeline import build
+from jackfield.settings import Settings
+from jackfield_local.models import speech
+from jackfield_testkit.providers.openai import OpenAIServer
+from playwright.async_api import expect
+
+from browser.consoles import ALLOW, Console, Deployment, consoled
+from browser.test_console_voice import Wire, ring_up
+
+EVERYTHING = (*ALLOW, "jackfield-transport-local", "jackfield-tool-format-datetime")
+RATE = 48_000
+
+
+@dataclass
+class Embedded(Deployment):
+    """A deployment whose model is in the host."""
+
+    def configure(self, server: OpenAIServer, host: str = "", provider: str = "", more: str = "") -> None:
+        """Write the settings; there is no provider to name."""
+        super().configure(server, host, provider, more)
+        settings = (
+            f'provider = "local"\nallow = {json.dumps(EVERYTHING)}\n'
+            f'[observers.audit]\npath = "audit.jsonl"\n[host]\nport = {self.port}\n'
+        )
+        (self.folder / "console.toml").write_text(settings)
+
+
+@pytest.fixture
+def embedded(console_site: Path, tmp_path: Path) -> Embedded:
+    """A folder with a registry of its own, in which the local agent is."""
+    shutil.copytree(console_site / "knowledge", tmp_path / "knowledge")
+    allow = tuple(each for each in EVERYTHING if each != "con-*")
+    built = build(Settings(allow=allow), import_handlers=False)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, tmp_path / "tool_registry.json")
+    return Embedded(tmp_path, console_site)
+
+
+def browse(deployment: Deployment, steps: Callable[[Console], Awaitable[None]], **options: Any) -> None:
+    """Do these steps in a window of their own."""
+
+    async def run() -> None:
+        async with asyncio.timeout(90), consoled(deployment, **options) as console:
+            await console.open()
+            await expect(console.page.get_by_test_id("state")).to_have_text("ready")
+            await steps(console)
+
+    asyncio.run(run())
+
+
+def test_a_question_is_answered_from_the_knowledge_base_with_its_source(embedded: Embedded) -> None:
+    async def steps(console: Console) -> None:
+        page = console.page
+        await expect(page.get_by_text("local · text · registry 1.0.")).to_be_visible()
+        await console.say("How do I book the photo room?")
+        await expect(page.locator(".tool")).to_contain_text("kb_search")
+        said = page.locator(".message.assistant").last
+        await expect(said).to_contain_text("simple planner")
+        title = "How to book the photo room"
+        await said.get_by_role("button", name=title).first.click()
+        record = page.get_by_role("region", name="Source")
+        await expect(record.get_by_role("heading", name=title).first).to_be_visible()
+        await expect(record).to_contain_text("process:book-photo-room")
+
+    browse(embedded, steps)
+
+
+@pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
+def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embedded: Embedded) -> None:
+    async def steps(console: Console) -> None:
+        wire = Wire(console)
+        await ring_up(console)
+        page = console.page
+        await expect(page.locator(".tool").first).to_contain_text("format_datetime")
+        await expect(page.locator(".message.user").last).to_contain_text("Tokyo")
+        await expect(page.locator(".message.assistant").last).to_contain_text("simple planner")
+        # The call listens again once the answer is complete.
+        await expect(page.get_by_role("group", name="Call").get_by_role("status")).to_have_text("listening")
+        assert wire.sound > 0
+        assert len(wire.heard) > 3
+        assert wire.heard == sorted(wire.heard)
+
+    microphone = [
+        "--use-fake-ui-for-media-stream",
+        "--use-fake-device-for-media-stream",
+        f"--use-file-for-fake-audio-capture={_question(embedded.folder)}",
+    ]
+    browse(embedded, steps, args=microphone)
+
+
+def _question(folder: Path) -> Path:
+    """Somebody asks for the time in Tokyo every now and then, as a microphone records it."""
+    import numpy as np
+
+    words = ("What", "time", "is", "it", "in", "Tokyo?")
+    said = np.frombuffer(speech.engines().synthesiser.say(words).pcm, np.int16)
+    doubled = np.repeat(said, RATE // 24_000)
+    path = folder / "question.wav"
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes(np.concatenate((doubled, np.zeros(10 * RATE, np.int16))).tobytes())
+    return path
