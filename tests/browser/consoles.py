@@ -85,7 +85,7 @@ TOOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
             "sideEffects": "writes",
             "idempotent": False,
             "requiresConfirmation": True,
-            "preview": "Book the {room} on {day}?",
+            "preview": "Book the {room} on {day}?\nThe key is at the desk.",
         },
         {
             "room": {"type": "string", "description": "Which room.", "minLength": 3, "maxLength": 60},

@@ -53,19 +53,25 @@ def test_figures_follow_what_happens(deployment: Deployment) -> None:
 
             await execute(console, "format_datetime", nonsense=1)
             await execute(console, "end_voice_session")
-            await expect(figure(console, "Calls")).to_have_text("2", timeout=15_000)
+            await execute(console, "book_room", room="Photo room", day="2026-11-20")
+            await expect(figure(console, "Calls")).to_have_text("3", timeout=15_000)
             await expect(figure(console, "Errors")).to_have_text("2")
             await expect(figure(console, "Refusals")).to_have_text("1")
             row = section(console, "Tools").get_by_role("row").filter(has_text="format_datetime")
             await expect(row).to_contain_text("VALIDATION 1")
             await expect(row.locator("svg.percentiles")).to_be_visible()
+            # To wait for the user's word is no failure.
+            asked = section(console, "Tools").get_by_role("row").filter(has_text="book_room")
+            await expect(asked.get_by_role("cell").nth(2)).to_have_text("none")
             decided = page.get_by_role("region", name="What policies did").get_by_role("row")
             await expect(decided.filter(has_text="modes")).to_contain_text("refused")
 
             # The line of a chart is drawn once there are two looks at its figure.
             trend = page.locator('[data-figure="Calls"] svg')
             await expect(trend.locator(".line")).to_have_attribute("d", re.compile("^M.*L"))
-            await expect(trend).to_have_attribute("aria-label", re.compile("^Calls: .* a minute"))
+            await expect(trend).to_have_attribute(
+                "aria-label", re.compile(r"^Calls: [\d.]+ a minute, peak [\d.]+,")
+            )
             await console.check_accessibility()
 
     asyncio.run(main())

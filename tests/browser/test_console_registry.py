@@ -124,6 +124,7 @@ def test_a_validation_error_is_shown_at_its_field(deployment: Deployment) -> Non
         async with consoled(deployment) as console:
             page = console.page
             await console.open("registry/plan_visit")
+            await expect(page.get_by_text("no side effects")).to_be_visible()
             await page.get_by_label("guest").fill("nobody")
             await page.get_by_label("days").fill("9")
             await page.get_by_role("button", name="Add to notes").click()

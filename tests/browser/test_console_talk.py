@@ -46,7 +46,8 @@ def test_an_empty_page_teaches_what_to_say_and_how_to_add_a_tool(deployment: Dep
         page = console.page
         await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
         await page.get_by_text("How to add a tool").click()
-        await expect(page.get_by_text("jackfield new-tool my_tool")).to_be_visible()
+        for command in ("pip install NAME", "jackfield new-tool my_tool", "pip install -e my-tool"):
+            await expect(page.get_by_text(command)).to_be_visible()
         await page.get_by_text("tools can be used here").click()
         await expect(page.get_by_text("Books a room of the studio.")).to_be_visible()
         await expect(page.get_by_text("openai · text · registry 1.0.")).to_be_visible()
@@ -117,7 +118,11 @@ def test_nothing_is_booked_before_the_click_and_once_after_it(deployment: Deploy
         page = console.page
         await console.say("Book the photo room")
         card = page.get_by_role("group", name="Confirmation")
-        await expect(card).to_contain_text("Book the Photo room on 2026-11-20?")
+        await expect(card.locator(".preview")).to_have_text("Book the Photo room on 2026-11-20?")
+        await expect(card.get_by_text("The key is at the desk.")).to_be_visible()
+        await expect(card.get_by_role("definition").first).to_be_hidden()
+        await card.get_by_text("Arguments").click()
+        await expect(card.get_by_role("definition")).to_have_text(["Photo room", "2026-11-20"])
         await expect(card).to_contain_text("Expires in")
         await expect(page.get_by_text("Please confirm.")).to_be_visible()
         await expect(page.locator(".tool")).to_contain_text("waits for you")
@@ -263,12 +268,68 @@ def test_a_banned_user_sees_the_time_run_down_and_comes_back(deployment: Deploym
         await expect(banner).to_contain_text("Enough for now.")
         await expect(banner).to_contain_text(re.compile(r"You may come back in 0:(2\d|30)"))
         await expect(page.get_by_label("Message")).to_be_disabled()
+        await expect(page.get_by_test_id("state")).to_have_text("banned")
         await console.check_accessibility()
         # A page that is loaded again is turned away, and says so too.
         await page.reload()
         await expect(banner).to_contain_text(re.compile(r"You may come back in 0:(1\d|2\d|30)"))
+        await expect(page.get_by_test_id("state")).to_have_text("banned")
+        await expect(page.get_by_role("button", name="Go on here")).to_have_count(0)
         await page.clock.fast_forward(5_000)
         await expect(banner).to_contain_text(re.compile(r"You may come back in 0:[012]\d"))
+
+    browse(deployment, steps, script)
+
+
+def test_a_window_too_many_says_so_once_and_goes_on_when_there_is_a_place(deployment: Deployment) -> None:
+    async def steps(console: Console) -> None:
+        await expect(console.page.get_by_test_id("state")).to_have_text("ready")
+        second = await console.context.new_page()
+        tries: list[str] = []
+        second.on("websocket", lambda socket: tries.append(socket.url))
+        await second.goto(f"{deployment.address}/#/talk")
+        said = second.get_by_text("You have too many sessions")
+        await expect(said).to_contain_text("Close another window")
+        await expect(second.get_by_test_id("state")).to_have_text("waiting for a place")
+        await expect(second.get_by_label("Message")).to_be_disabled()
+        before = len(tries)
+        async with second.expect_websocket():
+            await second.get_by_role("button", name="Try now").click()
+        assert len(tries) > before
+        await expect(said).to_have_count(1)
+        await console.page.close()
+        await expect(second.get_by_test_id("state")).to_have_text("ready")
+        await expect(said).to_have_count(0)
+        await expect(second.get_by_label("Message")).to_be_enabled()
+
+    browse(deployment, steps, answers, answers, host="sessions_per_user = 1")
+
+
+def test_an_answer_that_goes_on_after_a_call_stands_below_it(deployment: Deployment) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
+        await model.says("It is ten.")
+
+    async def steps(console: Console) -> None:
+        def preface(route: WebSocketRoute) -> None:
+            server = route.connect_to_server()
+
+            def pass_on(message: str | bytes) -> None:
+                if isinstance(message, str) and json.loads(message)["type"] == "tool_start":
+                    begun = {"type": "text_delta", "answer": 1, "atCharacter": 0, "text": "One moment."}
+                    route.send(json.dumps(begun))
+                route.send(message)
+
+            server.on_message(pass_on)
+
+        await console.page.route_web_socket(re.compile("/ws/text"), preface)
+        await console.page.reload()
+        await console.say("What time is it?")
+        shown = console.page.locator(".flow > li")
+        await expect(shown).to_have_text(
+            [re.compile("What time"), re.compile("format_datetime"), re.compile("ten")]
+        )
 
     browse(deployment, steps, script)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from jackfield_testkit.providers.model import Call, Script, ScriptedModel
-from playwright.async_api import WebSocket, expect
+from playwright.async_api import WebSocket, WebSocketRoute, expect
 
 from browser.consoles import Console, Deployment, consoled
 
@@ -146,6 +146,40 @@ def test_speech_reaches_the_model_and_its_answer_is_played_and_measured(deployme
     # A second of the very tone, at the rate that the model takes it for.
     assert len(sound[0]) >= 48_000
     assert abs(pitch(sound[0][-24_000:]) - PITCH) < 15
+
+
+def test_words_that_come_before_the_end_of_speech_leave_no_empty_message(deployment: Deployment) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("How do I book the photo room?")
+        await model.says("In the booking sheet.")
+
+    async def steps(console: Console) -> None:
+        held: list[str | bytes] = []
+
+        def late(route: WebSocketRoute) -> None:
+            server = route.connect_to_server()
+
+            def pass_on(message: str | bytes) -> None:
+                told = json.loads(message) if isinstance(message, str) else {}
+                if told.get("type") == "speech_stopped":
+                    held.append(message)
+                    return
+                route.send(message)
+                if told.get("type") == "message" and told["speaker"] == "user":
+                    route.send(held.pop())
+
+            server.on_message(pass_on)
+
+        page = console.page
+        await page.route_web_socket(re.compile("/ws/voice"), late)
+        await page.reload()
+        await expect(page.get_by_test_id("state")).to_have_text("ready")
+        await ring_up(console)
+        await expect(page.locator(".message.assistant")).to_contain_text("In the booking sheet.")
+        await expect(page.locator(".message.user")).to_have_text([re.compile("How do I book")])
+        assert not held
+
+    call(deployment, steps, script)
 
 
 def test_speaking_over_the_answer_cuts_it_where_it_was_heard(deployment: Deployment) -> None:

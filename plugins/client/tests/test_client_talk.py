@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import wave
 from array import array
 from itertools import pairwise
@@ -68,11 +69,33 @@ def test_two_files_are_two_turns_with_tools_and_a_recording(deployment: Deployme
         "assistant: Done.",
     ]
     assert "· cli_look done" in err
-    assert "[speaking]" in err
+    assert "[speaking]" in err.splitlines()
     assert deployment.effects() == ["cli_look one two", "cli_book a table"]
     # 60 ms of sound for each word that was said, and every millisecond of it differs.
     answer = spoken(deployment.folder / "answer.wav")
     assert answer == b"".join(tone(60 * words) for words in (4, 4, 1))
+
+
+def test_words_and_states_in_one_pipe_have_lines_of_their_own(deployment: Deployment) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears_speech("how many words")
+        await model.calls(Call("cli_look", {"text": "one two"}))
+        await model.says("There are two words.")
+
+    async def main() -> str:
+        async with OpenAIServer(script) as server, deployment.host(server) as url:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield", "talk", "--fast", "--wait", "30",
+                str(write_wav(deployment.folder / "q.wav", 400)), url,
+                cwd=deployment.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+            )  # fmt: skip
+            out, _ = await asyncio.wait_for(process.communicate(), 60)
+            assert process.returncode == 0, out.decode()
+            return out.decode()
+
+    lines = asyncio.run(main()).splitlines()
+    assert {"you: how many words", "assistant: There are two words.", "[speaking]"} <= set(lines)
+    assert all(line.startswith("[") for line in lines if "[" in line)
 
 
 def test_what_was_heard_is_reported_as_it_plays(deployment: Deployment) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import stat
 import tomllib
 from collections.abc import AsyncIterator, Callable
@@ -92,6 +93,8 @@ def test_settings_are_shown_with_where_they_come_from(
     assert set(host) == set(HostOptions.model_fields)
     text = asked(jackfield, "settings")
     assert "JACKFIELD_HOST_MAX_SESSIONS" in text
+    # With a registry it is known which store is taken where none is named.
+    assert re.search(r"^store +sqlite +default *$", text, re.MULTILINE), text
     assert "[transports.openai]" in text
 
 
@@ -158,7 +161,10 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, j
             await asyncio.to_thread(look, ada.session, ben.session or {})
 
     def look(ada: dict[str, Any], ben: dict[str, Any]) -> None:
-        first, second = json.loads(asked(jackfield, "sessions", "list", "--json"))
+        second, first = json.loads(asked(jackfield, "sessions", "list", "--json"))
+        newest = jackfield("sessions", "list", "--json", "--limit", "1")
+        assert [each["id"] for each in json.loads(newest.stdout)] == [second["id"]]
+        assert newest.stderr == "1 older ones are left out; --limit shows more\n"
         assert (first["id"], first["user"], first["mode"]) == (ada["session"], "local", "text")
         assert (first["state"], first["turns"], first["active"]) == ("open", 1, True)
         assert first["registry"] == ada["registry"]

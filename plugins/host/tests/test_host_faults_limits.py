@@ -241,6 +241,45 @@ def test_who_makes_mistakes_is_told_each_time_and_let_go_after_ten(workshop: Wor
     asyncio.run(main())
 
 
+def test_a_session_whose_client_stays_away_is_let_go_as_such_and_can_be_resumed(
+    workshop: Workshop, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "jackfield_host")
+
+    async def main() -> None:
+        async with provided(echo) as served, hosted(workshop, served, grace_seconds=0.1) as host:
+            async with host.client("text") as ada:
+                pass
+            assert host.house
+            while host.house.switchboard.talks:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            async with host.client("text", token=ada.token, lastEvent=ada.last_event) as back:
+                await back.say("text", text="I was away")
+                await back.until(lambda: back.said("assistant") == ["You said I was away"])
+
+    asyncio.run(main())
+    assert ": nobody was connected to it any more" in caplog.text
+    assert "nothing was said for too long" not in caplog.text
+
+
+@pytest.mark.parametrize("why", ["no origin", "restarting"])
+def test_a_handshake_that_is_refused_is_no_fault_of_the_host(
+    workshop: Workshop, caplog: pytest.LogCaptureFixture, why: str
+) -> None:
+    async def main() -> int:
+        async with provided(echo) as served, hosted(workshop, served) as host:
+            caplog.set_level("ERROR", "uvicorn.error")
+            assert host.house
+            host.house.switchboard.admission.closed = why == "restarting"
+            with pytest.raises(websockets.InvalidStatus) as caught:
+                async with host.connected("text", **({"origin": None} if why == "no origin" else {})):
+                    pass
+            return caught.value.response.status_code
+
+    assert asyncio.run(main()) == (503 if why == "restarting" else 403)
+    assert [each.getMessage() for each in caplog.records if each.levelname == "ERROR"] == []
+
+
 def test_idle_and_endless_sessions_are_closed_and_an_idle_one_can_be_resumed(workshop: Workshop) -> None:
     async def main() -> None:
         async with provided(echo) as served:

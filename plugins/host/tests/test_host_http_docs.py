@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 
 import hosting
 import httpx
+import jackfield_host
 import pytest
 from asking import asking, told
 from hosting import WRITES, Workshop, hosted, provided
 from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
 from jackfield_host.openapi import OPERATIONS
+from jackfield_host.security.identity import REFUSALS
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text("utf-8")
@@ -61,6 +63,18 @@ def test_its_parameters_statuses_and_an_example_are_there(operation: Operation) 
     assert {each.name for each in operation.parameters} | {str(each.alias) for each in fields} <= rows
     assert {str(status) for status in (*operation.answers, *operation.fails)} <= rows
     assert examples(text)
+
+
+def test_every_code_that_turns_somebody_away_is_in_the_table_with_its_status() -> None:
+    _, _, rest = PAGE.partition("\n## Refusals\n")
+    table = re.findall(r"^\| (\d{3}) \| `(\w+)` \| \S", rest.partition("\n## ")[0], re.MULTILINE)
+    source = Path(jackfield_host.__file__).parent
+    code = "".join(each.read_text("utf-8") for each in source.rglob("*.py"))
+    raised = set(re.findall(r'(?:HttpError|_denied)\(\s*(401|403|429), "(\w+)"', code))
+    gate = {(str(status), name) for name, (status, _) in REFUSALS.items()}
+    assert len(table) == len(set(table))
+    assert gate | raised - {("401", "session_expired"), ("429", "too_many_streams")} <= set(table)
+    assert {("403", "banned"), ("403", "not_operator"), ("429", "full"), ("503", "restarting")} <= set(table)
 
 
 @pytest.fixture

@@ -205,11 +205,17 @@ def test_whoever_asks_too_often_has_to_wait(workshop: Workshop) -> None:
         (b"[]", "not an object"),
         (b'{"message": "a", "message": "b"}', "message"),
         (b'{"message": NaN}', "/message"),
-        (b'{"message": 5}', "message: Input should be a valid string"),
-        (b'{"message": "a", "time_zone": "UTC"}', "time_zone: Extra inputs"),
+        (b'{"message": 5}', "message: a text is wanted"),
+        (
+            b'{"message": "a", "time_zone": "UTC"}',
+            "time_zone: there is no such member; did you mean 'timeZone'?",
+        ),
+        (b'{"message": "a", "timeZone": "Mars/Olympus"}', "timeZone: there is no such time zone; "),
+        (b'{"message": ""}', "message: at least 1 character is wanted."),
+        (b'{"timeZone": "UTC"}', "message: it is missing."),
         (b'{"message": "\xff"}', "byte 13"),
         (b'{"a":' * 200 + b"1" + b"}" * 200, "deeper than 64"),
-        (b'{"message": "' + b"a" * 8001 + b'"}', "message: String should have at most 8000"),
+        (b'{"message": "' + b"a" * 8001 + b'"}', "message: at most 8000 characters are wanted."),
     ],
 )
 def test_a_body_that_is_wrong_is_refused_with_the_place(

@@ -30,6 +30,13 @@ include-path = "/execute/{tool}"
 
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 408, 409, 429, "5xx"]
+
+# Nor is which time zones exist.
+[[operations]]
+include-path = "/chat"
+
+[operations.checks.positive_data_acceptance]
+expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429, "5xx"]
 """
 
 TOOL = """

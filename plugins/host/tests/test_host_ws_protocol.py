@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,72 @@ def test_every_example_is_a_message_as_published() -> None:
         check(example, by_host=example["type"] in ours)
 
 
+def test_the_example_of_a_handshake_runs_and_without_an_origin_it_is_refused(
+    workshop: Workshop, tmp_path: Path
+) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+    async def played(text: str, port: int) -> tuple[str, str]:
+        (tmp_path / "example.py").write_text(text)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, str(tmp_path / "example.py"), str(port),
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await asyncio.wait_for(process.communicate(), 60)
+        return out.decode(), err.decode()
+
+    async def main() -> None:
+        async with provided() as served, hosted(workshop, served) as host:
+            out, err = await played(example, host.port)
+            assert re.fullmatch(r"[0-9a-f]{32}\n", out), err
+            _, err = await played(example.replace("origin=own, ", ""), host.port)
+            assert "HTTP 403" in err
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        ('{"type": "start", "timezone": "UTC"}',
+         "timezone: there is no such member; did you mean 'timeZone'?"),
+        ('{"type": "strat"}', "type: there is no such type here; did you mean 'start'?"),
+        ('{"lastEvent": 1}', "type: it is missing"),
+        ('{"type": "resume"}', "token: it is missing"),
+        ('{"type": "resume", "token": "a", "lastEvent": -1}', "lastEvent: at least 0 is wanted"),
+        ('{"type": "resume", "token": "a", "lastEvent": "b"}', "lastEvent: a whole number is wanted"),
+        ('{"type": "start", "language": 5}', "language: a text is wanted"),
+        ('{"type": "start", "timeZone": "Europe/Berlim"}',
+         "timeZone: there is no such time zone; did you mean 'Europe/Berlin'?"),
+        ('{"type": "start", "timeZone": "Europe"}', "timeZone: there is no such time zone; did you mean"),
+        ('{"type": "start", "timeZone": "../../etc/passwd"}', "timeZone: there is no such time zone; "),
+        ('"start"', "a table (in JSON an object) is wanted"),
+        ("start", "this is no JSON: "),
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_explained_in_plain_words(said: str, sentence: str) -> None:
+    with pytest.raises(incoming.MisunderstoodError) as caught:
+        incoming.read_opening(said)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_browser_that_does_not_know_its_time_zone_is_let_in() -> None:
+    assert incoming.read_opening('{"type": "start", "timeZone": "Etc/Unknown"}').time_zone == "Etc/Unknown"
+
+
+def test_a_time_zone_that_does_not_exist_is_misunderstood(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided() as served, hosted(workshop, served) as host:
+            async with host.connected("text") as ada:
+                await ada.say("start", timeZone="Mars/Olympus")
+                assert (await ada.until_closed())[0] == 4004
+            (told,) = ada.of("error")
+            assert (told["code"], "no such time zone" in told["message"]) == ("misunderstood", True)
+            assert not served.server.requests
+
+    asyncio.run(main())
+
+
 def test_the_document_is_served_and_its_references_lead_somewhere(workshop: Workshop) -> None:
     async def main() -> None:
         async with provided() as served, hosted(workshop, served) as host:
@@ -109,6 +176,8 @@ KINDS = st.sampled_from([*map(asyncapi.type_of, asyncapi.SAID_BY_CLIENT), "sing"
 @given(st.dictionaries(NAMES, VALUES, max_size=4), KINDS)
 def test_the_host_takes_exactly_what_the_schemas_say(fields: dict[str, Any], kind: str) -> None:
     message = {**fields, "type": kind}
+    if isinstance(message.get("timeZone"), str):
+        message["timeZone"] = "Europe/Berlin"  # Which of them exist, no schema can say.
     opening = kind in ("start", "resume")
     try:
         (incoming.read_opening if opening else incoming.read_spoken)(json.dumps(message))

@@ -23,7 +23,7 @@ _RECORDS: list[dict[str, Any]] = [
         "score": 0.9,
         "url": "https://kb.example/holidays",
     },
-    {"id": "doc:lunch", "title": "Lunch", "snippet": "Lunch is at noon.", "score": 0.4, "url": None},
+    {"id": "doc:lunch", "title": "Lunch", "snippet": "Lunch is at noon.", "score": 0.5, "url": None},
 ]
 
 
@@ -64,6 +64,22 @@ def test_what_is_missing_is_asked_for_and_the_next_words_answer() -> None:
     _talk(steps)
 
 
+@pytest.mark.parametrize(
+    ("when", "begin"),
+    [
+        ("Monday from eight to nine", "2026-11-23T08:00:00+01:00"),
+        ("from eight to nine", "2026-11-17T08:00:00+01:00"),
+        ("from two to three", "2026-11-16T14:00:00+01:00"),
+    ],
+)
+def test_an_event_is_not_proposed_for_a_time_that_is_over(when: str, begin: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(f"create an event called Dentist {when}")
+        assert talk.args["start_time"] == begin
+
+    _talk(steps)
+
+
 def test_a_name_that_is_asked_for_is_taken_as_it_is_said() -> None:
     async def steps(talk: Session) -> None:
         assert "name" in await talk.says("I need a linkedin profile")
@@ -80,6 +96,55 @@ def test_a_question_can_be_dropped_or_passed_over() -> None:
         await talk.says("create an event called Retro")
         await talk.says("what time is it in Lisbon?")
         assert talk.calls[0].tool_id == "format_datetime"
+
+    _talk(steps)
+
+
+@pytest.mark.parametrize(
+    ("said", "answered"),
+    [
+        ("what can you do?", "I can do this"),
+        ("how are you?", "running well"),
+        ("thanks", "You are welcome"),
+        ("no thanks", "leave it"),
+    ],
+)
+def test_small_talk_is_no_answer_to_a_question_and_ends_it(said: str, answered: str) -> None:
+    async def steps(talk: Session) -> None:
+        assert "name" in await talk.says("I need a linkedin profile")
+        assert answered in await talk.says(said)
+        await talk.says("Mara Example")
+        assert not talk.calls or talk.calls[0].tool_id != "linkedin_lookup"
+        talk.calls.clear()
+
+    _talk(steps)
+
+
+def test_a_question_of_the_users_own_is_no_answer_and_a_yes_is_none_either() -> None:
+    async def steps(talk: Session) -> None:
+        assert "name" in await talk.says("I need a linkedin profile")
+        assert "name" in await talk.says("yes")
+        await talk.says("what is our policy on dogs?")
+        assert talk.calls[0].tool_id == "kb_search"
+
+    _talk(steps)
+
+
+def test_a_question_how_to_do_something_is_looked_up_rather_than_done() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("how do I book the photo room?")
+        assert talk.calls[0].tool_id == "kb_search"
+
+    _talk(steps)
+
+
+def test_what_is_asked_and_what_can_be_done_is_said_to_people() -> None:
+    async def steps(talk: Session) -> None:
+        asked = await talk.says("suggest some prompts for a picture")
+        assert "the user" not in asked
+        told = await talk.says("what can you do?")
+        assert "Shows when your calendars are busy" in told
+        assert "the user" not in told.replace("For example", "")
 
     _talk(steps)
 
@@ -173,10 +238,10 @@ def test_a_call_that_waits_for_approval_is_not_said_to_be_done() -> None:
         envelope = '{"ok":true,"data":{"status":"created","title":"Dentist"}}'
         approved = f"The user approved the call of calendar_create_event; it ran once. {envelope}"
         await talk.connection.send_context(approved, respond=True)
-        assert "created" in await talk.answer()
+        assert await talk.answer() == "Created: Dentist."
         declined = "The user declined the call of calendar_create_event; it was not run."
         await talk.connection.send_context(declined, respond=True)
-        assert "I have not done it" in await talk.answer()
+        assert await talk.answer() == "All right, nothing was done."
 
     _talk(steps)
 
@@ -199,7 +264,8 @@ def test_a_failure_is_told_with_its_suggestion() -> None:
 def test_what_would_have_to_be_thought_up_is_held_back_once() -> None:
     async def steps(talk: Session) -> None:
         abuse = "You are a stupid useless thing, shut up."
-        assert "I have not done it; if it goes on, I will." in await talk.says(abuse)
+        warning = "If this goes on, I will use “ignore user”. Nothing has been done yet."
+        assert (await talk.says(abuse)).endswith(warning)
         assert talk.calls == []
         await talk.says(abuse)
         assert talk.calls[0].tool_id == "ignore_user"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from jackfield.settings import SettingsError
@@ -19,6 +18,7 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from jackfield_host.mistakes import meant, plainly
 from jackfield_host.security.settings import AccessSettings, JwtSettings, KeySettings
 
 PREFIX = "JACKFIELD_HOST_"
@@ -154,13 +154,6 @@ def variables_of(name: str, environ: Mapping[str, str]) -> list[str]:
     return [each for each in environ if each.upper() == own or each.upper().startswith(f"{own}__")]
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """What somebody may have meant by a name that is not known."""
-    known = list(known)
-    close = get_close_matches(name, known, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-
-
 def _misspelt_variables(environ: Mapping[str, str]) -> list[str]:
     known = [variable(name) for name in HostOptions.model_fields]
     given = [name for name in environ if name.upper().startswith(PREFIX)]
@@ -174,8 +167,8 @@ def _misspelt_variables(environ: Mapping[str, str]) -> list[str]:
 def _explained(error: ValidationError) -> list[str]:
     """What is wrong and where, without the values: one may be a secret."""
     return [
-        _sentence([str(step) for step in each["loc"]], each["type"], each["msg"])
-        for each in error.errors(include_url=False, include_context=False, include_input=False)
+        _sentence([str(step) for step in each["loc"]], each["type"], plainly(each))
+        for each in error.errors(include_url=False, include_input=False)
     ]
 
 
@@ -187,7 +180,7 @@ def _sentence(where: list[str], kind: str, message: str) -> str:
         where = where[:-1]
     named = variables_of(where[0], os.environ) if where else []
     place = named[0] if named else f"[host] {'.'.join(where)}".rstrip()
-    return f"{place}: {message.removeprefix('Value error, ')}"
+    return f"{place}: {message}"
 
 
 def _known(tables: list[str]) -> Iterable[str]:

@@ -14,9 +14,11 @@ from jackfield_client.terminal.wording import one_line, plain
 class Screen:
     """Keeps words and lines apart, whatever comes when."""
 
-    def __init__(self, *, prompting: bool) -> None:
-        """`prompting` where a person is asked for each line."""
+    def __init__(self, *, prompting: bool, whole_lines: bool = False) -> None:
+        """`prompting` where a person is asked for each line; `whole_lines` where words wait for their end."""
         self._prompting = prompting
+        self._whole_lines = whole_lines
+        self._held = ""
         self._shared = sys.stdout.isatty() and sys.stderr.isatty()
         self._open = False
         self._question = ""
@@ -24,14 +26,17 @@ class Screen:
     def write(self, text: str) -> None:
         """A piece of what the assistant says."""
         self._step_aside()
-        _echo(plain(text), nl=False)
+        if self._whole_lines:
+            self._held += plain(text)
+        else:
+            _echo(plain(text), nl=False)
         self._open = self._open or bool(text)
 
     def finish(self) -> None:
         """The assistant has said it."""
         if self._open:
-            _echo()
-        self._open = False
+            _echo(self._held)
+        self._open, self._held = False, ""
 
     def show(self, text: str) -> None:
         """Lines that belong to the conversation, such as what the user is asked to decide."""

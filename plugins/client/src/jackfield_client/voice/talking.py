@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -39,7 +40,8 @@ class Talking:
         self._session = session
         self._fast = fast
         self._wait = wait
-        self._screen = Screen(prompting=False)
+        # In a pipe lines of both kinds may come together, and one must not begin within the other.
+        self._screen = Screen(prompting=False, whole_lines=not sys.stdout.isatty())
         self._showing = Showing(self._screen, history=False)
         self._captions = Captions(self._screen)
         self._decisions = Decisions(session, self._screen, None, approve=approve)
@@ -60,6 +62,7 @@ class Talking:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
+            self._screen.finish()
         return fine
 
     async def _take_turn(self, sound: Sound, following: asyncio.Task[None]) -> bool:

@@ -38,6 +38,7 @@ CLOSINGS = (
     Closing("full", 4008, "there are too many sessions", Then.SOON),
     Closing("provider", 4009, "the model cannot be reached", Then.SOON),
     Closing("expired", 4010, "the token has expired", Then.NEW_TOKEN),
+    Closing("forsaken", 4011, "nobody was connected to it any more", Then.WHEN_WANTED),
     Closing("restarting", 1012, "the host is restarting", Then.AT_ONCE),
     Closing("failed", 1011, "the host failed", Then.SOON),
 )

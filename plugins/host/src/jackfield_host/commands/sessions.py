@@ -48,21 +48,28 @@ def sessions() -> None:
 @sessions.command("list")
 @click.option("--user", metavar="USER", help="Only those of this user.")
 @click.option("--active", is_flag=True, help="Only those that can go on.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
+    help="So many at most.",
+)  # fmt: skip
 @with_registry
 @as_json
-def list_(settings: Settings, user: str | None, active: bool, as_json: bool) -> None:
-    """List the sessions, the oldest first."""
+def list_(settings: Settings, user: str | None, active: bool, limit: int, as_json: bool) -> None:
+    """List the sessions, the newest first."""
     from jackfield_host.archive.sessions import every
 
     found = [
         each
-        for each in _with_store(settings, every)
+        for each in reversed(_with_store(settings, every))
         if (user is None or each.user == user) and (each.active or not active)
     ]
+    shown = found[:limit]
     if as_json:
-        print_json([{**each._asdict(), "active": each.active} for each in found])
-        return
-    _print_table(found)
+        print_json([{**each._asdict(), "active": each.active} for each in shown])
+    else:
+        _print_table(shown)
+    if len(found) > limit:
+        click.echo(f"{len(found) - limit} older ones are left out; --limit shows more", err=True)
 
 
 @sessions.command()

@@ -40,7 +40,28 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
 def _kernel(deployment: Deployment) -> dict[str, Any]:
     from jackfield.settings import KEYS
 
-    return {key: _said(key, getattr(deployment.settings, key), deployment.origin(key)) for key in KEYS}
+    used = _chosen_by_default(deployment)
+    values = {key: getattr(deployment.settings, key) for key in KEYS}
+    values |= {key: name for key, name in used.items() if not values[key]}
+    return {key: _said(key, value, deployment.origin(key)) for key, value in values.items()}
+
+
+def _chosen_by_default(deployment: Deployment) -> dict[str, str]:
+    """The store and the provider that are used where none is named, as far as there is a registry to tell."""
+    from jackfield.contract.snapshot import Snapshot, SnapshotError
+    from jackfield.provision import Provision
+    from jackfield.registry.registry import RegistryError
+    from jackfield.settings import SettingsError
+
+    settings = deployment.settings
+    if settings.store and settings.provider:
+        return {}
+    try:
+        provision = Provision.of(Snapshot.load(settings.registry), settings)
+    except (SnapshotError, RegistryError, SettingsError):
+        return {}
+    offered = {each.name for each in provision.plugins.of("jackfield_transports")}
+    return {"store": provision.store_name, **({"provider": "local"} if "local" in offered else {})}
 
 
 def _host(deployment: Deployment) -> dict[str, Any]:

@@ -13,11 +13,11 @@ from starlette.requests import ClientDisconnect, Request
 
 from jackfield_host.errors import HttpError
 from jackfield_host.house import House
+from jackfield_host.mistakes import explained
 from jackfield_host.security.gate import Arrival
 from jackfield_host.security.identity import Identity
 from jackfield_host.talks.switchboard import Switchboard
 from jackfield_host.wire.bodies import Body
-from jackfield_host.wire.incoming import explained
 
 SESSION = "Jackfield-Session"
 """The header that names a session, by its token."""
@@ -116,4 +116,7 @@ class Visit:
             fault = error.faults[0]
             raise HttpError(400, "invalid", f"The body, at {fault.where}: {fault.message}.") from None
         except ValidationError as error:
-            raise HttpError(400, "invalid", f"The body, at {explained(error)}.") from None
+            members = [str(field.alias) for field in model.model_fields.values()]
+            sentence = explained(error, lambda _: members)
+            end = "" if sentence.endswith("?") else "."
+            raise HttpError(400, "invalid", f"The body, at {sentence}{end}") from None

@@ -16,6 +16,8 @@ class Announcement(NamedTuple):
     """The facts of one start."""
 
     url: str
+    others: str
+    """How others reach it; empty where the address says so, or nobody does."""
     registry: str
     registry_file: str
     deployment: str
@@ -33,6 +35,8 @@ class Announcement(NamedTuple):
     def lines(self) -> Iterator[str]:
         """For people."""
         yield f"Jackfield {version('jackfield-host')} serves at {self.url}"
+        if self.others:
+            yield f"  others    {self.others}"
         yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
         yield f"  provider  {self.provider} ({', '.join(self.modes)})"
         yield f"  store     {self.store}"
@@ -53,6 +57,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
     registry = switchboard.runtime.registry
     return Announcement(
         url=url(house.options.address, port),
+        others=others(house.options.address, port),
         registry=registry.version,
         registry_file=str(settings.registry),
         deployment=registry.deployment.value,
@@ -69,16 +74,23 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
 def url(address: str, port: int) -> str:
     """Where a browser on this machine finds the host."""
     name = address
-    try:
-        read = ipaddress.ip_address(address)
-    except ValueError:
-        pass
-    else:
-        if read.is_unspecified:
-            name = "localhost"
-        elif read.version == 6:
-            name = f"[{read}]"
+    if _everywhere(address):
+        name = "localhost"
+    elif ":" in address:
+        name = f"[{ipaddress.ip_address(address)}]"
     return f"http://{name}:{port}"
+
+
+def others(address: str, port: int) -> str:
+    """How other machines find a host that listens on every address of this one; empty for any other."""
+    return f"can reach it at port {port} of every address of this machine" if _everywhere(address) else ""
+
+
+def _everywhere(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_unspecified
+    except ValueError:
+        return False
 
 
 def _token(house: House) -> str:

@@ -12,7 +12,7 @@ from jackfield.session.session import Session
 from jackfield_host.options import HostOptions
 from jackfield_host.security.identity import Identity
 from jackfield_host.talks.talk import Talk
-from jackfield_host.wire.closing import BANNED, ENDED, FULL, IDLE, RESTARTING, UNKNOWN, Closing
+from jackfield_host.wire.closing import BANNED, ENDED, FORSAKEN, FULL, RESTARTING, UNKNOWN, Closing
 
 
 class TurnedAwayError(Exception):
@@ -94,4 +94,4 @@ class Admission:
             raise TurnedAwayError(FULL, "You have too many sessions; end one of them first.")
         for talk in left[: max(0, over)]:
             # It is kept, and whoever comes back to it takes it up again.
-            await talk.stop(IDLE)
+            await talk.stop(FORSAKEN)

@@ -70,7 +70,7 @@ def _now(user: str, time_zone: str | None) -> dict[str, str]:
     """What is so just now, as the model is told."""
     try:
         zone = ZoneInfo(time_zone) if time_zone else None
-    except (ZoneInfoNotFoundError, ValueError):
+    except (ZoneInfoNotFoundError, ValueError):  # The browser does not know it.
         zone = None
     now = datetime.now(zone) if zone else datetime.now().astimezone()
     return {"now": f"{now:%A, %d %B %Y, %H:%M} ({zone or now.tzname()}, UTC{now:%z})", "user": user}

@@ -36,6 +36,7 @@ from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.talk import Talk
 from jackfield_host.wire.closing import (
     ENDED,
+    FORSAKEN,
     IDLE,
     PROVIDER,
     REPLACED,
@@ -274,7 +275,7 @@ class Switchboard:
         if talk.conversation.busy:
             return None
         if not talk.feed.heard and now - talk.left > options.grace_seconds:
-            return IDLE
+            return FORSAKEN
         return IDLE if now - talk.last_said > options.idle_seconds else None
 
     def _beside(self, work: Any) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
+from jackfield_host.wire.zones import TimeZone
+
 
 class Body(BaseModel):
     """The body of a request: JSON, and nothing in it that is not described here."""
@@ -20,7 +22,7 @@ class ChatBody(Body):
     """Something the user writes."""
 
     message: str = Field(min_length=1, max_length=8000)
-    time_zone: str | None = Field(None, max_length=64, description="The user's time zone, `Europe/Berlin`.")
+    time_zone: TimeZone | None = Field(None, description="The user's time zone, `Europe/Berlin`.")
     language: str | None = Field(None, max_length=35, description="What the user speaks, as in BCP 47.")
 
 

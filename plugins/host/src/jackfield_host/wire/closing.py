@@ -25,11 +25,14 @@ UNKNOWN = Closing("unknown", 4007, "there is no such session to resume", "Begin 
 FULL = Closing("full", 4008, "there are too many sessions", "Try again later.")
 PROVIDER = Closing("provider", 4009, "the model cannot be reached", "Resume in a moment.")
 EXPIRED = Closing("expired", 4010, "the token has expired", "Get a new token, then resume with it.")
+FORSAKEN = Closing(
+    "forsaken", 4011, "nobody was connected to it any more", "Resume when the user comes back."
+)
 RESTARTING = Closing("restarting", 1012, "the host is restarting", "Resume at once, here or at another host.")
 FAILED = Closing("failed", 1011, "the host failed", "Resume in a moment.")
 
 CLOSINGS = (
     ENDED, IDLE, TOO_LONG, TOO_SLOW, MISUNDERSTOOD, BANNED, REPLACED, UNKNOWN, FULL, PROVIDER, EXPIRED,
-    RESTARTING, FAILED,
+    FORSAKEN, RESTARTING, FAILED,
 )  # fmt: skip
 """All of them."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
+
+from jackfield_host.mistakes import explained
+from jackfield_host.wire.zones import TimeZone
 
 
 class Incoming(BaseModel):
@@ -15,7 +18,7 @@ class Incoming(BaseModel):
 
 
 class _Place(Incoming):
-    time_zone: str | None = Field(None, max_length=64, description="The user's time zone, `Europe/Berlin`.")
+    time_zone: TimeZone | None = Field(None, description="The user's time zone, `Europe/Berlin`.")
     language: str | None = Field(None, max_length=35, description="What the user speaks, as in BCP 47.")
 
 
@@ -126,7 +129,7 @@ def read_opening(text: str) -> Start | Resume:
     try:
         return _opening.validate_json(text)
     except ValidationError as error:
-        raise MisunderstoodError(explained(error)) from None
+        raise MisunderstoodError(explained(error, _members, tagged=True)) from None
 
 
 def read_spoken(text: str) -> Text | Interrupt | Playback | Approve | Decline | Cancel | Context | End:
@@ -134,11 +137,12 @@ def read_spoken(text: str) -> Text | Interrupt | Playback | Approve | Decline | 
     try:
         return _spoken.validate_json(text)
     except ValidationError as error:
-        raise MisunderstoodError(explained(error)) from None
+        raise MisunderstoodError(explained(error, _members, tagged=True)) from None
 
 
-def explained(error: ValidationError) -> str:
-    """What is wrong, without the input itself: that may be long, and it is the sender's."""
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(str(step) for step in first["loc"])[:100]
-    return f"{where}: {first['msg'][:200]}" if where else str(first["msg"])[:200]
+def _members(kind: str) -> list[str]:
+    """What a message of a type may have in it."""
+    for model in (*OPENINGS, *SPOKEN):
+        if get_args(model.model_fields["type"].annotation) == (kind,):
+            return [str(field.alias) for field in model.model_fields.values()]
+    return []

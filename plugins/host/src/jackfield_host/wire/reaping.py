@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from uvicorn._types import ASGISendEvent
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 PING_SECONDS = 20.0
@@ -30,6 +31,13 @@ class ReapingWebSocket(WebSocketsSansIOProtocol):
         """The client has not said that it is still there."""
         super().keepalive_timeout()
         self._cut_within(LINGER_SECONDS)
+
+    async def send(self, message: ASGISendEvent) -> None:
+        """Send something of the application's; a handshake that was refused in words is complete as well."""
+        await super().send(message)
+        # By itself the server takes it for one that was never answered, and says so in the log.
+        if self.initial_response is not None and self.close_sent:
+            self.handshake_complete = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection is gone."""

@@ -35,7 +35,7 @@ _APPROVED = re.compile(r"^The user approved the call of (\w+)[^{]*(\{.*\})\s*$",
 ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
 """A call with its answer, as it is told in a history."""
 
-_DECLINED = re.compile(r"^The user declined the call of (\w+)")
+_DECLINED = re.compile(r"^The user declined the call of \w+")
 _PIECE = re.compile(r".+?(?:[.!?:]\s+|\n+|$)", re.DOTALL)
 
 
@@ -99,8 +99,8 @@ class PlannerDialogue:
             tool_id, envelope = match.group(1), _read(match.group(2).encode())
             told = await self._off(partial(self._told, tool_id, envelope))
             self._remembered.found(told.items)
-        elif match := _DECLINED.match(learned):
-            told = Told(f"All right, I have not done it ({match.group(1).replace('_', ' ')}).")
+        elif _DECLINED.match(learned):
+            told = Told("All right, nothing was done.")
         else:
             told = Told(f"I was told this: {learned}" if learned else "There is nothing new.")
         async with aclosing(self._tell(told)) as thoughts:

@@ -9,9 +9,9 @@ const LONGEST_PAUSE_MS = 8000;
 /** So much of what was spoken is kept while there is no connection: 8 seconds of frames of 20 milliseconds. */
 const MOST_FRAMES = 400;
 
-const CLOSED = {
+export const CLOSED = {
   ended: 4000, idle: 4001, tooLong: 4002, misunderstood: 4004, banned: 4005, replaced: 4006, unknown: 4007,
-  expired: 4010,
+  full: 4008, expired: 4010,
 };
 
 /** What the user reads when the line is not taken up again by itself. */
@@ -27,7 +27,8 @@ const SENTENCES = {
 
 /**
  * One session. Events: `message` (detail: a message of the host), `sound` (detail: ArrayBuffer), `state`, `session`
- * (detail: the first message), `banned` (detail: message, retryAfter), `closed` (detail: code, sentence).
+ * (detail: the first message), `banned` (detail: message, retryAfter), `full` (detail: message), `closed` (detail: code,
+ * sentence).
  *
  * `state` is one of closed, connecting, open, reconnecting.
  */
@@ -170,6 +171,7 @@ export class Line extends EventTarget {
       this.#lastEvent = message.id;
     }
     if (message.type === "session") this.#begin(message);
+    else if (message.type === "error" && message.code === "full") this.#tell("full", message);
     else if (message.type === "error" && message.retryAfter !== undefined) this.#trouble = message;
     else if (message.type === "message") this.unsaid = this.unsaid.filter((said) => said.clientId !== message.clientId);
     // What was said just before the line broke may have arrived: then it was among what was missed.
@@ -203,6 +205,9 @@ export class Line extends EventTarget {
       const detail = this.#trouble ?? { message: SENTENCES[code], retryAfter: 60 };
       this.#over(code);
       this.#tell("banned", detail);
+    } else if (code === CLOSED.full && this.#mode === "voice") {
+      // Nobody waits at an open microphone for others to hang up.
+      this.#over(code);
     } else if (code in SENTENCES) {
       if (code === CLOSED.ended || code === CLOSED.tooLong) this.#forget();
       this.#over(code);

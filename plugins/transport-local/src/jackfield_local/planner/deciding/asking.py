@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from jackfield.contract.context import Mode
@@ -13,6 +14,8 @@ from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool
 
 _MOST_SPOKEN = 4
+_FOR_MODELS = re.compile(r"\b(?:the user|ISO|IANA|e\.g|\w+_\w+)\b", re.IGNORECASE)
+_INDIRECT = re.compile(r"(?:what|who|where|how|which|when|why)\b", re.IGNORECASE)
 _QUESTIONS = {
     Kind.NAME: "Who is meant? Tell me the name.",
     Kind.EMAIL: "Which e-mail address do you mean?",
@@ -37,7 +40,9 @@ def ask_for(parameter: Parameter, heard: Heard) -> str:
     listed = parameter.schema.get("enum")
     if parameter.kind is Kind.CHOICE and isinstance(listed, list):
         return f"Which {parameter.spoken}: {', '.join(map(str, listed))}?"
-    told = _first_sentence(parameter.description)
+    told = _plain_clauses(parameter.description)
+    if _INDIRECT.match(told):
+        return f"Tell me {told[:1].lower()}{told[1:]}."
     return f"What should the {parameter.spoken} be?" + (f" ({told})" if told else "")
 
 
@@ -55,7 +60,7 @@ def capabilities(tools: Sequence[Tool], mode: Mode) -> str:
         return "No tools are installed, so there is nothing I can do."
     if mode == "voice":
         deeds = [
-            f"one {tool.purpose[:1].lower()}{_first_clause(tool.purpose[1:])}"
+            f"one {tool.purpose[:1].lower()}{_to_you(_first_clause(tool.purpose[1:]))}"
             for tool in tools
             if not tool.composed
         ]
@@ -63,7 +68,7 @@ def capabilities(tools: Sequence[Tool], mode: Mode) -> str:
     lines = []
     for tool in (each for each in tools if not each.composed):
         example = next((each.says for each in tool.guide.examples if len(each.says) < 90), "")
-        lines.append(f"- {tool.purpose}." + (f" For example: “{example}”" if example else ""))
+        lines.append(f"- {_to_you(tool.purpose)}." + (f" For example: “{example}”" if example else ""))
     return "With the tools that are installed I can do this:\n" + "\n".join(lines)
 
 
@@ -77,12 +82,22 @@ def _when(parameter: Parameter, heard: Heard) -> str:
 
 
 def _deed(tool: Tool) -> str:
-    return f"{spoken_name(tool.id)} ({tool.purpose[:1].lower()}{tool.purpose[1:]})"
+    return f"{spoken_name(tool.id)} ({tool.purpose[:1].lower()}{_to_you(tool.purpose[1:])})"
 
 
 def _first_clause(text: str) -> str:
     return text.partition(",")[0].partition(":")[0]
 
 
-def _first_sentence(text: str) -> str:
-    return text.partition(". ")[0].rstrip(".")
+def _plain_clauses(text: str) -> str:
+    """The first sentence of a description, as far as it speaks to people."""
+    clauses = text.partition(". ")[0].rstrip(".").split(", ")
+    kept = next((n for n, clause in enumerate(clauses) if _FOR_MODELS.search(clause)), len(clauses))
+    return ", ".join(clauses[:kept])
+
+
+def _to_you(text: str) -> str:
+    """What is written about the user, said to the user."""
+    text = re.sub(r"\bthe user's\b", "your", text)
+    text = re.sub(r"\bthe user ([a-z]+?)s\b", r"you \1", text)
+    return re.sub(r"\bthe user\b", "you", text)

@@ -16,8 +16,8 @@ from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.talking import not_understood, reply
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.requests import is_order, is_remark, names_a_thing, seeks
-from jackfield_local.planner.language.words import words
+from jackfield_local.planner.language.requests import is_order, is_question, is_remark, names_a_thing, seeks
+from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
@@ -34,15 +34,22 @@ CERTAIN = 1.1
 TALK = 0.62
 """A few words that are so much like small talk are small talk."""
 
+_ONLY_TALK = 0.8
+"""Words that are so much like small talk are no answer to a question either."""
+
+_APART = 0.2
 _ALMOST_TALK = 0.5
 _FEW = 6
 
 _EXACT = frozenset((Talk.ABILITY, Talk.IDENTITY, Talk.DROPPING))
 """What is answered to these is a fact, and put in no other words."""
 
+_OFTEN_ENOUGH = 2
 _CLOSE = 0.02
+_NEARLY = 0.05
 _ALL_BUT_SAID = 0.5
 _ORDERED = 0.45
+_ASKED = 0.5
 _FOLLOWING = re.compile(
     r"^(?:and|what about|how about|or|then|no,? |rather|make it|make that|actually|instead)\b"
     r"|\binstead[.?!]*$",
@@ -89,12 +96,14 @@ class Judgement:
     def resolve(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
         """What to do with words that should answer a question, and may be something else."""
         talk, like = self._chooser.small_talk(heard)
-        if talk is Talk.DROPPING and like >= TALK:
-            return self._chat(talk)
+        refused = talk is Talk.AGREEMENT and words(heard.text)[:1] == ["no"]
+        if like >= TALK and (talk is Talk.DROPPING or (refused and like >= _ONLY_TALK)):
+            return self._chat(Talk.DROPPING)
+        if like >= (TALK if is_question(heard.request) else _ONLY_TALK):
+            return self._again(question) if talk is Talk.AGREEMENT else self.decide(heard, remembered)
         weighed = self._chooser.weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]
-        other = weighed[0].tool not in question.tools and weighed[0].score >= CERTAIN
-        if other and weighed[0].score - waiting[0].score > 0.2:
+        if _leads_away(heard, weighed[0], waiting[0]):
             return self.decide(heard, remembered)
         if question.missing is None:
             return self._settle(question, heard, remembered, waiting)
@@ -124,6 +133,12 @@ class Judgement:
         asks = seeks(heard.request) or names_a_thing(heard.request)
         if best.score < CLEAR and self._open is not None and asks:
             return self._open
+        if (
+            self._open is not None
+            and is_question(heard.request)
+            and any(each.tool is self._open and best.score - each.score < _NEARLY for each in weighed)
+        ):
+            return self._open  # Of two that are as likely, looking something up harms nobody.
         if best.score < (POSSIBLE if not is_order(heard.request) else _ORDERED):
             return self._lost()
         if second is not None and best.score < CLEAR and best.score - second.score < _CLOSE:
@@ -191,6 +206,13 @@ class Judgement:
         tool = question.tools[place] if place is not None else waiting[0].tool
         return self._use(tool, replace(heard, text=question.said), remembered)
 
+    @staticmethod
+    def _again(question: Question) -> Move:
+        """The same question, until it was asked often enough."""
+        if question.times >= _OFTEN_ENOUGH:
+            return Say("I leave it, as something is still missing. You may say it all again.")
+        return replace(question, times=question.times + 1)
+
     def _complete(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
         """The call that waited, with what was said now."""
         tool, missing = question.tools[0], question.missing
@@ -209,7 +231,7 @@ class Judgement:
         if not filled.missing:
             return Call(tool, filled.args, question.said)
         still = filled.missing[0]
-        if question.times >= 2 and still is missing:
+        if question.times >= _OFTEN_ENOUGH and still is missing:
             return Say(
                 f"I still do not understand the {missing.spoken}, so I leave it. You may say it all again."
             )
@@ -230,6 +252,13 @@ class Judgement:
 _PLACES = ({"1", "first", "former", "a"}, {"2", "second", "latter", "b"})
 
 
+def _leads_away(heard: Heard, best: Weighed, waiting: Weighed) -> bool:
+    """Whether something else is wanted than what waits: a clear request, or a question of the user's."""
+    # A mark alone makes no question: "Friday at four?" is an answer.
+    asks = is_question(heard.request.rstrip(" ?"))
+    return best.score >= (_ASKED if asks else CERTAIN) and best.score - waiting.score > _APART
+
+
 def _fetches(tool: Tool) -> bool:
     return len(tool.required) == 1 and tool.required[0].kind is Kind.ID
 
@@ -241,5 +270,4 @@ def _unlike_default(tool: Tool, changed: Mapping[str, Any], heard: Heard) -> dic
 
 
 def _warning(tool: Tool) -> str:
-    name = tool.id.replace("_", " ")
-    return f"That sounds like a case for {name}: {tool.purpose}. I have not done it; if it goes on, I will."
+    return f"If this goes on, I will use “{spoken_name(tool.id)}”. Nothing has been done yet."

@@ -31,6 +31,8 @@ def bounded(tool: Tool, heard: Heard, pair: tuple[Parameter, Parameter]) -> dict
     if when is None or (not when.exact and not when.clock and not _takes_days(tool, heard.now)):
         return {}
     today, zone = heard.now.date(), _zone(heard.now)
+    if when.exact and when.days is None and when.starts(today, zone) < heard.now:
+        today += timedelta(days=1)  # An hour that is over is meant for the day that comes.
     begin, end = when.starts(today, zone), when.ends(today, zone)
     if end is None:
         # Where days will do, an hour is looked at as a piece of its day.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
-from jackfield_local.planner.telling.sentences import answering, plain
+from jackfield_local.planner.telling.sentences import answering, plain, untitled
 from jackfield_local.planner.telling.told import Manners, Quoted, Told
 
 UNCERTAIN = 0.2
@@ -14,7 +15,8 @@ UNCERTAIN = 0.2
 _BODY = ("text", "full_text", "snippet", "summary", "description", "content")
 _SENTENCES = {"text": 3, "voice": 2}
 _EXCERPT = 8
-_OTHERS = 4
+_OTHERS = 3
+_HALF_AS_GOOD = 0.5
 
 
 def is_evidence(items: Sequence[Any]) -> bool:
@@ -29,21 +31,30 @@ def tell_evidence(items: Sequence[Mapping[str, Any]], question: str, manners: Ma
     score = items[0].get("score")
     best = items[0]
     if isinstance(score, (int, float)) and score < UNCERTAIN:
-        near = _cited(best, manners)
-        return Told(f"I found nothing certain about that. The nearest is {near}.", items)
+        return Told(f"I found nothing certain about that. The nearest is {_cited(best, manners)}.", items)
     quoted = _quoted(best, question, manners)
     lines = [_answer(best, quoted, manners)]
-    others = [_cited(each, manners) for each in items[1 : _OTHERS + 1]]
+    # The list is cut where it gets worse, so that places in it stay places among the results.
+    near = [*takewhile(lambda each: _near(each, score), items[1:])]
+    others = [_cited(each, manners) for each in near[:_OTHERS]]
     if others:
-        lines.append(_also(others, len(items) - 1, manners))
+        lines.append(_also(others, len(near), manners))
     return Told(("\n\n" if not manners.spoken else " ").join(lines), items, quoted if quoted.said else None)
 
 
+def _near(item: Mapping[str, Any], best: Any) -> bool:
+    """Whether a record fits about as well as the best one; without scores nobody knows better."""
+    score = item.get("score")
+    if not (isinstance(score, (int, float)) and isinstance(best, (int, float))):
+        return True
+    return score >= best * _HALF_AS_GOOD
+
+
 def _quoted(item: Mapping[str, Any], question: str, manners: Manners) -> Quoted:
-    body = next((str(item[key]) for key in _BODY if item.get(key)), "")
+    title = plain(str(item.get("title") or item.get("name")))
+    body = untitled(next((str(item[key]) for key in _BODY if item.get(key)), ""), title)
     said = answering(question, body, _SENTENCES[manners.mode], manners.embed)
-    excerpt = answering(question, body, _EXCERPT, manners.embed)
-    return Quoted(said, plain(str(item.get("title") or item.get("name"))), excerpt)
+    return Quoted(said, title, answering(question, body, _EXCERPT, manners.embed))
 
 
 def _answer(item: Mapping[str, Any], quoted: Quoted, manners: Manners) -> str:

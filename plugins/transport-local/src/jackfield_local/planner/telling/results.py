@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jackfield_local.planner.language.words import spoken_name
+from jackfield_local.planner.telling.deeds import tell_deed
 from jackfield_local.planner.telling.evidence import is_evidence, tell_evidence
-from jackfield_local.planner.telling.moments import readable, span
+from jackfield_local.planner.telling.moments import placed, readable, span
 from jackfield_local.planner.telling.told import Manners, Told
+from jackfield_local.planner.telling.values import sentence, values
 
-_VERBATIM = ("say",)
-_SUMMING_UP = ("text", "summary", "message", "answer", "result")
-_REMARKS = ("notices", "notes", "hint", "hints", "warnings")
+_VERBATIM = "say"
+_SUMMING_UP = ("text", "formatted", "summary", "message", "answer", "result")
+_REMARKS = ("notices", "note", "notes", "hint", "hints", "warnings")
 _OFFERED = ("available", "free", "open", "results", "options", "suggest", "variants", "records", "people")
 _MOST_LISTED = {"text": 8, "voice": 3}
 _MOST_CHARACTERS = 4000
@@ -34,12 +36,11 @@ def _told(data: Any, question: str, manners: Manners) -> Told:
 
 
 def _of_object(data: Mapping[str, Any], question: str, manners: Manners) -> Told:
-    for key in _VERBATIM:
-        if isinstance(data.get(key), str) and data[key]:
-            return Told(str(data[key]))
+    if isinstance(data.get(_VERBATIM), str) and data[_VERBATIM].strip():
+        return Told(data[_VERBATIM])
     lists = {key: value for key, value in data.items() if _listable(key, value)}
     offered = _offered(lists)
-    parts = [_remark(data[key], manners) for key in _SUMMING_UP if isinstance(data.get(key), str)]
+    parts = _summed_up(data, manners)
     parts += [
         _of_list(key, value, question, manners).text
         for key, value in lists.items()
@@ -50,10 +51,26 @@ def _of_object(data: Mapping[str, Any], question: str, manners: Manners) -> Told
         main = _of_list(offered, lists[offered], question, manners)
         parts.append(main.text)
     if not parts:
-        parts.append(_values(data, manners))
+        parts.append(_plainly(data, manners))
     parts += [_remark(data[key], manners) for key in _REMARKS if data.get(key)]
     parts += [f"Not found: {', '.join(map(str, data['missing']))}."] if data.get("missing") else []
     return Told((" " if manners.spoken else "\n\n").join(filter(None, parts)), main.items, main.quoted)
+
+
+def _summed_up(data: Mapping[str, Any], manners: Manners) -> list[str]:
+    """What a result says of itself, or what was done."""
+    if time := placed(data):
+        return [time]
+    said = [_remark(data[key], manners) for key in _SUMMING_UP if isinstance(data.get(key), str)]
+    return said or [*filter(None, [tell_deed(data, manners)])]
+
+
+def _plainly(data: Mapping[str, Any], manners: Manners) -> str:
+    if _VERBATIM in data:
+        return ""  # Who has a place for words and leaves it empty has nothing to say.
+    shown = {key: value for key, value in data.items() if key not in (*_REMARKS, "missing")}
+    lists = [value for value in shown.values() if isinstance(value, list)]
+    return "Nothing was found." if lists and not any(lists) else sentence(values(shown, manners))
 
 
 def _listable(key: str, value: Any) -> bool:
@@ -72,15 +89,18 @@ def _offered(lists: Mapping[str, Any]) -> str | None:
 
 def _of_list(key: str, items: Sequence[Any], question: str, manners: Manners) -> Told:
     if not items:
-        return Told(f"Nothing was found: there are no {spoken_name(key)}.")
+        what = "" if key == "results" else f": there are no {spoken_name(key)}"
+        return Told(f"Nothing was found{what}.")
     if is_evidence(items):
         return tell_evidence(items, question, manners)
-    label = spoken_name(key)
-    label = label[:1].upper() + label[1:]
+    name = spoken_name(key)
+    label = name[:1].upper() + name[1:]
     most = _MOST_LISTED[manners.mode]
     lines = [_line(each, manners) for each in items[:most]]
     more = f" and {len(items) - most} more" if len(items) > most else ""
     kept = [each for each in items if isinstance(each, Mapping)]
+    if not any(lines):
+        return Told(f"{len(items)} {name.removesuffix('s') if len(items) == 1 else name}.", kept)
     if manners.spoken:
         return Told(f"{label}: {'; '.join(lines)}{more}.", kept)
     listed = "\n".join(f"{place}. {line}" for place, line in enumerate(lines, start=1))
@@ -96,35 +116,7 @@ def _line(item: Any, manners: Manners) -> str:
     if named:
         body = item.get("prompt") or item.get("snippet") or item.get("description")
         return f"{named[0]}: {body}" if body and not manners.spoken else named[0]
-    return _values(item, manners, closed=False)
-
-
-def _values(data: Mapping[str, Any], manners: Manners, *, closed: bool = True) -> str:
-    """Plain values as "name: value", without what is empty or only for machines."""
-    told = [
-        f"{spoken_name(key)}: {_value(value, manners)}"
-        for key, value in data.items()
-        if _tellable(value) and not (manners.spoken and key in ("id", "uid", "url", "iso"))
-    ]
-    text = ", ".join(told)
-    return f"{text[:1].upper()}{text[1:]}." if closed and text else text
-
-
-def _tellable(value: Any) -> bool:
-    """Not what is empty, nor places in a text or other rows of numbers."""
-    if isinstance(value, list):
-        return bool(value) and not isinstance(value[0], (list, int, float))
-    return value not in (None, "", {})
-
-
-def _value(value: Any, manners: Manners) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Mapping):
-        return f"({_values(value, manners, closed=False)})"
-    if isinstance(value, list):
-        return "; ".join(_value(each, manners) for each in value[:5])
-    return readable(str(value), manners.zone)
+    return values(item, manners)
 
 
 def _remark(value: Any, manners: Manners) -> str:

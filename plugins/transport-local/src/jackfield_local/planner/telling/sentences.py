@@ -7,14 +7,43 @@ from collections.abc import Callable, Sequence
 
 from jackfield_embeddings import Vectors
 
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ0-9\"“*#-])|\n+")
-_MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+]\s+", re.MULTILINE)
+_END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ0-9\"“*#-])")
+_NO_END = re.compile(
+    r"(?:^|\s)[(\"“]?(?:e\.g|i\.e|cf|vs|approx|no|dr|mr|mrs|ms|prof|st|\d{1,2})\.$", re.IGNORECASE
+)
+_STEPS = re.compile(r"(?:^|\s)1[.)]\s+\S.*?\s2[.)]\s+\S", re.DOTALL)
+_STEP = re.compile(r"\s+(?=\d{1,2}[.)]\s+[A-ZÀ-Þ*`\"“])")
+_HEADING = re.compile(r"\s*#{1,6}\s")
+_MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+•]\s+", re.MULTILINE)
 MOST_SENTENCES = 60
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and lines of a text."""
-    return [part.strip() for part in _END.split(text) if part.strip()]
+    """The sentences, lines and numbered steps of a text; headings only where there is nothing else."""
+    text = _STEP.sub("\n", text) if _STEPS.search(text) else text
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not _HEADING.match(line)] or lines
+    return [each for line in lines for each in _of_line(line)]
+
+
+def _of_line(line: str) -> list[str]:
+    found: list[str] = []
+    for part in _END.split(line):
+        # After "1." or "e.g." the sentence goes on.
+        if found and _NO_END.search(found[-1]):
+            found[-1] = f"{found[-1]} {part}"
+        else:
+            found.append(part)
+    return [part.strip() for part in found if part.strip()]
+
+
+def untitled(text: str, title: str) -> str:
+    """A text without the title that it begins with, unless a sentence begins so."""
+    begins = re.match(rf"[\s#*]*{re.escape(title)}[\s*]*", text, re.IGNORECASE) if title else None
+    rest = text[begins.end() :] if begins else ""
+    return (
+        rest.lstrip(" :.\u2013\u2014-") if rest and not (rest[0].islower() or rest[0] in "',\u2019") else text
+    )
 
 
 def plain(text: str) -> str:

@@ -20,8 +20,18 @@ export function brief(value) {
   if (size >= 1e6) return `${(value / 1e6).toFixed(1)}M`;
   if (size >= 1e4) return `${Math.round(value / 1e3)}k`;
   if (size >= 1e3) return `${(value / 1e3).toFixed(1)}k`;
-  if (size >= 100 || Number.isInteger(value)) return String(Math.round(value));
+  if (size >= 100 || isWhole(value)) return String(Math.round(value));
   return value.toFixed(1);
+}
+
+/** Numbers that are read side by side: all with a decimal place, or none. */
+function alike(...values) {
+  const short = values.some((each) => Math.abs(each) >= 100) || values.every(isWhole);
+  return values.map((each) => (short ? brief(Math.round(each)) : each.toFixed(1)));
+}
+
+function isWhole(value) {
+  return Number.isInteger(Math.round(value * 10) / 10);
 }
 
 /**
@@ -83,7 +93,8 @@ export class TrendChart {
     this.#mark.setAttribute("visibility", "hidden");
     const last = this.#points.at(-1);
     const high = Math.max(0, ...this.#points.map(({ value }) => value));
-    const words = last ? `${brief(last.value)} ${this.#unit}, at most ${brief(high)}` : "nothing yet";
+    const [now, peak] = alike(last?.value ?? 0, high);
+    const words = last ? `${now} ${this.#unit}, peak ${peak}` : "nothing yet";
     this.#note.textContent = words;
     this.#svg.setAttribute("aria-label", `${this.#title}: ${words}, over the last half hour`);
   }

@@ -15,8 +15,8 @@ export class Confirmation {
     this.#foot = element("div", { class: "stack" });
     this.#card = element("div", { class: "confirmation card", role: "group", "aria-label": "Confirmation" },
       element("div", { class: "row spread" },
-        element("strong", {}, "May I?"), element("code", {}, asked.tool)),
-      element("p", { class: "preview" }, asked.preview),
+        element("span", { class: "hint" }, "May I?"), element("code", {}, asked.tool)),
+      ...preview(asked.preview),
       details(asked.args),
       this.#foot);
     this.root = element("li", {}, this.#card);
@@ -72,9 +72,17 @@ export class Confirmation {
   }
 }
 
+/** The question, and below it whatever else the tool says about what would happen. */
+function preview(text) {
+  const [question, ...more] = text.split("\n");
+  return [element("p", { class: "preview" }, question),
+    more.length > 0 && element("p", { class: "preview-more" }, more.join("\n").trim())];
+}
+
 function details(args) {
   const rows = Object.entries(args ?? {});
   if (!rows.length) return null;
-  return element("dl", { class: "facts" },
-    rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, readable(value))]));
+  return element("details", {}, element("summary", {}, "Arguments"),
+    element("dl", { class: "facts" },
+      rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, readable(value))])));
 }

@@ -2,7 +2,7 @@
 
 import { element, replace } from "../dom.js";
 
-/** A first sentence for tools that many will have. */
+/** A first sentence for tools that many will have, the most telling first. */
 const FIRST = {
   kb_search: "How do I book the photo room?",
   format_datetime: "What time is it in Tokyo?",
@@ -22,7 +22,8 @@ export class EmptyState {
   }
 
   show(tools) {
-    const known = tools.filter((each) => Object.hasOwn(FIRST, each.id)).map((each) => FIRST[each.id]);
+    const offers = new Set(tools.map(({ id }) => id));
+    const known = Object.keys(FIRST).filter((id) => offers.has(id)).map((id) => FIRST[id]);
     const sentences = ["What can you do?", ...known].slice(0, 4);
     replace(this.root,
       element("h1", {}, "What can I do for you?"),
@@ -46,7 +47,8 @@ function offered(tools) {
 
 function howToAdd() {
   const steps = [
-    ["Install a tool that somebody published, or write one", "pip install NAME\njackfield new-tool my_tool"],
+    ["Install a tool that somebody published", "pip install NAME"],
+    ["Or write one, and install it from its folder", "jackfield new-tool my_tool\npip install -e my-tool"],
     ["Freeze what is installed into a registry", "jackfield build"],
     ["Start the host again; conversations go on where they were", "jackfield serve"],
   ];

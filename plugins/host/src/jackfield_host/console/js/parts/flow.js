@@ -24,6 +24,8 @@ export class Flow {
   #joined = null;
   #unclaimed = { user: null, assistant: null };
   #waiting = [];
+  /** Whether words of the user have come since speech of theirs began last. */
+  #heard = false;
   #skew = Infinity;
 
   constructor(api, evidence, openEvidence, on) {
@@ -39,7 +41,7 @@ export class Flow {
 
   /** What was said aloud, for whoever goes on in writing. */
   spokenSince(index) {
-    return [...this.root.children].slice(index).filter((each) => each.dataset.speaker)
+    return [...this.root.children].slice(index).filter((each) => each.dataset.speaker && !each.hidden)
       .map((each) => `${each.dataset.speaker}: ${each.querySelector(".said").innerText}`).join("\n");
   }
 
@@ -93,8 +95,11 @@ export class Flow {
     message: (message, line) => this.#whole(message, line),
     transcript: (message, line) => this.#transcript(message, line),
     speech_started: () => this.#dropUnheard(),
+    turn_complete: () => this.#hideUnheard(),
     interrupted: () => this.#breakOff(),
-    speech_stopped: (_, line) => this.#spoken.user.push(this.#message("user", line.mode)),
+    speech_stopped: (_, line) => {
+      if (!this.#heard) this.#spoken.user.push(this.#message("user", line.mode));
+    },
     tool_start: (event, line) => this.#start(event, line),
     tool_progress: (event) => this.#call(event)?.take(event),
     tool_decisions: (event) => this.#call(event)?.take(event),
@@ -129,11 +134,20 @@ export class Flow {
       message = this.#message("assistant", line.mode);
       this.#answers.set(key, message);
     }
+    this.#moveBehindCalls(message);
     return message;
   }
 
+  /** An answer that goes on after a call stands where it ends, as it does for whoever loads the page again. */
+  #moveBehindCalls(message) {
+    if (!message.complete && message.root.matches(".assistant:has(~ .tool)")) this.root.append(message.root);
+  }
+
   #whole({ speaker, text, answer, interrupted }, line) {
-    const placed = this.#placed(speaker, text, answer, line) ?? this.#message(speaker, line.mode);
+    let placed = this.#placed(speaker, text, answer, line);
+    if (speaker === "user" && !placed) this.#heard = true;
+    placed ??= this.#message(speaker, line.mode);
+    if (line.mode === "text") this.#moveBehindCalls(placed);
     if (speaker === "assistant" && answer) this.#answers.set(`${line.session?.session}/${answer}`, placed);
     // Pieces that come behind the whole, after a reconnect for instance, belong to it.
     const claimed = [...this.#items.values()].includes(placed);
@@ -174,6 +188,7 @@ export class Flow {
       this.#items.set(item, message);
     }
     if (!message && !final) {
+      if (speaker === "user") this.#heard = true;
       message = this.#spoken[speaker].find((each) => !each.text || each === this.#joined);
       if (!message) this.#spoken[speaker].push(message = this.#message(speaker, line.mode));
       this.#items.set(item, message);
@@ -185,10 +200,16 @@ export class Flow {
 
   /** Speech of which nothing was understood leaves no trace. */
   #dropUnheard() {
+    this.#heard = false;
     for (const each of this.#spoken.user) {
       if (!each.text) each.root.remove();
     }
     this.#spoken.user = this.#spoken.user.filter((each) => each.text);
+  }
+
+  /** Words that come after the answer still find their place, which is not shown until they do. */
+  #hideUnheard() {
+    for (const each of this.#spoken.user) each.root.hidden = !each.text;
   }
 
   /** An answer of which so little was heard that it does not count as said. */
@@ -218,7 +239,7 @@ export class Flow {
 
   #complain({ code, message, suggestion }) {
     if (code === "unknown_confirmation" && this.#confirmations.some((each) => each.refuse(message, suggestion))) return;
-    if (code === "banned") return;
+    if (code === "banned" || code === "full") return;
     this.add(notice(message, suggestion));
   }
 

@@ -72,6 +72,7 @@ export class Message {
   #show() {
     this.#version += 1;
     this.#body.classList.remove("prose");
+    this.root.hidden = false;
     this.root.classList.toggle("coming", !this.complete);
     replace(this.#body, this.text || "…");
   }

@@ -8,11 +8,15 @@ export function shown(value) {
 }
 
 const LIMITS = {
-  minLength: (n) => `at least ${n} characters`, maxLength: (n) => `at most ${n} characters`,
+  minLength: (n) => `at least ${characters(n)}`, maxLength: (n) => `at most ${characters(n)}`,
   minimum: (n) => `from ${n}`, maximum: (n) => `up to ${n}`, exclusiveMinimum: (n) => `more than ${n}`,
   exclusiveMaximum: (n) => `less than ${n}`, multipleOf: (n) => `a multiple of ${n}`, pattern: (p) => `matches ${p}`,
   minItems: (n) => `at least ${n}`, maxItems: (n) => `at most ${n}`,
 };
+
+function characters(n) {
+  return n === 1 ? "1 character" : `${n} characters`;
+}
 
 /** What is said below a field: its description, and the limits of its value. */
 export function hints(schema) {

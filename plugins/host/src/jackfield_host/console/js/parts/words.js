@@ -10,6 +10,8 @@ export const WORDS = {
   executing_tool: "using a tool",
   reconnecting: "reconnecting",
   terminated: "ended",
+  full: "waiting for a place",
+  banned: "banned",
 };
 
 /** The same where nobody speaks aloud. */

@@ -124,8 +124,9 @@ function rates(samples, name) {
 }
 
 function toolRow(tool) {
-  const failed = Object.entries(tool.errors).map(([kind, count]) =>
-    element("span", { class: `tag ${kind === "CONFIRMATION_REQUIRED" ? "warn" : "bad"}` }, `${kind} ${count}`));
+  // A call that waits for the user's word has not failed; the decisions of the policies count it.
+  const failed = Object.entries(tool.errors).filter(([kind]) => kind !== "CONFIRMATION_REQUIRED")
+    .map(([kind, count]) => element("span", { class: "tag bad" }, `${kind} ${count}`));
   const time = (ms) => element("td", { class: "number" }, ms === undefined ? "" : duration(ms));
   return element("tr", {},
     element("td", {}, element("code", {}, tool.tool)), element("td", { class: "number" }, tool.calls),

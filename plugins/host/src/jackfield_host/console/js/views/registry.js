@@ -181,7 +181,7 @@ function tags(tool) {
   const confirmation = { true: "asks first", false: null, policy: "asks by policy" }[String(tool.requiresConfirmation)];
   return element("div", { class: "row" },
     element("span", { class: "tag accent" }, tool.category),
-    element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects.replace("_", " ")),
+    element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects === "none" ? "no side effects" : tool.sideEffects.replace("_", " ")),
     confirmation ? element("span", { class: "tag warn" }, confirmation) : null,
     tool.allowedModes.map((mode) => element("span", { class: "tag" }, mode)),
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),

@@ -1,11 +1,13 @@
 // Talk: the conversation in writing and by voice, what the tools do meanwhile, and what answers rest on.
 
 import { element, replace } from "../dom.js";
+import { CLOSED } from "../line.js";
 import { CallBar, explainMicrophone } from "../parts/call-bar.js";
 import { Composer } from "../parts/composer.js";
 import { EmptyState } from "../parts/empty.js";
 import { Evidence, evidencePanel } from "../parts/evidence.js";
 import { Flow } from "../parts/flow.js";
+import { LineBanner } from "../parts/line-banner.js";
 import { notice } from "../parts/message.js";
 import { Timeline } from "../parts/timeline.js";
 import { WORDS, WORDS_IN_TEXT, whyNoCall } from "../parts/words.js";
@@ -30,10 +32,12 @@ class Room {
   #call = null;
   #callBegan = 0;
   #state = "initializing";
+  /** Why the host turns the user away: `banned`, `full`, or it does not. */
+  #away = null;
 
   #word = element("span", { class: "state", data: { testid: "state" }, role: "status" });
   #facts = element("span", { class: "hint facts-line" });
-  #lost = element("div", { role: "status" });
+  #banner = new LineBanner();
   #calls = element("div");
   #side = element("aside", { class: "talk-side", "aria-label": "Activity and sources" });
   #open = element("button", {
@@ -79,7 +83,7 @@ class Room {
         element("div", { class: "talk-head" }, this.#word, this.#facts,
           element("div", { class: "row" }, this.#open,
             element("button", { type: "button", class: "small", on: { click: () => this.#startOver() } }, "New", element("span", { class: "wide" }, " conversation")))),
-        this.#lost, this.#scroller, this.#calls, this.composer.root),
+        this.#banner.root, this.#scroller, this.#calls, this.composer.root),
       this.#side);
   }
 
@@ -96,8 +100,17 @@ class Room {
     });
     line.addEventListener("state", () => this.#show());
     line.addEventListener("closed", ({ detail }) => line === this.#line && this.#showClosed(detail));
-    line.addEventListener("banned", () => this.composer.enable(false));
-    for (const name of ["unbanned", "session"]) line.addEventListener(name, () => this.composer.enable(true));
+    line.addEventListener("banned", () => this.#turnAway("banned"));
+    line.addEventListener("full", ({ detail }) => this.#showFull(line, detail));
+    for (const name of ["unbanned", "session"]) line.addEventListener(name, () => this.#turnAway(null));
+  }
+
+  /** The host takes nothing from the user for now, or does again. */
+  #turnAway(why) {
+    this.#away = why;
+    this.composer.enable(why === null);
+    if (why === "banned") this.#banner.clear();
+    this.#show();
   }
 
   #say(text) {
@@ -112,7 +125,7 @@ class Room {
     this.timeline.clear();
     this.evidence.clear();
     this.#countCalls();
-    replace(this.#lost);
+    this.#banner.clear();
     this.#line.startOver();
     this.#showEmpty();
     this.composer.focus();
@@ -137,31 +150,30 @@ class Room {
   }
 
   #textState() {
+    if (this.#away) return this.#away;
     if (this.#line.state === "open") return this.#state;
     if (this.#line.state === "closed") return "terminated";
     return this.#line.session ? "reconnecting" : "initializing";
   }
 
   #showLost() {
-    const lost = this.#current.state === "reconnecting";
-    if (lost && !this.#lost.hasChildNodes()) {
-      replace(this.#lost, element("div", { class: "banner calm" },
-        element("span", {}, "The connection is lost. Trying again; nothing you wrote is lost."),
-        element("button", { type: "button", class: "small", on: { click: () => this.#current.retry() } }, "Try now")));
-    } else if (!lost && this.#current.state === "open") {
-      replace(this.#lost);
-    }
+    if (this.#current.state === "reconnecting") this.#banner.lost(() => this.#current.retry());
+    else if (this.#current.state === "open") this.#banner.clear();
   }
 
-  #showClosed({ sentence }) {
-    if (!sentence) return;
-    const again = this.#line.token ? "Go on here" : "Begin anew";
-    const goOn = () => {
-      replace(this.#lost);
-      this.#line.retry();
-    };
-    replace(this.#lost, element("div", { class: "banner calm" }, element("span", {}, sentence),
-      element("button", { type: "button", class: "small", on: { click: goOn } }, again)));
+  #showFull(line, { message }) {
+    if (line !== this.#line) {
+      this.flow.add(notice(message));
+      return;
+    }
+    this.#turnAway("full");
+    this.#banner.full(message, () => line.retry());
+  }
+
+  #showClosed({ code, sentence }) {
+    // While the user is banned another banner says so, and there is nothing to be done.
+    if (!sentence || code === CLOSED.banned || this.#away === "banned") this.#banner.clear();
+    else this.#banner.closed(sentence, this.#line.token ? "Go on here" : "Begin anew", () => this.#line.retry());
   }
 
   #tools = null;
@@ -284,7 +296,7 @@ class Room {
     this.#call = null;
     this.#bar = null;
     replace(this.#calls);
-    replace(this.#lost);
+    this.#banner.clear();
     this.composer.talk.hidden = false;
     if (call.begun) this.flow.add(notice("The call has ended.", sentence.replace(/^The conversation has ended\.$/, "")));
     this.#handBack();

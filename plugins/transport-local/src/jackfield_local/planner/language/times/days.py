@@ -14,6 +14,9 @@ from jackfield_local.planner.language.times.when import Days
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAY = r"(mon|tues|wednes|thurs|fri|satur|sun)days?"
+A_WEEKDAY = re.compile(rf"(?:this |coming )?{_WEEKDAY}", re.IGNORECASE)
+"""A day that comes again every week."""
+
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
     r"|sept?(?:ember)?|oct(?:ober)?"

@@ -8,8 +8,8 @@ from datetime import date, datetime, timedelta
 from jackfield_local.planner.language.numbers import NUMBER, number
 from jackfield_local.planner.language.spans import Span, masked
 from jackfield_local.planner.language.times import clocks
-from jackfield_local.planner.language.times.days import days
-from jackfield_local.planner.language.times.when import Days, When
+from jackfield_local.planner.language.times.days import A_WEEKDAY, days
+from jackfield_local.planner.language.times.when import Clock, Days, When
 
 _STAMP = re.compile(
     r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?", re.IGNORECASE
@@ -40,7 +40,17 @@ def read_when(text: str, now: datetime, spoken_of: date | None = None) -> When |
             spans.append(Span(*part.span()))
     if covered is None and hour is None:
         return None
+    if named and hour is not None and A_WEEKDAY.fullmatch(text[spans[0].start : spans[0].end]):
+        covered = _ahead(named[0].days, hour.clock, now)
     return When(covered, hour.clock if hour else None, None, tuple(spans), hour.span if hour else None)
+
+
+def _ahead(named: Days, clock: Clock, now: datetime) -> Days:
+    """The weekday of next week, where it is today and its time is over."""
+    over = clock.end if clock.part and clock.end else clock.start
+    if named.first != now.date() or over >= now.time():
+        return named
+    return Days(*(day + timedelta(days=7) for day in named))
 
 
 def _whole(text: str, now: datetime) -> When | None:
