@@ -37,6 +37,10 @@ async def script(model: ScriptedModel) -> None:
             except ProtocolViolationError:
                 # To a scripted model who asks again is the one who asked before, and did not wait.
                 await model.calls(call)
+            # What the user said while the tool ran came with its result, and is what is to be answered.
+            asked = [each["content"] for each in model.received if each["role"] == "user"][-1].splitlines()[
+                -1
+            ]
         await model.says(f"Answer to {asked}", pieces=4)
 
 
