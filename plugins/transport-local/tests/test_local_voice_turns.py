@@ -163,5 +163,5 @@ def test_a_question_ends_its_turn_sooner_unless_the_user_goes_on(silence_ms: int
 
     left, full = frames_left(hurried), frames_left(patient)
     assert (left == full) if goes_on else (left <= full)
-    if not goes_on and silence_ms >= 2 * turns.SOONEST * FRAME_MS:
-        assert left + turns.AFTER == (full + turns.AFTER) // 2
+    if not goes_on and silence_ms >= 3 * turns.SOONEST * FRAME_MS:
+        assert left + turns.AFTER == (full + turns.AFTER) * 2 // 5

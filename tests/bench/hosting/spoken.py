@@ -36,7 +36,7 @@ def run() -> None:
     print("## From the end of speech to the first sound of the answer\n")
     print(
         f"{len(waits)} spoken questions to the planner over a WebSocket, from the last audible sound: "
-        f"p50 {_ms(waits, 50)} ms, p95 {_ms(waits, 95)} ms, of which 256 (after a question) "
+        f"p50 {_ms(waits, 50)} ms, p95 {_ms(waits, 95)} ms, of which 224 (after a question) "
         "to 500 are the silence that ends a turn. "
         f"From the end of the turn: p50 {_ms(stopped, 50)} ms, p95 {_ms(stopped, 95)} ms.\n"
     )

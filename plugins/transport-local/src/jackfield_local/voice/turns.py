@@ -30,8 +30,8 @@ AFTER = 5
 LONGEST_MS = 60_000
 """A turn that lasts so long is ended, so that what is kept of it has a limit."""
 
-SOONEST = 8
-"""Frames of silence that end at least a turn whose words are whole; half as many as else, if that is more."""
+SOONEST = 7
+"""The least silence, in frames, that ends a turn whose words are whole; else two fifths of the usual."""
 
 SILENCES_MS = (200, 5000)
 """How little and how much silence may end a turn, whatever was asked for."""
@@ -93,7 +93,7 @@ class Turns:
 
     @property
     def _enough(self) -> int:
-        return min(self._patience, max(SOONEST, self._patience // 2)) if self._whole else self._patience
+        return min(self._patience, max(SOONEST, self._patience * 2 // 5)) if self._whole else self._patience
 
     def end(self) -> Ended:
         """End the turn now, as when the microphone was closed."""
