@@ -88,7 +88,7 @@ async def interruption(user: Talk) -> None:
 async def renewal(user: Talk) -> None:
     """A new connection knows what was said on the old one."""
     await ask(user, "Remember the word heron.")
-    await user.conversation.renew()
+    await user.conversation._held.renew()
     await ask(user, "Which word did I ask you to remember?")
     assert "heron" in user.words.lower()
 

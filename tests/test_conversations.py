@@ -193,7 +193,7 @@ def test_a_long_conversation_is_summarised_by_the_model_and_its_last_turns_are_k
             for number in range(7):
                 await user.says(f"question {number}")
                 await user.turn_ends(number + 1)
-            await user.conversation.renew()
+            await user.conversation._held.renew()
             await user.says("question 7")
             await user.until(lambda: "Answer 7" in user.words)
 

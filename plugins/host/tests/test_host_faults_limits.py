@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 import websockets
 from hosting import Client, Workshop, hosted, provided
-from jackfield_host.security.gate import token_protocol
 from jackfield_host.security.keys import digest, new_key
 from jackfield_testkit.providers.model import ScriptedModel
 from joserfc import jwt
 from joserfc.jwk import OctKey
+from offers import token_protocol
 
 SECRET = "a secret that only the issuer and this host may know"
 

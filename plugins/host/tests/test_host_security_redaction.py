@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from jackfield_host.security.gate import token_protocol
 from jackfield_host.security.keys import new_key
 from jackfield_host.security.redaction import HIDDEN, Redaction, hide_secrets, redact
+from offers import token_protocol
 from uvicorn.logging import AccessFormatter
 
 SAFE = st.text("ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz0123456789-_", min_size=16, max_size=64)

@@ -15,7 +15,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from jackfield_host.security.gate import Arrival, Gate, spoken, token_protocol
+from jackfield_host.security.gate import Arrival, Gate, spoken
 from jackfield_host.security.headers import SecurityHeaders
 from jackfield_host.security.identity import Refused
 from jackfield_host.security.keys import digest, new_key
@@ -23,6 +23,7 @@ from jackfield_host.security.limits import SizeLimits
 from jackfield_host.security.redaction import hide_secrets
 from jackfield_host.security.settings import AccessSettings
 from jackfield_host.security.wire import BoundedHttp
+from offers import token_protocol
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request

@@ -43,7 +43,7 @@ async def _agent() -> AsyncIterator[Line]:
     planner = Planner(Options())
     begun = opening("voice")
     dialogue = await planner.open(begun)
-    connection = await VoiceConnection.open(dialogue, Options(), begun)
+    connection = await VoiceConnection.open(dialogue, begun)
     talk = Line(connection, dialogue)  # type: ignore[arg-type]  # what it was told is its own affair
     reading = asyncio.create_task(talk.read())
     try:

@@ -22,7 +22,6 @@ from jackfield.transport.events import (
 from jackfield.transport.protocol import Opening, ToolResult, VoiceSettings
 from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
-from jackfield_local.options import Options
 from jackfield_local.voice.connection import VoiceConnection
 from jackfield_local.voice.engines import Engines, Samples
 from local_voice_line import (
@@ -290,7 +289,7 @@ def test_another_language_is_warned_of(caplog: pytest.LogCaptureFixture) -> None
     @on_a_loop
     async def test() -> None:
         begun = Opening("voice", "", {}, voice=VoiceSettings(language="de-DE"))
-        connection = await VoiceConnection.open(Dialogue(saying(ANSWER)), Options(), begun)
+        connection = await VoiceConnection.open(Dialogue(saying(ANSWER)), begun)
         await connection.close()
 
     test()

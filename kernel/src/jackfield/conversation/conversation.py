@@ -260,10 +260,6 @@ class Conversation:
         elif await self._held.ask_again():
             self._course.go(State.PROCESSING)
 
-    async def renew(self) -> None:
-        """Go on in a new connection now, with what was said."""
-        await self._held.renew()
-
     async def settle(self) -> None:
         """Wait until no tool is running."""
         await self._calls.settle()

@@ -42,7 +42,7 @@ class LocalTransport:
         if opening.mode == "voice":
             from jackfield_local.voice.connection import VoiceConnection
 
-            return await VoiceConnection.open(dialogue, self._options, opening)
+            return await VoiceConnection.open(dialogue, opening)
         from jackfield_local.text import TextConnection
 
         return TextConnection(dialogue)

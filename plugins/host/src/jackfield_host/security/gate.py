@@ -174,11 +174,6 @@ def spoken(headers: Headers) -> str | None:
     return PROTOCOL if PROTOCOL in _protocols(headers) else None
 
 
-def token_protocol(token: str) -> str:
-    """The subprotocol by which a client passes its token."""
-    return TOKEN_PROTOCOL + base64.urlsafe_b64encode(token.encode()).decode().rstrip("=")
-
-
 def _protocols(headers: Headers) -> list[str]:
     return [offer.strip() for line in headers.getlist("sec-websocket-protocol") for offer in line.split(",")]
 

@@ -23,7 +23,6 @@ from jackfield.transport.protocol import Opening, ToolResult, VoiceSettings
 from jackfield_local.exchange import Exchange
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models import speech
-from jackfield_local.options import Options
 from jackfield_local.voice.ear import Ear
 from jackfield_local.voice.engines import Engines
 from jackfield_local.voice.mouth import Mouth
@@ -56,12 +55,7 @@ class VoiceConnection:
         self._listening = asyncio.create_task(self._listen())
 
     @classmethod
-    async def open(
-        cls,
-        dialogue: Dialogue,
-        options: Options,  # noqa: ARG003 - every kind of connection is opened with the same
-        opening: Opening,
-    ) -> VoiceConnection:
+    async def open(cls, dialogue: Dialogue, opening: Opening) -> VoiceConnection:
         """Load what is not loaded yet, and listen; `TransportError` when there is no voice to be had here."""
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":

@@ -101,11 +101,6 @@ class Chooser:
         chosen, other = (early, late) if prepares else (late, early)
         return [chosen._replace(score=first.score), other, *rest]
 
-    def evidence(self, tool: Tool, heard: Heard, remembered: Remembered, without: Example) -> Evidence:
-        """What speaks for a tool when one of its examples is left out, to fit and to test the weights."""
-        left = tuple(each for each in tool.guide.examples if each is not without)
-        return self._evidence(self._learn(tool, left), heard, remembered)
-
     def small_talk(self, heard: Heard) -> tuple[Talk, float]:
         """The kind of small talk that it is most like, and how much."""
         said = self._embed([heard.request])[0]
