@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
+COMMAND_LINE = (ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli")
+"""What the command `jackfield` consists of."""
 
 
 class Environment:
@@ -85,9 +87,9 @@ def environment(tmp_path: Path) -> Callable[[str], Environment]:
 
 @pytest.fixture
 def members() -> list[Path]:
-    """The kernel and every tool package of this repository."""
+    """What it takes to build a registry, and every tool package of this repository."""
     packages = [path.parent for path in sorted((ROOT / "tool-packages").glob("*/pyproject.toml"))]
-    return [ROOT / "kernel", *(path for path in packages if not path.name.startswith("_"))]
+    return [*COMMAND_LINE, *(path for path in packages if not path.name.startswith("_"))]
 
 
 class Site:
@@ -99,7 +101,7 @@ class Site:
 
     def tool(self, tool_id: str, **fields: Any) -> Path:
         """A tool whose manifest has these fields; its package folder."""
-        from jackfield.scaffold import scaffold
+        from jackfield_cli.scaffold import scaffold
 
         project = scaffold(tool_id, self.folder.parent / "projects", {})
         package = self.folder / f"jackfield_tool_{tool_id}"

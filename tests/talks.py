@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jackfield import Mode
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
-from jackfield.conversation.conversation import Conversation
-from jackfield.conversation.notices import Notice
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield.transport.events import Audio, TextDelta, Transcript, TurnComplete
 from jackfield.transport.protocol import BrowserTransport, Connection, Opening, Transport
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
+from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.notices import Notice
 from jackfield_testkit.providers.audio import tone
 from jackfield_testkit.providers.gemini import GeminiServer
 from jackfield_testkit.providers.model import Heard, Script, ScriptedModel

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from jackfield import ToolCall
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 from jackfield_testkit.calendar_contract.objects import calendar, event
 from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale, running
 

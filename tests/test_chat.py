@@ -28,7 +28,7 @@ async def chat(folder: Path, server: OpenAIServer, lines: str, *options: str) ->
     """What the command printed for these lines, and its exit status."""
     configure(folder, server)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield", "chat", "--user", "ada", *options,
+        sys.executable, "-m", "jackfield_cli", "chat", "--user", "ada", *options,
         cwd=folder, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
@@ -39,9 +39,9 @@ async def chat(folder: Path, server: OpenAIServer, lines: str, *options: str) ->
 @pytest.fixture
 def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of tools that leave a trace."""
-    from jackfield.build import freeze
-    from jackfield.build.pipeline import build
     from jackfield.settings import Settings
+    from jackfield_builder import freeze
+    from jackfield_builder.pipeline import build
 
     plugins = "jackfield-client,jackfield-policies,jackfield-intents,jackfield-transport-*"
     monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
@@ -123,10 +123,10 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
     assert "'nowhere', and there is no such folder" in missing
 
 
-def test_the_prompts_ship_with_the_kernel() -> None:
+def test_the_prompts_ship_with_the_conversation() -> None:
     from importlib import resources
 
-    ours = resources.files("jackfield").joinpath("prompts")
+    ours = resources.files("jackfield_conversation").joinpath("prompts")
     assert {each.name for each in ours.iterdir()} >= {"core.md", "voice.md", "text.md"}
 
 
@@ -146,7 +146,7 @@ def test_control_c_ends_an_answer_and_not_the_conversation(built: Path) -> None:
         async with OpenAIServer(script) as server:
             configure(built, server)
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield", "chat",
+                sys.executable, "-m", "jackfield_cli", "chat",
                 cwd=built, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
                 stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             )  # fmt: skip

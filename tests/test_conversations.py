@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from jackfield.confirmation import Pending
-from jackfield.conversation.notices import Notice
 from jackfield.session.machine import State
 from jackfield.transport.events import Audio
+from jackfield_conversation.notices import Notice
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from talks import INSTRUCTIONS, WAYS, hears, talk
 

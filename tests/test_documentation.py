@@ -11,18 +11,19 @@ from typing import Any
 import click
 import pytest
 from jackfield import ToolContext, hookspecs
-from jackfield.build.discovery import Entry
-from jackfield.build.findings import Code, Distribution, Severity
-from jackfield.build.plugins import KINDS, load
-from jackfield.cli import main
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.manifest import tool_schema
+from jackfield.installed import Distribution, Entry
 from jackfield.offers import Services
+from jackfield.plugins import KINDS, load
 from jackfield.settings import KEYS, TABLES
 from jackfield.store import MemoryStore
+from jackfield_builder.findings import Code, Severity
+from jackfield_cli import main
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+BUILDER = ROOT / "plugins" / "builder" / "tests"
 HOOKS = sorted(name for name in vars(hookspecs) if name.startswith("jackfield_"))
 
 
@@ -62,7 +63,7 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
 
     plugins = load([Entry("jackfield.plugins", "example", module, Distribution("example", "1.0.0"))])
 
-    assert plugins.findings == ()
+    assert plugins.complaints == ()
     assert [type(each.offer) for each in plugins.offered] == [KINDS[hook]]
     for each in plugins.offered:
         if create := getattr(each.offer, "create", None):
@@ -71,7 +72,7 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
 
 
 def test_every_hook_has_a_test_of_its_own() -> None:
-    tests = (ROOT / "kernel" / "tests" / "test_plugins.py").read_text("utf-8")
+    tests = (BUILDER / "test_plugins.py").read_text("utf-8")
     assert [hook for hook in HOOKS if f"test_{hook}(" not in tests and f'("{hook}"' not in tests] == []
 
 
@@ -89,7 +90,7 @@ def test_a_code_is_explained_and_a_warning_is_called_one(code: Code) -> None:
 
 def test_codes_are_distinct_and_each_is_provoked_by_a_test() -> None:
     assert len({code.id for code in Code}) == len(Code)
-    tests = "".join(path.read_text("utf-8") for path in (ROOT / "kernel" / "tests").glob("test_*.py"))
+    tests = "".join(path.read_text("utf-8") for path in BUILDER.glob("test_*.py"))
     assert [code.id for code in Code if f"Code.{code.name}" not in tests and code.id not in tests] == []
 
 

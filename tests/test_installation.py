@@ -11,6 +11,8 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 KERNEL, TESTKIT = ROOT / "kernel", ROOT / "plugins" / "testkit"
+CLI = ROOT / "plugins" / "cli"
+COMMAND_LINE = (KERNEL, ROOT / "plugins" / "builder", CLI)
 
 Make = Callable[[str], Any]
 
@@ -41,7 +43,7 @@ def test_a_wheel_install_gives_the_same_version_as_an_editable_one_in_any_order(
 def test_plain_pip_is_enough(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     python = tmp_path / "venv" / "bin" / "python"
-    packages = [str(KERNEL), str(ROOT / "tool-packages" / "format-datetime")]
+    packages = [*map(str, COMMAND_LINE), str(ROOT / "tool-packages" / "format-datetime")]
     subprocess.run([str(python), "-m", "pip", "install", "-q", *packages], check=True)
     done = subprocess.run(
         [str(python.with_name("jackfield")), "build"],
@@ -57,11 +59,11 @@ def test_plain_pip_is_enough(tmp_path: Path) -> None:
 def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
-    fresh.install_members(KERNEL, TESTKIT)
+    fresh.install_members(*COMMAND_LINE, TESTKIT)
     nothing = fresh.run("jackfield", "build", check=False)
     assert nothing.returncode == 1
     assert "write one with `jackfield new-tool NAME`" in nothing.stderr
-    # The kernel comes from a wheel here, so the template has to come with it.
+    # The command line comes from a wheel here, so the template has to come with it.
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
     assert fresh.run("jackfield", "validate", str(package)).returncode == 0
@@ -78,7 +80,7 @@ def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit
 def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
-    fresh.install_members(KERNEL, TESTKIT)
+    fresh.install_members(*COMMAND_LINE, TESTKIT)
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
     handler = package / "src" / "jackfield_tool_book_table" / "handler.py"
@@ -92,11 +94,11 @@ def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -
 def test_a_source_distribution_carries_the_template_too(tmp_path: Path) -> None:
     uv = shutil.which("uv")
     assert uv
-    command = [uv, "build", "--no-build-isolation", "--sdist", "--out-dir", str(tmp_path), str(KERNEL)]
+    command = [uv, "build", "--no-build-isolation", "--sdist", "--out-dir", str(tmp_path), str(CLI)]
     subprocess.run(command, check=True, capture_output=True)
     (archive,) = tmp_path.glob("*.tar.gz")
     shutil.unpack_archive(archive, tmp_path, filter="data")
-    (template,) = tmp_path.glob("*/src/jackfield/template")
+    (template,) = tmp_path.glob("*/src/jackfield_cli/template")
     assert not template.is_symlink()
     assert {path.name for path in template.iterdir()} == {
         path.name for path in (ROOT / "tool-packages" / "_template").iterdir()

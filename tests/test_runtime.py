@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from jackfield import ToolCall
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.machine import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 
 PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite")
 TEXT = '{"text": "one two three"}'
@@ -306,7 +306,7 @@ def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: 
 
 def jackfield(*arguments: str, stdin: str | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "jackfield", *arguments],
+        [sys.executable, "-m", "jackfield_cli", *arguments],
         input=stdin,
         env={**os.environ, "JACKFIELD_STORE": "sqlite", **environ},
         capture_output=True,
@@ -379,7 +379,7 @@ def test_call_asks_the_person_at_the_terminal(
     frozen()
     terminal, end = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-m", "jackfield", "call", "fab_risky", TEXT],
+        [sys.executable, "-m", "jackfield_cli", "call", "fab_risky", TEXT],
         stdin=end,
         stdout=end,
         stderr=end,

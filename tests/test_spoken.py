@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 from jackfield_client import connect
 from jackfield_client.session import Session
 from jackfield_client.wire.messages import (

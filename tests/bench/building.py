@@ -7,12 +7,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from jackfield.scaffold import scaffold
+from jackfield_cli.scaffold import scaffold
 
 from bench.clock import interleaved, table
 
 DISCOVER = (
-    "from jackfield.build.discovery import discover, Selection; "
+    "from jackfield_builder.discovery import discover, Selection; "
     "found = discover(Selection(allow=('bench-*',))); assert len(found.tools) == {count}, len(found.tools)"
 )
 # What one would write without a build: parse every contract and let jsonschema check its parameters.
@@ -56,8 +56,8 @@ def run(rounds: int, count: int = 200) -> None:
                 "parse and `jsonschema.check_schema` alone": [python, "-c", NAIVE.format(site=str(site))],
                 "importing all handlers alone": [python, "-c", IMPORT_ALL.format(site=str(site))],
                 "discovery, nothing imported": [python, "-c", DISCOVER.format(count=count)],
-                "`jackfield build --no-import`": [python, "-m", "jackfield", "build", "--no-import"],
-                "`jackfield build`": [python, "-m", "jackfield", "build"],
+                "`jackfield build --no-import`": [python, "-m", "jackfield_cli", "build", "--no-import"],
+                "`jackfield build`": [python, "-m", "jackfield_cli", "build"],
             },
             rounds,
             cwd=Path(folder),

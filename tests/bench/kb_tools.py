@@ -56,7 +56,7 @@ def install(folder: Path, count: int) -> dict[str, str]:
         "JACKFIELD_REGISTRY": str(folder / "tool_registry.json"),
     }
     subprocess.run(
-        [sys.executable, "-m", "jackfield", "build"],
+        [sys.executable, "-m", "jackfield_cli", "build"],
         cwd=folder, env={**os.environ, **environment}, check=True, capture_output=True,
     )  # fmt: skip
     return environment

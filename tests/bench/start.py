@@ -15,7 +15,7 @@ def run(rounds: int) -> None:
             "`import asyncio`": [python, "-c", "import asyncio"],
             "`import jsonschema`": [python, "-c", "import jsonschema"],
             "`import jackfield`": [python, "-c", "import jackfield"],
-            "`jackfield --help`": [python, "-m", "jackfield", "--help"],
+            "`jackfield --help`": [python, "-m", "jackfield_cli", "--help"],
         },
         rounds,
     )

@@ -27,7 +27,7 @@ def console_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     finally:
         sys.path.remove(str(site))
     subprocess.run(
-        [sys.executable, "-m", "jackfield", "kb", "add", "--sample"],
+        [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"],
         cwd=site, env=Deployment(site, site).environ, check=True, capture_output=True, timeout=120,
     )  # fmt: skip
     return site

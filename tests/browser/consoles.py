@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 from jackfield_testkit.providers.model import Script
 from jackfield_testkit.providers.openai import OpenAIServer
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
@@ -184,7 +184,7 @@ class Deployment:
         """Start the host, and wait until it listens."""
         with (self.folder / "host.log").open("a") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield", "serve", "--config", "console.toml",
+                sys.executable, "-m", "jackfield_cli", "serve", "--config", "console.toml",
                 cwd=self.folder, env=self.environ, stdout=log, stderr=log,
             )  # fmt: skip
         async with asyncio.timeout(30):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 from jackfield_local.models import speech
 from jackfield_testkit.providers.openai import OpenAIServer
 from playwright.async_api import expect

@@ -8,13 +8,12 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
-from jackfield.build.discovery import PLUGINS, Entry
-from jackfield.build.findings import Distribution
-from jackfield.build.plugins import Offered, Plugins, load
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.governance import Check
+from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOffer, TransportOffer
 from jackfield.packages import locate, package_hash
+from jackfield.plugins import Offered, Plugins, load
 from jackfield.registry.registry import Deployment, RegistryError
 from jackfield.settings import Settings, SettingsError
 from jackfield.store import MemoryStore, Store
@@ -62,8 +61,8 @@ class Provision:
             distribution = Distribution(owner["name"], owner["version"])
             entries.append(Entry(PLUGINS, plugin["name"], plugin["value"], distribution))
         plugins = load(entries)
-        for finding in plugins.findings:
-            raise RegistryError(f"plugin {finding.distribution}: {finding.message}")
+        for complaint in plugins.complaints:
+            raise RegistryError(f"plugin {complaint.plugin.distribution}: {complaint.message}")
         provision = cls(plugins, settings)
         provision.refuse_unknown_tables()
         return provision

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from jackfield_kb.cli import kb
 from jackfield_kb.library import Library
 
-COMMAND = (sys.executable, "-m", "jackfield", "kb")
+COMMAND = (sys.executable, "-m", "jackfield_cli", "kb")
 
 
 class Shell:
@@ -249,7 +249,7 @@ def test_asked_to_stop_it_says_what_is_done_and_how_to_go_on(shell: Shell, ask: 
 
 def test_help_imports_no_parser(shell: Shell) -> None:
     code = (
-        "import sys; from jackfield.cli import main\n"
+        "import sys; from jackfield_cli import main\n"
         "try: main(['kb', '--help'])\n"
         "except SystemExit: pass\n"
         "print(sorted({name.partition('.')[0] for name in sys.modules}"

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
-from jackfield.scaffold import scaffold
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
+from jackfield_cli.scaffold import scaffold
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
 from jackfield_testkit.providers.openai import OpenAIServer
@@ -137,7 +137,7 @@ class HostProcess:
         """Start it, and wait until it accepts connections."""
         with (self._deployment.folder / "host.log").open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield", "serve",
+                sys.executable, "-m", "jackfield_cli", "serve",
                 cwd=self._deployment.folder, stdout=output, stderr=output,
             )  # fmt: skip
         async with asyncio.timeout(PATIENCE):
@@ -197,7 +197,7 @@ async def at_terminal(folder: Path, *arguments: str) -> AsyncIterator[Command]:
 
     ours, theirs = pty.openpty()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield", *arguments,
+        sys.executable, "-m", "jackfield_cli", *arguments,
         cwd=folder, stdin=theirs, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
     os.close(theirs)
@@ -213,7 +213,7 @@ async def at_terminal(folder: Path, *arguments: str) -> AsyncIterator[Command]:
 async def command(folder: Path, *arguments: str, lines: str = "") -> tuple[int, str, str]:
     """`jackfield ...` with lines from a pipe: exit status, output, errors."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "jackfield", *arguments,
+        sys.executable, "-m", "jackfield_cli", *arguments,
         cwd=folder, stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip

@@ -85,7 +85,7 @@ def test_words_and_states_in_one_pipe_have_lines_of_their_own(deployment: Deploy
     async def main() -> str:
         async with OpenAIServer(script) as server, deployment.host(server) as url:
             process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield", "talk", "--fast", "--wait", "30",
+                sys.executable, "-m", "jackfield_cli", "talk", "--fast", "--wait", "30",
                 str(write_wav(deployment.folder / "q.wav", 400)), url,
                 cwd=deployment.folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
             )  # fmt: skip

@@ -27,9 +27,9 @@ from typing import Any, Self, TypeVar
 
 import jsonschema_rs
 import websockets
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 from jackfield_host.app import application, opened
 from jackfield_host.house import House
 from jackfield_host.options import HostOptions
@@ -385,7 +385,7 @@ class HostProcess(Hosted):
         }
         with self.output.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield", "serve", "--config", str(config),
+                sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
                 cwd=self._workshop.folder, env=environ, stdout=output, stderr=output,
             )  # fmt: skip
         async with asyncio.timeout(PATIENCE * 2):

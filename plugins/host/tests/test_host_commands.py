@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from hosting import Client, Hosted, Workshop, hosted, provided
-from jackfield.cli import main
-from jackfield.conversation.journal import Journal
 from jackfield.session.session import Session
+from jackfield_cli import main
+from jackfield_conversation.journal import Journal
 from jackfield_host.archive import sessions as archive
 from jackfield_host.options import HostOptions
 from jackfield_host.security.gate import Arrival, Gate

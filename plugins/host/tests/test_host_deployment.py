@@ -21,8 +21,8 @@ import httpx
 import pytest
 import websockets
 from hosting import HostProcess, Workshop, free_port, provided
-from jackfield.cli import main
 from jackfield.settings import KEYS
+from jackfield_cli import main
 from jackfield_host.commands.serve import serve
 from jackfield_host.options import HostOptions, variable
 from jackfield_host.security.keys import new_key

@@ -21,9 +21,9 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from hosting import HostProcess, Workshop, free_port, hosted, provided
-from jackfield.cli import main
 from jackfield.settings import SettingsError
 from jackfield.store import StoreUnavailableError
+from jackfield_cli import main
 from jackfield_host.lifecycle import logs, readiness
 from jackfield_host.lifecycle.announcement import others, url
 from jackfield_host.options import HostOptions
@@ -139,7 +139,7 @@ def test_a_port_in_use_is_told(workshop: Workshop) -> None:
         other.listen()
         port = other.getsockname()[1]
         done = subprocess.run(
-            [sys.executable, "-m", "jackfield", "serve", "--port", str(port)],
+            [sys.executable, "-m", "jackfield_cli", "serve", "--port", str(port)],
             cwd=workshop.folder, capture_output=True, text=True, timeout=60, check=False,
             env={**os.environ, "PYTHONPATH": str(workshop.site)},
         )  # fmt: skip

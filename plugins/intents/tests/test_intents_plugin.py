@@ -7,9 +7,9 @@ from typing import Any
 
 from click.testing import CliRunner
 from jackfield import end_voice_session, set_pending_message, suppress_audio, suppress_transcript
-from jackfield.build.discovery import Selection, discover
-from jackfield.build.plugins import load
-from jackfield.cli import main
+from jackfield.plugins import load
+from jackfield_builder.discovery import Selection, discover
+from jackfield_cli import main
 
 INTENTS = sorted(
     intent.type
@@ -21,7 +21,7 @@ ONLY = ["--allow", "jackfield-intents"]
 def test_is_discovered_and_offers_a_handler_for_every_intent_of_the_kernel() -> None:
     plugins = load(discover(Selection(allow=("jackfield-intents",))).plugins)
     assert [(entry.name, entry.value) for entry in plugins.loaded] == [("intents", "jackfield_intents")]
-    assert plugins.findings == ()
+    assert plugins.complaints == ()
     assert [each.name for each in plugins.of("jackfield_intent_handlers")] == INTENTS
     assert len(plugins.offered) == len(INTENTS)
 

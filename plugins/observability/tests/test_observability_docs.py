@@ -13,10 +13,9 @@ from typing import Any
 import jackfield_observability
 import orjson
 import pytest
-from jackfield.build.discovery import PLUGINS, Entry
-from jackfield.build.findings import Distribution
-from jackfield.build.plugins import load
+from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import ObserverOffer, Services
+from jackfield.plugins import load
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore
 from jackfield_observability import traces
@@ -42,7 +41,7 @@ def rows(heading: str) -> dict[str, list[str]]:
 def offers() -> dict[str, ObserverOffer]:
     entry = Entry(PLUGINS, "observability", "jackfield_observability", Distribution("x", "1"))
     plugins = load([entry])
-    assert plugins.findings == ()
+    assert plugins.complaints == ()
     return {each.name: each.offer for each in plugins.offered if isinstance(each.offer, ObserverOffer)}
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from jackfield.scaffold import scaffold
+from jackfield_cli.scaffold import scaffold
 from jackfield_testkit import ToolContractTests, ToolTestContext
 from jackfield_testkit.tool_contract.guard import OPEN, standard_tests
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import warnings
@@ -14,13 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from jackfield.offers import Adapted
 from jackfield_gemini.schemas import as_json_schema, native
+from jackfield_testkit import schema_cases as shared
 
-_FILE = Path(__file__).parents[3] / "kernel" / "tests" / "schema_cases.py"
-_SPEC = importlib.util.spec_from_file_location("schema_cases_for_gemini", _FILE)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-shared = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(shared)
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
 with warnings.catch_warnings():
     # Python warns of an escape in the SDK's own text when it compiles it for the first time.
@@ -28,7 +23,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
     from google.genai import types
 
-needs_data = pytest.mark.skipif(not shared.DATA.exists(), reason="the shared data sets are not here")
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="the shared data sets are not here")
 
 ALLOWED = {
     "additionalProperties", "anyOf", "default", "description", "enum", "example", "format", "items",
@@ -317,7 +312,7 @@ def test_references_that_double_at_every_step_stay_within_bounds() -> None:
 
 @needs_data
 def test_every_bfcl_schema_keeps_the_rules_and_every_call_stays_valid() -> None:
-    schemas = {row["sid"]: row for row in shared.rows("bfcl/schemas.jsonl")}
+    schemas = {row["sid"]: row for row in shared.rows(DATA / "bfcl/schemas.jsonl")}
     adapted = {sid: declared(row["parameters"], row["name"]) for sid, row in schemas.items()}
     for row in schemas.values():
         declared(row["raw_parameters"], row["name"])
@@ -329,7 +324,7 @@ def test_every_bfcl_schema_keeps_the_rules_and_every_call_stays_valid() -> None:
         for sid, each in adapted.items()
     }
     calls = 0
-    for row in shared.rows("bfcl/calls.jsonl"):
+    for row in shared.rows(DATA / "bfcl/calls.jsonl"):
         by_name = {schemas[sid]["name"]: sid for sid in row["functions"]}
         for call in row["calls"]:
             sid = by_name[call["name"]]
@@ -347,7 +342,7 @@ def test_every_bfcl_schema_keeps_the_rules_and_every_call_stays_valid() -> None:
 
 @needs_data
 def test_every_upstream_schema_keeps_the_rules() -> None:
-    inputs = [row["input"] for row in shared.rows("schema_conversion/upstream_cases.jsonl")]
+    inputs = [row["input"] for row in shared.rows(DATA / "schema_conversion/upstream_cases.jsonl")]
     usable = [schema for schema in inputs if isinstance(schema, dict)]
     assert len(usable) == 170
     for schema in usable:

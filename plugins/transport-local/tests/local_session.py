@@ -11,12 +11,12 @@ from typing import Any
 
 import orjson
 from jackfield import Mode
-from jackfield.build.pipeline import build
 from jackfield.contract.call import ToolCall
 from jackfield.contract.snapshot import Snapshot
 from jackfield.settings import Settings
 from jackfield.transport.events import Event, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult
+from jackfield_builder.pipeline import build
 from jackfield_local.mind import Mind
 from jackfield_local.options import Options
 from jackfield_local.planner.deciding.talking import INTRODUCTION

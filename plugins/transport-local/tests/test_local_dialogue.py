@@ -345,8 +345,8 @@ def test_a_tool_of_somebody_else_is_usable_by_being_there() -> None:
 
 
 def test_it_does_not_pretend_to_summarise() -> None:
-    from jackfield.conversation.summary import by_model
     from jackfield.transport.protocol import TransportError
+    from jackfield_conversation.summary import by_model
 
     async def run() -> None:
         transport = LocalTransport(OPTIONS)

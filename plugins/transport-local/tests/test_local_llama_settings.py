@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield.transport.protocol import Opening, TransportError
+from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield_local import jackfield_transports
 from jackfield_local.llama import mind
 from jackfield_local.llama.briefing import SPEAKING

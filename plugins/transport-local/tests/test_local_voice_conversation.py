@@ -8,14 +8,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from jackfield import Mode
-from jackfield.conversation.conversation import Conversation
-from jackfield.conversation.notices import Notice
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore
 from jackfield.transport.events import Audio, Closed, Event, Interrupted, TurnComplete
 from jackfield.transport.protocol import Connection, Opening
+from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.notices import Notice
 from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.connection import VoiceConnection

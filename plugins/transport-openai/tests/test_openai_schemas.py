@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import re
@@ -14,18 +13,14 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from jackfield.offers import Adapted
 from jackfield_openai.schemas import chat, realtime, restorer, strict
+from jackfield_testkit import schema_cases as shared
 from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.realtime import RealtimeFunctionToolParam
 from pydantic import ConfigDict, TypeAdapter, with_config
 
-_FILE = Path(__file__).parents[3] / "kernel" / "tests" / "schema_cases.py"
-_SPEC = importlib.util.spec_from_file_location("schema_cases_for_openai", _FILE)
-assert _SPEC is not None
-assert _SPEC.loader is not None
-shared = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(shared)
+DATA = Path(__file__).parents[4] / "shared" / "data"
 
-needs_data = pytest.mark.skipif(not shared.DATA.exists(), reason="the shared data sets are not here")
+needs_data = pytest.mark.skipif(not DATA.exists(), reason="the shared data sets are not here")
 
 UNKNOWN_TO_STRICT = {
     "oneOf", "allOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "contains",
@@ -402,7 +397,7 @@ def test_definitions_of_one_name_are_kept_apart() -> None:
 
 @needs_data
 def test_every_bfcl_schema_keeps_the_rules_and_every_call_comes_back_valid() -> None:
-    schemas = {row["sid"]: row for row in shared.rows("bfcl/schemas.jsonl")}
+    schemas = {row["sid"]: row for row in shared.rows(DATA / "bfcl/schemas.jsonl")}
     for row in schemas.values():
         declared(row["raw_parameters"], row["name"])
         plain(row["raw_parameters"], row["name"])
@@ -417,7 +412,7 @@ def test_every_bfcl_schema_keeps_the_rules_and_every_call_comes_back_valid() -> 
         adapted = {sid: declared(parameters[sid], row["name"]) for sid, row in schemas.items()}
         assert sum(each.declaration["function"]["strict"] for each in adapted.values()) == enforced
         judges = {sid: shared.validator(schema) for sid, schema in parameters.items()}
-        for row in shared.rows("bfcl/calls.jsonl"):
+        for row in shared.rows(DATA / "bfcl/calls.jsonl"):
             by_name = {schemas[sid]["name"]: sid for sid in row["functions"]}
             for call in row["calls"]:
                 sid = by_name[call["name"]]
@@ -431,7 +426,7 @@ def test_every_bfcl_schema_keeps_the_rules_and_every_call_comes_back_valid() -> 
 
 @needs_data
 def test_every_upstream_schema_keeps_the_rules() -> None:
-    inputs = [row["input"] for row in shared.rows("schema_conversion/upstream_cases.jsonl")]
+    inputs = [row["input"] for row in shared.rows(DATA / "schema_conversion/upstream_cases.jsonl")]
     usable = [schema for schema in inputs if isinstance(schema, dict)]
     assert len(usable) == 170
     for schema in usable:

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import uvloop
-from jackfield.build import freeze
-from jackfield.build.pipeline import build
 from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 from jackfield_host.app import application, opened
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import Server, configured, listening

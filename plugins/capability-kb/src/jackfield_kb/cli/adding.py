@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from jackfield.capabilities.knowledge import NAMESPACES, TYPES
-from jackfield.cli.options import as_json, print_json, with_registry
+from jackfield_cli.options import as_json, print_json, with_registry
 
 from jackfield_kb.cli.opening import opened
 from jackfield_kb.cli.reporting import report

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Evidence, Filters, Record
-from jackfield.cli.options import as_json, print_json, with_registry
-from jackfield.cli.report import echo
+from jackfield_cli.options import as_json, print_json, with_registry
+from jackfield_cli.report import echo
 
 from jackfield_kb.cli.opening import opened, whole
 from jackfield_kb.cli.words import plain

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import click
-from jackfield.cli.options import as_json, print_json, with_registry
-from jackfield.cli.report import echo, print_table
+from jackfield_cli.options import as_json, print_json, with_registry
+from jackfield_cli.report import echo, print_table
 
 from jackfield_kb.cli.opening import opened
 from jackfield_kb.cli.words import count, plain

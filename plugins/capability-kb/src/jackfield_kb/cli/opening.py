@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
-from jackfield.cli.report import echo
 from jackfield.settings import Settings, SettingsError
+from jackfield_cli.report import echo
 
 if TYPE_CHECKING:
     from jackfield_kb.library import Library

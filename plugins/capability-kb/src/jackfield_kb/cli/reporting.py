@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
-from jackfield.cli.report import echo
+from jackfield_cli.report import echo
 
 from jackfield_kb.cli.words import count, plain
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
-from jackfield.conversation.journal import transcript
 from jackfield.store import Store
+from jackfield_conversation.journal import transcript
 
 from jackfield_host.archive.sessions import KeptSession, entries
 from jackfield_host.lifecycle.logs import escaped

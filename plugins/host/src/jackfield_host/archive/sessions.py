@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, NamedTuple
 
 import orjson
-from jackfield.conversation.journal import transcript
 from jackfield.session.machine import State
 from jackfield.store import Store
+from jackfield_conversation.journal import transcript
 
 from jackfield_host.talks import events
 

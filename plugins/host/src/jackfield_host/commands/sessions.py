@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
-from jackfield.cli.options import as_json, print_json, with_registry
+from jackfield_cli.options import as_json, print_json, with_registry
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
@@ -197,7 +197,7 @@ async def _store(settings: Settings) -> AsyncIterator[Store]:
 
 
 def _print_table(found: Iterable[KeptSession]) -> None:
-    from jackfield.cli.report import echo, print_table
+    from jackfield_cli.report import echo, print_table
 
     from jackfield_host.archive.record import moment
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield.cli.options import as_json as json_option
-from jackfield.cli.options import print_json
+from jackfield_cli.options import as_json as json_option
+from jackfield_cli.options import print_json
 
 from jackfield_host.commands.deployment import with_deployment
 
@@ -27,7 +27,7 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
     if as_json:
         print_json({"file": str(deployment.file) if deployment.file else None, "settings": said})
         return
-    from jackfield.cli.report import echo, print_table
+    from jackfield_cli.report import echo, print_table
 
     echo(f"file: {deployment.file or 'none; jackfield.toml is read where it exists'}")
     for table, settings in said.items():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from jackfield.build.changes import Change
-from jackfield.build.diff import compare
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.registry.registry import Registry
+from jackfield_builder.changes import Change
+from jackfield_builder.diff import compare
 
 
 def comparison(registry: Registry) -> dict[str, Any] | None:

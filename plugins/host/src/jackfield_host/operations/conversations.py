@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import orjson
-from jackfield.conversation.journal import TRANSCRIPT_SECONDS
 from jackfield.session.session import Session
 from jackfield.store import Store, StoreUnavailableError
+from jackfield_conversation.journal import TRANSCRIPT_SECONDS
 
 from jackfield_host.archive.sessions import KeptSession, entries, find
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
-from jackfield.prompt import compose, estimated_tokens, folders
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
 from jackfield.transport.protocol import Transport
+from jackfield_conversation.prompt import compose, estimated_tokens, folders
 
 from jackfield_host.security.identity import Identity
 from jackfield_host.talks.admission import TurnedAwayError

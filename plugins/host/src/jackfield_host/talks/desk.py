@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 
 from jackfield.confirmation import Pending
 from jackfield.contract.call import ToolCall
-from jackfield.conversation.journal import Journal
-from jackfield.conversation.telling import begun, ended
 from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
+from jackfield_conversation.journal import Journal
+from jackfield_conversation.telling import begun, ended
 
 from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed

@@ -14,14 +14,14 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from jackfield import Mode
-from jackfield.conversation.conversation import Conversation
-from jackfield.conversation.journal import Journal
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.settings import Settings
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
+from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.journal import Journal
 
 from jackfield_host.archive.sessions import FORGOTTEN
 from jackfield_host.operations import conversations

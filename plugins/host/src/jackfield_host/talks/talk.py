@@ -9,8 +9,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
-from jackfield.conversation.conversation import Conversation
-from jackfield.conversation.notices import Notice
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
@@ -26,6 +24,8 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError
+from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.notices import Notice
 
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.outlet import Outlet

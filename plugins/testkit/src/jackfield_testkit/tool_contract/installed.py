@@ -9,15 +9,16 @@ from difflib import get_close_matches
 from functools import cache
 
 import jsonschema_rs
-from jackfield.build import drafts, pipeline
-from jackfield.build import plugins as plugin_loading
-from jackfield.build.discovery import Discovery, Entry, discover
-from jackfield.build.findings import Finding, in_order
-from jackfield.build.plugins import Plugins
-from jackfield.build.sources import ToolSource, sources
+from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest, tool_schema
+from jackfield.installed import Entry
+from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
 from jackfield.registry.invoke import Handler, as_handler
+from jackfield_builder import drafts, pipeline
+from jackfield_builder.discovery import Discovery, discover
+from jackfield_builder.findings import Finding, in_order
+from jackfield_builder.sources import ToolSource, sources
 
 
 class ToolUnusableError(Exception):

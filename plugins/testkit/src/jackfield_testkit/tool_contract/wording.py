@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jackfield import ToolResponse
-from jackfield.build.findings import Finding
+from jackfield_builder.findings import Finding
 
 _MAX_SHOWN = 2000
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from jackfield.schemas import Reading, remarks
-from jackfield.schemas.joining import join, one_record
-from jackfield.schemas.losses import Losses
-from jackfield.schemas.shapes import (
+from jackfield_schemas import Reading, remarks
+from jackfield_schemas.joining import join, one_record
+from jackfield_schemas.losses import Losses
+from jackfield_schemas.shapes import (
     ABSENT,
     About,
     Again,
@@ -22,7 +22,7 @@ from jackfield.schemas.shapes import (
     anything,
     bare_options,
 )
-from jackfield.schemas.writing import Writer, Written, heading
+from jackfield_schemas.writing import Writer, Written, heading
 
 # How often a schema may stand inside itself before only its type is kept.
 _UNROLLED = 2

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from jackfield.conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield.transport.protocol import Opening, TransportError
+from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 
 from jackfield_local.llama.briefing import SPEAKING, choosing
 from jackfield_local.llama.dialogue import LlamaDialogue

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import orjson
-from jackfield.conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.options import Options

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield.offers import Adapted
-from jackfield.schemas import read, wire_name
-from jackfield.schemas.losses import Losses
+from jackfield_schemas import read, wire_name
+from jackfield_schemas.losses import Losses
 
 from jackfield_openai.schemas.limits import beyond
 from jackfield_openai.schemas.plain import plain_parameters

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.schemas import Reading, read, remarks
-from jackfield.schemas.joining import one_record
-from jackfield.schemas.losses import Losses
-from jackfield.schemas.shapes import (
+from jackfield_schemas import Reading, read, remarks
+from jackfield_schemas.joining import one_record
+from jackfield_schemas.losses import Losses
+from jackfield_schemas.shapes import (
     ABSENT,
     About,
     Again,
@@ -22,7 +22,7 @@ from jackfield.schemas.shapes import (
     Text,
     anything,
 )
-from jackfield.schemas.writing import Writer, Written, heading
+from jackfield_schemas.writing import Writer, Written, heading
 
 # The service wants an object to look at, not a combination.
 _NOT_AT_THE_ROOT = {"$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"}

@@ -6,9 +6,9 @@ null by itself has null behind. `restoring` reads that order to tell the two apa
 
 from __future__ import annotations
 
-from jackfield.schemas import remarks
-from jackfield.schemas.joining import join
-from jackfield.schemas.shapes import (
+from jackfield_schemas import remarks
+from jackfield_schemas.joining import join
+from jackfield_schemas.shapes import (
     ABSENT,
     About,
     Listing,
@@ -18,7 +18,7 @@ from jackfield.schemas.shapes import (
     Shape,
     Text,
 )
-from jackfield.schemas.writing import Written, default_told, heading
+from jackfield_schemas.writing import Written, default_told, heading
 
 from jackfield_openai.schemas.limits import MOST_MEMBERS
 from jackfield_openai.schemas.plain import PlainWriter

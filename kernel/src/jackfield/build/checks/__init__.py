@@ -1,5 +1,0 @@
-"""The checks of one tool, one module a concern; each reports into the draft it is given."""
-
-from jackfield.build.checks import guide, handler, manifest, parameters, rules
-
-CHECKS = (manifest.check, rules.check, parameters.check, guide.check, handler.check)

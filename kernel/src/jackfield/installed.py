@@ -1,0 +1,41 @@
+"""What an installation names: distributions, and the entry points by which they take part."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+TOOLS = "jackfield.tools"
+PLUGINS = "jackfield.plugins"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Distribution:
+    """An installed distribution, or one that is looked at where it lies."""
+
+    name: str
+    version: str
+    location: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".strip()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Entry:
+    """One entry point: a name, what it points at, and who installed it."""
+
+    group: str
+    name: str
+    value: str
+    distribution: Distribution
+
+    def matches(self, pattern: str) -> bool:
+        """Whether a pattern means this entry, by its own name or by its distribution's."""
+        return fnmatchcase(self.name, pattern) or fnmatchcase(self.distribution.name, normalised(pattern))
+
+
+def normalised(name: str) -> str:
+    """A distribution's name as the package index compares it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,152 @@
+"""Loading plugins and asking them, each on its own, so that a broken one hides nobody else."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import pluggy
+
+from jackfield import hookspecs, offers
+from jackfield.installed import Entry
+from jackfield.offers import Offer, PolicyOffer, ToolOffer
+
+KINDS: dict[str, type] = {
+    "jackfield_tools": offers.ToolOffer,
+    "jackfield_schema_adapters": offers.SchemaAdapterOffer,
+    "jackfield_policies": offers.PolicyOffer,
+    "jackfield_intent_handlers": offers.IntentHandlerOffer,
+    "jackfield_capabilities": offers.CapabilityOffer,
+    "jackfield_transports": offers.TransportOffer,
+    "jackfield_stores": offers.StoreOffer,
+    "jackfield_observers": offers.ObserverOffer,
+    "jackfield_commands": offers.CommandOffer,
+}
+"""The offer that each hook asks for."""
+
+
+class Fault(StrEnum):
+    """What can be wrong with a plugin."""
+
+    BROKEN = "it cannot be loaded, or fails when it is asked"
+    UNKNOWN_HOOK = "it answers a question that nobody asks"
+    BAD_OFFER = "its answer is not an offer of the right kind"
+    NAME_TAKEN = "another plugin offers the same name"
+
+
+class Complaint(NamedTuple):
+    """One thing that is wrong with one plugin."""
+
+    fault: Fault
+    plugin: Entry
+    message: str
+
+
+class Offered(NamedTuple):
+    """An offer and the plugin it comes from."""
+
+    hook: str
+    offer: Offer
+    plugin: Entry
+
+    @property
+    def name(self) -> str:
+        """The name by which the offer is known."""
+        return self.offer.tool_id if isinstance(self.offer, ToolOffer) else self.offer.name
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """Every plugin that could be loaded and what it offers, in an order that is the same on every machine."""
+
+    loaded: tuple[Entry, ...]
+    offered: tuple[Offered, ...]
+    complaints: tuple[Complaint, ...]
+
+    def of(self, hook: str) -> tuple[Offered, ...]:
+        """The answers to one question."""
+        return tuple(offered for offered in self.offered if offered.hook == hook)
+
+    def policy_chain(self) -> tuple[tuple[PolicyOffer, Entry], ...]:
+        """The policies in the order in which every call meets them."""
+        chain = [(each.offer, each.plugin) for each in self.offered if isinstance(each.offer, PolicyOffer)]
+        return tuple(sorted(chain, key=lambda link: (link[0].stage, link[0].rank, link[0].name)))
+
+
+def load(entries: Iterable[Entry]) -> Plugins:
+    """Import the plugins that entry points name, and ask each every question once."""
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    registered: list[tuple[Entry, Any]] = []
+    complaints: list[Complaint] = []
+    for entry in entries:
+        try:
+            plugin = _resolve(entry.value)
+            manager.register(plugin, name=f"{entry.distribution.name}:{entry.name}")
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
+            complaints.append(Complaint(Fault.BROKEN, entry, f"{type(error).__name__}: {error}"))
+            continue
+        complaints += _unknown_hooks(manager, plugin, entry)
+        registered.append((entry, plugin))
+    offered: list[Offered] = []
+    for entry, plugin in registered:
+        others = [other for _, other in registered if other is not plugin]
+        for hook in KINDS:
+            try:
+                answers = manager.subset_hook_caller(hook, others)()
+                offered += [Offered(hook, offer, entry) for answer in answers for offer in answer]
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
+                message = f"{hook} raised {type(error).__name__}: {error}"
+                complaints.append(Complaint(Fault.BROKEN, entry, message))
+    sound, unsound = _sound(offered)
+    sound.sort(key=lambda each: (list(KINDS).index(each.hook), each.name, each.plugin))
+    return Plugins(tuple(entry for entry, _ in registered), tuple(sound), (*complaints, *unsound))
+
+
+def _resolve(value: str) -> Any:
+    module, _, attribute = value.partition(":")
+    target: Any = importlib.import_module(module.strip())
+    for part in filter(None, attribute.strip().split(".")):
+        target = getattr(target, part)
+    return target() if isinstance(target, type) else target
+
+
+def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: Entry) -> Iterator[Complaint]:
+    for caller in manager.get_hookcallers(plugin) or []:
+        if not caller.has_spec():
+            close = get_close_matches(caller.name, KINDS, 1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            yield Complaint(Fault.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")
+
+
+def _is_placed(offer: Any) -> bool:
+    return isinstance(offer.stage, offers.Stage) and isinstance(offer.rank, int)
+
+
+def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
+    """The offers that are of the right kind and alone in having their name."""
+    complaints: list[Complaint] = []
+    by_name: dict[tuple[str, str], list[Offered]] = {}
+    for each in offered:
+        kind = KINDS[each.hook]
+        if not isinstance(each.offer, kind):
+            message = f"{each.hook} returned {type(each.offer).__name__} instead of {kind.__name__}"
+            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+        elif isinstance(each.offer, PolicyOffer) and not _is_placed(each.offer):
+            message = f"{each.name!r} needs a Stage and a whole number as its rank"
+            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+        elif not each.name:
+            message = f"{each.hook} returned an offer without a name"
+            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+        else:
+            by_name.setdefault((each.hook, each.name), []).append(each)
+    for (hook, name), claimants in by_name.items():
+        if len(claimants) > 1:
+            owners = " and by ".join(f"{claim.plugin.distribution}" for claim in claimants)
+            message = f"{hook}: {name!r} is offered by {owners}"
+            complaints.append(Complaint(Fault.NAME_TAKEN, claimants[0].plugin, message))
+    return [claimants[0] for claimants in by_name.values() if len(claimants) == 1], complaints

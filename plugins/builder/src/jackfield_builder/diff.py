@@ -1,0 +1,170 @@
+"""Two registries compared: what a session, a caller or an operator would notice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import semver
+from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.installed import Distribution
+
+from jackfield_builder.changes import Bump, Change, argument_changes
+from jackfield_builder.findings import Code, Finding
+
+_EFFECTS = ("none", "read_only", "writes")
+
+
+def compare(before: Snapshot, after: Snapshot) -> list[Change]:
+    """Every difference, tools first, in a stable order."""
+    changes: list[Change] = []
+    for tool_id in sorted({*before.tools, *after.tools}):
+        old, new = before.tools.get(tool_id), after.tools.get(tool_id)
+        if old is None and new is not None:
+            changes.append(Change(tool_id, f"tool added, {new.manifest.version}"))
+        elif new is None:
+            changes.append(Change(tool_id, "tool removed"))
+        elif old is not None:
+            changes += tool_changes(old, new)
+            if old.manifest.version != new.manifest.version:
+                changes.append(Change(tool_id, f"version {old.manifest.version} -> {new.manifest.version}"))
+    return [*changes, *_plugin_changes(before.wire, after.wire)]
+
+
+def tool_changes(old: FrozenTool, new: FrozenTool) -> list[Change]:
+    """What changed in one tool besides its version, each with the bump it asks for."""
+    return [
+        Change(new.manifest.tool_id, what, bump)
+        for what, bump in (
+            *argument_changes(old.manifest.parameters, new.manifest.parameters),
+            *_result_changes(old.manifest.returns, new.manifest.returns),
+            *_metadata_changes(old.manifest.metadata(), new.manifest.metadata()),
+            *_content_changes(old, new),
+        )
+    ]
+
+
+def required_bump(changes: list[Change]) -> Bump | None:
+    """The largest bump among changes."""
+    return max((change.bump for change in changes if change.bump is not None), default=None)
+
+
+def missing_bumps(previous: Snapshot, current: Snapshot) -> list[Finding]:
+    """Tools whose version does not say what changed in them since the previous registry."""
+    findings = []
+    for tool_id, new in current.tools.items():
+        old = previous.tools.get(tool_id)
+        changes = tool_changes(old, new) if old else []
+        asked = required_bump(changes)
+        if old and asked and not _is_bumped(old.manifest.version, new.manifest.version, asked):
+            reasons = "; ".join(change.what for change in changes if change.bump == asked)
+            wanted = _before_1_0(asked) if old.manifest.version.startswith("0.") else asked
+            message = (
+                f"{old.manifest.version} -> {new.manifest.version}, "
+                f"but this asks for a {wanted.name.lower()} bump: {reasons}"
+            )
+            owner = Distribution(new.distribution, new.distribution_version)
+            findings.append(Finding(Code.NO_BUMP, message, owner, tool_id, "schema.json", "/version"))
+    return findings
+
+
+def _before_1_0(asked: Bump) -> Bump:
+    """Before 1.0.0 the minor version is the one that breaks."""
+    return Bump(max(asked - 1, Bump.PATCH))
+
+
+def _is_bumped(old: str, new: str, asked: Bump) -> bool:
+    before, after = semver.Version.parse(old), semver.Version.parse(new)
+    if after <= before:
+        return False
+    if before.major == after.major == 0:
+        asked = _before_1_0(asked)
+    if after.major > before.major:
+        return True
+    return asked <= (Bump.MINOR if after.minor > before.minor else Bump.PATCH)
+
+
+def _result_changes(
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+) -> Iterator[tuple[str, Bump]]:
+    if before == after:
+        return
+    old, new = (before or {}).get("properties", {}), (after or {}).get("properties", {})
+    for name in sorted({*old} - {*new}):
+        yield f"result no longer promises {name}", Bump.MAJOR
+    for name in sorted({*new} - {*old}):
+        yield f"result also holds {name}", Bump.MINOR
+    for name in sorted({*old} & {*new}):
+        if old[name] != new[name]:
+            retyped = old[name].get("type") != new[name].get("type")
+            yield f"result's {name} changed", Bump.MAJOR if retyped else Bump.MINOR
+    if old == new:
+        yield "schema of the result changed", Bump.MINOR
+
+
+def _metadata_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator[tuple[str, Bump]]:
+    for mode in sorted({*before["allowedModes"]} - {*after["allowedModes"]}):
+        yield f"no longer offered in {mode}", Bump.MAJOR
+    for mode in sorted({*after["allowedModes"]} - {*before["allowedModes"]}):
+        yield f"now offered in {mode}", Bump.MINOR
+    graver = _EFFECTS.index(after["sideEffects"]) > _EFFECTS.index(before["sideEffects"])
+    weight = {
+        "sideEffects": Bump.MAJOR if graver else Bump.MINOR,
+        "idempotent": Bump.MINOR if after["idempotent"] else Bump.MAJOR,
+        "category": Bump.MINOR,
+        "requiresConfirmation": Bump.MINOR,
+        "requires": Bump.MINOR,
+        "rateLimit": Bump.MINOR,
+        "availability": Bump.MINOR,
+        "timeoutMs": Bump.MINOR,
+        "latencyBudgetMs": Bump.PATCH,
+        "description": Bump.PATCH,
+        "preview": Bump.PATCH,
+    }
+    for field, bump in weight.items():
+        if before[field] != after[field]:
+            short = field in {"description", "preview", "availability"}
+            yield f"{field} changed" if short else f"{field} {before[field]} -> {after[field]}", bump
+
+
+def _content_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, Bump]]:
+    if old.summary != new.summary:
+        yield "guide's summary changed", Bump.PATCH
+    if old.documentation != new.documentation:
+        yield "guide changed", Bump.PATCH
+    if old.code_hash != new.code_hash:
+        yield "handler changed", Bump.PATCH
+
+
+def _plugin_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
+    if before["kernel"] != after["kernel"]:
+        yield Change("", f"kernel {_kernel(before)} -> {_kernel(after)}")
+    old, new = _by_owner(before), _by_owner(after)
+    for name in sorted({*old, *new}):
+        if name not in old:
+            yield Change("", f"plugin {name} added")
+        elif name not in new:
+            yield Change("", f"plugin {name} removed")
+        elif old[name]["distribution"] != new[name]["distribution"]:
+            yield Change("", f"plugin {name} changed")
+    for field in ("policies", "capabilities", "intents"):
+        if before[field] != after[field]:
+            order = [
+                " > ".join(each if isinstance(each, str) else each["name"] for each in side[field]) or "none"
+                for side in (before, after)
+            ]
+            yield Change("", f"{field}: {order[0]} -> {order[1]}")
+    declared = [
+        {tool["toolId"]: tool["providerSchemas"] for tool in side["tools"]} for side in (before, after)
+    ]
+    for tool_id in sorted({*declared[0]} & {*declared[1]}):
+        if {*declared[0][tool_id]} != {*declared[1][tool_id]}:
+            yield Change(tool_id, "declared for other providers")
+
+
+def _kernel(wire: Mapping[str, Any]) -> str:
+    return f"{wire['kernel']['version']} (API {wire['kernel']['api']})"
+
+
+def _by_owner(wire: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{plugin['distribution']['name']}:{plugin['name']}": plugin for plugin in wire["plugins"]}

@@ -1,0 +1,154 @@
+"""Making the snapshot and writing it, in one piece or not at all."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import importlib_metadata
+import orjson
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.snapshot import (
+    API_VERSION,
+    FORMAT_VERSION,
+    Snapshot,
+    SnapshotError,
+    previous,
+    seal,
+)
+from jackfield.offers import Stage
+from jackfield.packages import locate, package_hash
+from jackfield.plugins import KINDS, Plugins
+
+from jackfield_builder.drafts import GUIDE, SCHEMA, Draft
+
+
+class Adopted(NamedTuple):
+    """A tool that passed, with its declarations."""
+
+    draft: Draft
+    provider_schemas: Mapping[str, Any]
+
+
+def freeze(adopted: Iterable[Adopted], plugins: Plugins) -> Snapshot:
+    """The snapshot of what passed; the same inputs give the same document but for commit and time."""
+    return seal(
+        {
+            "formatVersion": FORMAT_VERSION,
+            "gitCommit": _git_commit(),
+            "buildTimestamp": _timestamp(),
+            "kernel": {"version": importlib_metadata.version("jackfield-kernel"), "api": API_VERSION},
+            "policies": [
+                {
+                    "name": offer.name,
+                    "stage": Stage(offer.stage).name,
+                    "distribution": plugin.distribution.name,
+                }
+                for offer, plugin in plugins.policy_chain()
+            ],
+            "enforced": sorted({field for offer, _ in plugins.policy_chain() for field in offer.enforces}),
+            "capabilities": [each.name for each in plugins.of("jackfield_capabilities")],
+            "intents": [each.name for each in plugins.of("jackfield_intent_handlers")],
+            "plugins": _plugins(plugins),
+            "tools": sorted((_tool(each) for each in adopted), key=lambda tool: str(tool["toolId"])),
+        }
+    )
+
+
+def _tool(adopted: Adopted) -> dict[str, Any]:
+    draft = adopted.draft
+    if draft.schema is None or draft.guide is None:
+        raise ValueError(f"{draft.source.tool_id} was not checked")
+    source = draft.source
+    return {
+        **ToolManifest.from_wire(draft.schema).metadata(),
+        "jsonSchema": draft.schema["parameters"],
+        "providerSchemas": dict(adopted.provider_schemas),
+        "summary": draft.guide.summary,
+        "documentation": draft.guide.text,
+        "handler": source.handler,
+        "distribution": {
+            "name": source.distribution.name,
+            "version": source.distribution.version,
+            "contentHash": package_hash(source.folder, source.distribution.version),
+            "codeHash": package_hash(source.folder, source.distribution.version, without=(SCHEMA, GUIDE)),
+        },
+    }
+
+
+def _plugins(plugins: Plugins) -> list[dict[str, Any]]:
+    described = []
+    for entry in plugins.loaded:
+        top_level = entry.value.partition(":")[0].partition(".")[0]
+        folder = locate(top_level)
+        described.append(
+            {
+                "name": entry.name,
+                "value": entry.value,
+                "distribution": {
+                    "name": entry.distribution.name,
+                    "version": entry.distribution.version,
+                    "contentHash": package_hash(folder, entry.distribution.version) if folder else None,
+                },
+                # These change nothing that a session could notice, and come and go with extras.
+                "offers": {
+                    hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
+                    for hook in KINDS
+                    if hook not in {"jackfield_observers", "jackfield_commands"}
+                },
+            }
+        )
+    return described
+
+
+def _timestamp() -> str:
+    # Reproducible-build tools set this, and so can anybody who compares two builds byte for byte.
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch and epoch.isdigit() else datetime.now(UTC)
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _git_commit() -> str | None:
+    try:
+        asked = subprocess.run(
+            ["git", "rev-parse", "HEAD"],  # noqa: S607 - the user's own git
+            capture_output=True, text=True, check=False, timeout=10,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return asked.stdout.strip() or None if asked.returncode == 0 else None
+
+
+def write(snapshot: Snapshot, path: Path) -> None:
+    """Put the snapshot where it belongs; a reader sees the old one or the new one, never half of one.
+
+    One of another version that stood there is kept beside it, so that the two can be compared.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    document = orjson.dumps(
+        snapshot.wire, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
+    )
+    with suppress(SnapshotError):
+        if Snapshot.load(path).version != snapshot.version:
+            _put(path.read_bytes(), previous(path))
+    _put(document, path)
+
+
+def _put(document: bytes, path: Path) -> None:
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(document)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

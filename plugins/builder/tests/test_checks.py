@@ -1,0 +1,442 @@
+"""Every check of the build, each by a package that is broken in just that way, all in one run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from jackfield_builder.findings import Code
+
+
+class Broken(NamedTuple):
+    """A package with one fault: the code it has to give, where, and the files that make it so."""
+
+    code: Code
+    place: tuple[str, str]
+    files: dict[str, Any]
+
+
+def parameters(properties: dict[str, Any], **keywords: Any) -> dict[str, Any]:
+    """A parameters override that keeps the guide's example valid."""
+    text = {"type": "string", "description": "What to say."}
+    closed = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"text": text, **properties},
+        **keywords,
+    }
+    return {"parameters": closed}
+
+
+def schema(**fields: Any) -> dict[str, Any]:
+    return {"schema": fields}
+
+
+def argument(**keywords: Any) -> dict[str, Any]:
+    return {"schema": parameters({"a": {"type": "string", "description": "An argument.", **keywords}})}
+
+
+def guide(text: str) -> dict[str, Any]:
+    return {"guide": text}
+
+
+def example(block: str, tag: str = "json") -> dict[str, Any]:
+    return guide(f"# echo\n\nSays a text again.\n\n```json\n{{}}\n```\n\n```{tag}\n{block}\n```\n")
+
+
+NESTED = '{"a": ' * 80 + "1" + "}" * 80
+A = "/parameters/properties/a"
+
+BROKEN: dict[str, Broken] = {
+    # files
+    "no_schema": Broken(Code.SCHEMA_MISSING, ("schema.json", ""), {"schema": None}),
+    "no_guide": Broken(Code.GUIDE_MISSING, ("guide.md", ""), {"guide": None}),
+    "no_handler": Broken(Code.HANDLER_MISSING, ("handler.py", ""), {"handler": None}),
+    "latin_1": Broken(Code.NOT_UTF8, ("guide.md", "line 3"), {"guide": b"# echo\n\nCaf\xe9.\n"}),
+    "huge_schema": Broken(Code.TOO_LARGE, ("schema.json", ""), schema(description="x" * 1_000_000)),
+    # JSON
+    "not_json": Broken(Code.BAD_JSON, ("schema.json", "line 2, column 1"), {"schema": '{"toolId":\n}'}),
+    "key_twice": Broken(Code.DUPLICATE_KEY, ("schema.json", "/a/b"), {"schema": '{"a": {"b": 1, "b": 2}}'}),
+    "not_a_number": Broken(Code.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": NaN}'}),
+    "huge_number": Broken(Code.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": 99999999999999999999}'}),
+    "endless_number": Broken(Code.BAD_NUMBER, ("schema.json", "/a"), {"schema": '{"a": 1e999}'}),
+    "half_character": Broken(Code.BAD_TEXT, ("schema.json", "/a"), {"schema": '{"a": "\\ud800"}'}),
+    "deep": Broken(Code.TOO_DEEP, ("schema.json", "/a/a/a"), {"schema": NESTED}),
+    "bottomless": Broken(Code.TOO_DEEP, ("schema.json", "/"), {"schema": "[" * 100_000}),
+    "a_list": Broken(Code.NOT_AN_OBJECT, ("schema.json", "/"), {"schema": "[]"}),
+    # manifest
+    "no_category": Broken(Code.FIELD_MISSING, ("schema.json", "/"), schema(category=...)),
+    "misspelt": Broken(Code.FIELD_UNKNOWN, ("schema.json", "/latencyBudget"), schema(latencyBudget=5)),
+    "worded_flag": Broken(Code.FIELD_TYPE, ("schema.json", "/idempotent"), schema(idempotent="yes")),
+    "odd_category": Broken(Code.FIELD_VALUE, ("schema.json", "/category"), schema(category="magic")),
+    "no_modes": Broken(Code.FIELD_BOUNDS, ("schema.json", "/allowedModes"), schema(allowedModes=[])),
+    "no_time": Broken(Code.FIELD_BOUNDS, ("schema.json", "/latencyBudgetMs"), schema(latencyBudgetMs=0)),
+    "short_version": Broken(Code.NOT_SEMVER, ("schema.json", "/version"), schema(version="1.0")),
+    "Camel_case": Broken(Code.NOT_SNAKE_CASE, ("schema.json", "/toolId"), {}),
+    "other_id": Broken(Code.ID_MISMATCH, ("schema.json", "/toolId"), schema(toolId="another")),
+    "odd_preview": Broken(Code.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {txt}?")),
+    "sly_preview": Broken(Code.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text!r:>9}?")),
+    "open_preview": Broken(Code.BAD_PREVIEW, ("schema.json", "/preview"), schema(preview="Say {text")),
+    # rules
+    "fickle": Broken(
+        Code.RETRIEVAL_NOT_IDEMPOTENT,
+        ("schema.json", "/idempotent"),
+        schema(category="retrieval", idempotent=False),
+    ),
+    "writing": Broken(
+        Code.RETRIEVAL_WRITES,
+        ("schema.json", "/sideEffects"),
+        schema(category="retrieval", sideEffects="writes"),
+    ),
+    "unasked": Broken(
+        Code.UNCONFIRMED_WRITE,
+        ("schema.json", "/requiresConfirmation"),
+        schema(category="action", sideEffects="writes"),
+    ),
+    "sluggish": Broken(
+        Code.SLOW_RETRIEVAL,
+        ("schema.json", "/latencyBudgetMs"),
+        schema(category="retrieval", latencyBudgetMs=900),
+    ),
+    "hasty": Broken(Code.BUDGET_OVER_TIMEOUT, ("schema.json", "/latencyBudgetMs"), schema(timeoutMs=50)),
+    "bare_card": Broken(Code.NO_PREVIEW, ("schema.json", "/preview"), schema(requiresConfirmation="policy")),
+    "needy": Broken(Code.CAPABILITY_MISSING, ("schema.json", "/requires/0"), schema(requires=["telepathy"])),
+    # parameters
+    "odd_type": Broken(Code.BAD_SCHEMA, ("schema.json", f"{A}/type"), argument(type="strin")),
+    "a_string": Broken(
+        Code.NOT_OBJECT_SCHEMA,
+        ("schema.json", "/parameters/type"),
+        schema(parameters={"additionalProperties": False}),
+    ),
+    "open_nested": Broken(Code.OPEN_OBJECT, ("schema.json", A), argument(type="object", properties={})),
+    "open_map": Broken(
+        Code.OPEN_OBJECT, ("schema.json", A), argument(type="object", additionalProperties={"type": "string"})
+    ),
+    "open_item": Broken(
+        Code.OPEN_OBJECT, ("schema.json", f"{A}/items"), argument(type="array", items={"type": "object"})
+    ),
+    "odd_format": Broken(Code.UNKNOWN_FORMAT, ("schema.json", f"{A}/format"), argument(format="postcode")),
+    "far_reference": Broken(
+        Code.BAD_REFERENCE, ("schema.json", f"{A}/$ref"), argument(**{"$ref": "https://example.org/schema"})
+    ),
+    "lost_reference": Broken(
+        Code.BAD_REFERENCE, ("schema.json", f"{A}/$ref"), argument(**{"$ref": "#/$defs/gone"})
+    ),
+    "circle": Broken(
+        Code.CIRCULAR_REFERENCE,
+        ("schema.json", A),
+        schema(
+            **parameters({"a": {"$ref": "#/$defs/x"}}, **{"$defs": {"x": {"anyOf": [{"$ref": "#/$defs/x"}]}}})
+        ),
+    ),
+    "wrong_default": Broken(Code.BAD_DEFAULT, ("schema.json", f"{A}/default"), argument(default=5)),
+    "endless_default": Broken(
+        Code.BAD_DEFAULT,
+        ("schema.json", "/parameters"),
+        schema(
+            **parameters(
+                {"a": {"$ref": "#/$defs/node", "default": {}}},
+                **{
+                    "$defs": {
+                        "node": {
+                            "type": "object",
+                            "additionalProperties": False,
+                            "properties": {"next": {"$ref": "#/$defs/node", "default": {}}},
+                        }
+                    }
+                },
+            )
+        ),
+    ),
+    "phantom": Broken(
+        Code.UNDEFINED_REQUIRED,
+        ("schema.json", f"{A}/required"),
+        argument(type="object", additionalProperties=False, required=["ghost"]),
+    ),
+    "odd_pattern": Broken(Code.BAD_PATTERN, ("schema.json", f"{A}/pattern"), argument(pattern="(")),
+    "old_draft": Broken(
+        Code.OTHER_DRAFT,
+        ("schema.json", "/parameters/$schema"),
+        schema(**parameters({}, **{"$schema": "http://json-schema.org/draft-07/schema#"})),
+    ),
+    "silent": Broken(Code.UNDESCRIBED, ("schema.json", A), argument(description="")),
+    "shapeless": Broken(
+        Code.UNTYPED, ("schema.json", A), schema(**parameters({"a": {"description": "Whatever."}}))
+    ),
+    "typing_mistake": Broken(Code.UNKNOWN_KEYWORD, ("schema.json", f"{A}/maxLenght"), argument(maxLenght=5)),
+    # guide
+    "wordless": Broken(Code.NO_SUMMARY, ("guide.md", ""), guide("# echo\n\n- a list\n\n```json\n{}\n```\n")),
+    "wordy": Broken(
+        Code.LONG_SUMMARY, ("guide.md", ""), guide(f"# echo\n\n{'word ' * 60}\n\n```json\n{{}}\n```\n")
+    ),
+    "example_cut": Broken(Code.BAD_EXAMPLE_JSON, ("guide.md", "line 10"), example('{"text": ')),
+    "example_wrong": Broken(Code.INVALID_EXAMPLE, ("guide.md", "line 10"), example('{"volume": 11}')),
+    "no_example": Broken(Code.NO_EXAMPLE, ("guide.md", ""), guide("# echo\n\nSays a text again.\n")),
+    "result_wrong": Broken(
+        Code.INVALID_RESULT,
+        ("guide.md", "line 10"),
+        {**example("[]", "json result"), **schema(returns={"type": "object"})},
+    ),
+    # handler
+    "not_python": Broken(
+        Code.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "async def execute(args, ctx)\n"}
+    ),
+    "null_byte": Broken(Code.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "a = '\0'\n"}),
+    "no_execute": Broken(Code.NO_EXECUTE, ("handler.py", ""), {"handler": "def run(args, ctx): ...\n"}),
+    "execute_is_data": Broken(Code.NO_EXECUTE, ("handler.py", ""), {"handler": "execute = 5\n"}),
+    "one_argument": Broken(
+        Code.BAD_SIGNATURE, ("handler.py", "line 1"), {"handler": "def execute(args): ...\n"}
+    ),
+    "demanding": Broken(
+        Code.BAD_SIGNATURE, ("handler.py", "line 1"), {"handler": "def execute(args, ctx, *, key): ...\n"}
+    ),
+    "generator": Broken(
+        Code.BAD_SIGNATURE,
+        ("handler.py", "line 1"),
+        {"handler": "async def execute(args, ctx):\n    yield 1\n"},
+    ),
+    "wrapped_away": Broken(
+        Code.BAD_SIGNATURE, ("handler.py", ""), {"handler": "execute = lambda only: None\n"}
+    ),
+    "raises": Broken(
+        Code.IMPORT_RAISES, ("handler.py", "line 2"), {"handler": "def execute(a, c): ...\n1 / 0\n"}
+    ),
+    "leaves": Broken(
+        Code.IMPORT_RAISES,
+        ("handler.py", "line 2"),
+        {"handler": "def execute(a, c): ...\nraise SystemExit\n"},
+    ),
+    "kills": Broken(
+        Code.IMPORT_DIES, ("handler.py", ""), {"handler": "import os\ndef execute(a, c): ...\nos._exit(3)\n"}
+    ),
+}
+
+
+def placed(findings: list[dict[str, Any]]) -> dict[str, list[tuple[str, str, str]]]:
+    """Findings by tool: code, file and path of each."""
+    by_tool: dict[str, list[tuple[str, str, str]]] = {}
+    for finding in findings:
+        place = (finding["code"], finding["file"] or "", finding["path"] or "")
+        by_tool.setdefault(finding["subject"], []).append(place)
+    return by_tool
+
+
+def expected(broken: Broken) -> tuple[str, str, str]:
+    return (broken.code.id, *broken.place)
+
+
+def test_each_broken_package_gives_its_code_in_one_run(project: Callable[..., Path], site: Any) -> None:
+    site.enforcer()
+    for tool_id, broken in BROKEN.items():
+        folder = project(tool_id, guide=broken.files.get("guide", EXAMPLE), **_without_guide(broken.files))
+    report = site.run_json("validate", str(folder.parent))
+
+    found = placed(report["findings"])
+    assert {tool_id: found.get(tool_id) for tool_id in BROKEN} == {
+        tool_id: [expected(broken)] for tool_id, broken in BROKEN.items()
+    }
+    assert report["ok"] is False
+
+
+EXAMPLE = "# echo\n\nSays a text again.\n\n```json\n{}\n```\n"
+
+
+def _without_guide(files: dict[str, Any]) -> dict[str, Any]:
+    given = {name: content for name, content in files.items() if name != "guide"}
+    fields = given.get("schema", {})
+    if isinstance(fields, dict) and "parameters" not in fields:
+        given["schema"] = {**parameters({}), **fields}
+    return given
+
+
+def test_installed_ones_give_the_same_and_nothing_is_written(site: Any, tmp_path: Path) -> None:
+    site.enforcer()
+    for tool_id, broken in BROKEN.items():
+        site.tool(tool_id, guide=broken.files.get("guide", EXAMPLE), **_without_guide(broken.files))
+    site.tool("sound")
+    (site.folder.parent / "tool_registry.json").write_text("kept")
+
+    report = site.run_json("build")
+
+    found = placed(report["findings"])
+    assert {tool_id: found.get(tool_id) for tool_id in BROKEN} == {
+        tool_id: [expected(broken)] for tool_id, broken in BROKEN.items()
+    }
+    assert "sound" not in found
+    assert report["version"] is None
+    assert (site.folder.parent / "tool_registry.json").read_text() == "kept"
+
+
+def test_unreadable_files_are_told_apart_from_missing_ones(site: Any) -> None:
+    folder = site.tool("echo", guide=None)
+    (folder / "guide.md").mkdir()
+    findings = placed(site.run_json("build")["findings"])
+    assert findings["echo"] == [(Code.UNREADABLE.id, "guide.md", "")]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"requiresConfirmation": True, "preview": "Say {text}?"},
+        {"allowedModes": ["text"]},
+        {"rateLimit": {"calls": 1, "windowMs": 1000}},
+        {"availability": {"user": {"authenticated": True}}},
+    ],
+)
+def test_a_tool_whose_restriction_nobody_enforces_is_withheld(site: Any, fields: dict[str, Any]) -> None:
+    site.tool("echo", schema=fields)
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["code"] == Code.UNENFORCED.id
+    assert finding["path"] == f"/{next(iter(fields))}"
+    withheld = site.run_json("tools")["tools"][0]["withheld"]
+    assert withheld == f"nobody provides a policy that enforces {next(iter(fields))}"
+    refused = site.run("call", "echo", '{"text": "x"}')
+    assert "withdrawn: it needs a policy that enforces" in refused.stderr
+
+    site.enforcer()
+    assert site.run_json("build")["findings"] == []
+    assert site.run_json("tools")["tools"][0]["withheld"] is None
+
+
+def test_a_pipe_in_place_of_a_file_is_not_waited_for(site: Any) -> None:
+    import os
+
+    folder = site.tool("echo", guide=None)
+    os.mkfifo(folder / "guide.md")
+    findings = placed(site.run_json("build")["findings"])
+    assert findings["echo"] == [(Code.UNREADABLE.id, "guide.md", "")]
+
+
+def test_a_handler_that_hangs_at_import_is_stopped(site: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from jackfield_builder import probe
+
+    site.tool("slow", handler="import time\ndef execute(a, c): ...\ntime.sleep(60)\n")
+    site.tool("quick")
+    monkeypatch.setattr(probe, "SECONDS_PER_MODULE", 1)
+    outcomes = probe.probe([probe.Probe("fab_slow.handler"), probe.Probe("fab_quick.handler")])
+    assert outcomes["fab_slow.handler"] == probe.Outcome("died", "it took longer than 1 s")
+    assert outcomes["fab_quick.handler"].kind == "imported"
+
+
+def test_what_a_handler_prints_at_import_is_not_taken_for_an_answer(site: Any) -> None:
+    site.tool("loud", handler="print('{\"module\": 1}')\ndef execute(a, c): ...\n")
+    assert site.run_json("build")["tools"] == {"loud": "1.0.0"}
+
+
+def test_no_import_runs_no_code_of_a_tool(site: Any, tmp_path: Path) -> None:
+    trace = tmp_path / "trace"
+    site.tool("echo", handler=f"open({str(trace)!r}, 'w')\ndef execute(a, c): ...\n")
+    assert site.run_json("build", "--no-import")["tools"] == {"echo": "1.0.0"}
+    assert not trace.exists()
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        "def execute(args, ctx): ...\n",
+        "async def execute(args, ctx, extra=None): ...\n",
+        "async def execute(*both): ...\n",
+        "class _Tool:\n    async def __call__(self, args, ctx): ...\nexecute = _Tool()\n",
+        "import functools\ndef _run(first, args, ctx): ...\nexecute = functools.partial(_run, 1)\n",
+        "try:\n    from fab_gone import execute\nexcept ImportError:\n    def execute(args, ctx): ...\n",
+    ],
+)
+def test_every_way_to_define_execute_is_accepted(site: Any, handler: str) -> None:
+    site.tool("echo", handler=handler)
+    assert site.run_json("build")["findings"] == []
+
+
+@pytest.mark.parametrize(
+    "keywords",
+    [
+        {"oneOf": [{"required": ["text"]}, {"required": ["a"]}]},
+        {"if": {"properties": {"text": {"const": "x"}}}, "then": {"required": ["a"]}},
+        {"allOf": [{"properties": {"a": {"minLength": 2}}}]},
+    ],
+)
+def test_conditions_on_a_closed_object_need_not_close_it_again(site: Any, keywords: dict[str, Any]) -> None:
+    fields = parameters({"a": {"type": "string", "description": "An argument."}}, **keywords)
+    site.tool("echo", schema=fields)
+    assert site.run_json("build")["findings"] == []
+
+
+def test_a_recursive_schema_is_welcome_when_it_describes_something(site: Any) -> None:
+    node = {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string"},
+            "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+        },
+    }
+    fields = parameters({"tree": {"$ref": "#/$defs/node"}}, **{"$defs": {"node": node}})
+    tree = {"text": "x", "tree": {"name": "a", "children": [{"name": "b"}]}}
+    site.tool("echo", schema=fields, guide=f"# echo\n\nSays it.\n\n```json\n{json.dumps(tree)}\n```\n")
+    assert site.run_json("build")["findings"] == []
+
+
+def test_a_chain_of_thousands_of_references_is_judged(site: Any) -> None:
+    links = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(7000)}
+    fields = parameters({"a": {"$ref": "#/$defs/d0"}}, **{"$defs": {**links, "d7000": {"type": "string"}}})
+    site.tool("echo", schema=fields)
+    done = site.run("build", "--json")
+    assert done.returncode in {0, 1}
+    assert "Traceback" not in done.stderr
+    assert json.loads(done.stdout)
+
+
+def test_all_faults_of_one_tool_are_reported_at_once(site: Any) -> None:
+    site.tool(
+        "echo", schema={"version": "one", "category": "x", "idempotent": ...}, guide="# echo\n", handler=""
+    )
+    codes = {code for code, _, _ in placed(site.run_json("build")["findings"])["echo"]}
+    assert codes == {
+        code.id
+        for code in (
+            Code.NOT_SEMVER,
+            Code.FIELD_VALUE,
+            Code.FIELD_MISSING,
+            Code.NO_SUMMARY,
+            Code.NO_EXAMPLE,
+            Code.NO_EXECUTE,
+        )
+    }
+
+
+def test_two_projects_that_claim_one_id_are_both_named(project: Callable[..., Path], site: Any) -> None:
+    first = project("echo")
+    second = first.with_name("echo-again")
+    first.rename(second)
+    project("echo")
+    findings = site.run_json("validate", str(second.parent))["findings"]
+    codes = {finding["code"]: finding["message"] for finding in findings}
+    assert str(second) in codes[Code.TOOL_ID_TAKEN.id]
+
+
+def test_an_exception_that_cannot_be_shown_is_told_all_the_same(site: Any) -> None:
+    shy = (
+        "class Shy(Exception):\n    def __str__(self): raise ValueError\ndef execute(a, c): ...\nraise Shy\n"
+    )
+    site.tool("echo", handler=shy)
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["code"] == Code.IMPORT_RAISES.id
+    assert finding["message"] == "Shy: (it cannot be shown)"
+
+
+def test_a_format_that_is_nearly_right_gets_a_suggestion(site: Any) -> None:
+    site.tool("echo", schema=parameters({"a": {"type": "string", "description": "x", "format": "datetime"}}))
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["message"] == "'datetime'; did you mean 'date-time'?"
+
+
+def test_a_person_reads_what_where_and_how_to_mend_it(site: Any) -> None:
+    site.tool("echo", schema={"category": "magic"})
+    done = site.run("build")
+    assert done.returncode == 1
+    for part in ("fab-echo 1.0.0 · echo", "JF304", "schema.json /category", '"retrieval"', "-> choose one"):
+        assert part in done.stderr
+    assert "\x1b[" not in done.stderr
+    assert "1 error, 0 warnings" in done.stderr

@@ -1,0 +1,177 @@
+"""Differences in product terms, with the version bump each asks for."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield.registry.arguments import Arguments
+from jackfield_builder.changes import Bump, argument_changes
+
+BASE: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["query"],
+    "properties": {
+        "query": {"type": "string", "description": "What to look for.", "minLength": 1, "maxLength": 200},
+        "top_k": {"type": "integer", "minimum": 1, "maximum": 10, "default": 5},
+        "kind": {"enum": ["a", "b"]},
+        "tags": {"type": "array", "items": {"type": "string"}, "maxItems": 5},
+    },
+}
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The base with the member at a dotted path set, or removed when the value is `...`."""
+    schema = copy.deepcopy(BASE)
+    target: Any = schema
+    *parents, last = path.split(".")
+    for part in parents:
+        target = target[part]
+    if value is ...:
+        del target[last]
+    else:
+        target[last] = value
+    return schema
+
+
+CASES = [
+    ("properties.when", {"type": "string"}, "optional argument when added", Bump.MINOR),
+    ("properties.kind", ..., "argument kind removed", Bump.MAJOR),
+    ("required", ["query", "top_k"], "argument top_k became required", Bump.MAJOR),
+    ("required", [], "argument query became optional", Bump.MINOR),
+    ("properties.top_k.maximum", 20, "top_k: maximum 10 -> 20", Bump.MINOR),
+    ("properties.top_k.maximum", 5, "top_k: maximum 10 -> 5", Bump.MAJOR),
+    ("properties.top_k.maximum", ..., "top_k: maximum 10 -> none", Bump.MINOR),
+    ("properties.top_k.minimum", 2, "top_k: minimum 1 -> 2", Bump.MAJOR),
+    ("properties.query.pattern", "^a", "query: pattern None -> '^a'", Bump.MAJOR),
+    ("properties.top_k.default", 3, "default of top_k: 5 -> 3", Bump.MINOR),
+    ("properties.top_k.type", "number", "top_k takes number instead of integer", Bump.MINOR),
+    ("properties.top_k.type", "string", "top_k takes string instead of integer", Bump.MAJOR),
+    ("properties.kind.enum", ["a", "b", "c"], "kind also takes 'c'", Bump.MINOR),
+    ("properties.kind.enum", ["a"], "kind no longer takes 'b'", Bump.MAJOR),
+    ("properties.tags.items.maxLength", 9, "tags[]: maxLength none -> 9", Bump.MAJOR),
+    ("properties.query.description", "Words.", "description of query changed", Bump.PATCH),
+    ("anyOf", [{"required": ["kind"]}], "schema: anyOf changed", Bump.MAJOR),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "what", "bump"), CASES)
+def test_a_change_of_the_arguments(path: str, value: Any, what: str, bump: Bump) -> None:
+    assert list(argument_changes(BASE, changed(path, value))) == [(what, bump)]
+
+
+def test_a_required_argument_added_is_breaking() -> None:
+    after = changed("properties.where", {"type": "string"})
+    after["required"] = ["query", "where"]
+    assert list(argument_changes(BASE, after)) == [("required argument where added", Bump.MAJOR)]
+
+
+NUMBERS = st.none() | st.integers(-3, 6)
+
+
+@st.composite
+def integer_schemas(draw: st.DrawFn) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": draw(st.sampled_from(["integer", "number", "string"]))}
+    for keyword in ("minimum", "maximum"):
+        if (bound := draw(NUMBERS)) is not None:
+            schema[keyword] = bound
+    if draw(st.booleans()):
+        schema["enum"] = draw(st.lists(st.integers(-2, 5), min_size=1, unique=True))
+    return schema
+
+
+@given(integer_schemas(), integer_schemas(), st.integers(-5, 8) | st.text(max_size=2))
+def test_a_call_that_is_no_longer_accepted_always_asks_for_a_major_bump(
+    before: dict[str, Any], after: dict[str, Any], value: Any
+) -> None:
+    def parameters(schema: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "object", "additionalProperties": False, "properties": {"n": schema}}
+
+    def accepts(schema: dict[str, Any]) -> bool:
+        return not Arguments(parameters(schema)).violations({"n": value})
+
+    if accepts(before) and not accepts(after):
+        assert Bump.MAJOR in [bump for _, bump in argument_changes(parameters(before), parameters(after))]
+
+
+def rebuild(site: Any, folder: Path, **fields: Any) -> list[dict[str, Any]]:
+    schema = json.loads((folder / "schema.json").read_text())
+    (folder / "schema.json").write_text(json.dumps({**schema, **fields}))
+    findings: list[dict[str, Any]] = site.run_json("build")["findings"]
+    return findings
+
+
+@pytest.mark.parametrize(
+    ("fields", "warned"),
+    [
+        ({"latencyBudgetMs": 99}, True),
+        ({"latencyBudgetMs": 99, "version": "1.0.1"}, False),
+        ({"allowedModes": ["text"], "version": "1.1.0"}, True),
+        ({"allowedModes": ["text"], "version": "2.0.0"}, False),
+        ({"idempotent": False, "version": "0.9.0"}, True),
+        ({}, False),
+    ],
+)
+def test_the_build_warns_when_the_version_does_not_say_what_changed(
+    site: Any, fields: dict[str, Any], warned: bool
+) -> None:
+    site.enforcer()
+    folder = site.tool("echo")
+    assert site.run("build").returncode == 0
+    findings = rebuild(site, folder, **fields)
+    assert [finding["code"] for finding in findings] == (["JF901"] if warned else [])
+
+
+def test_before_1_0_0_a_minor_bump_may_break(site: Any) -> None:
+    site.enforcer()
+    folder = site.tool("echo", schema={"version": "0.1.0"})
+    site.run("build")
+    assert rebuild(site, folder, allowedModes=["text"], version="0.2.0") == []
+
+
+def test_diff_speaks_in_product_terms(site: Any) -> None:
+    folder = site.tool("echo")
+    site.tool("gone")
+    site.run("build", "--registry", "a.json")
+
+    (folder / "handler.py").write_text((folder / "handler.py").read_text() + "# changed\n")
+    schema = json.loads((folder / "schema.json").read_text())
+    schema["parameters"]["properties"]["times"]["maximum"] = 3
+    schema["version"] = "2.0.0"
+    schema["sideEffects"] = "writes"
+    schema["returns"] = {"type": "object", "properties": {"said": {"type": "string"}}}
+    (folder / "schema.json").write_text(json.dumps(schema))
+    for path in site.folder.glob("fab_gone*"):
+        shutil.rmtree(path)
+    site.tool("fresh")
+    site.plugin("fab-plugin", "")
+    assert site.run("build", "--registry", "b.json").returncode == 0, site.run("build").stderr
+
+    report = site.run_json("diff", "a.json", "b.json")
+
+    told = {(change["subject"], change["what"], change["bump"]) for change in report["changes"]}
+    assert {
+        ("echo", "times: maximum none -> 3", "major"),
+        ("echo", "handler changed", "patch"),
+        ("echo", "sideEffects none -> writes", "major"),
+        ("echo", "result also holds said", "minor"),
+        ("echo", "version 1.0.0 -> 2.0.0", None),
+        ("fresh", "tool added, 1.0.0", None),
+        ("gone", "tool removed", None),
+        (None, "plugin fab-plugin:main added", None),
+    } == told
+    assert "breaking" in site.run("diff", "a.json", "b.json").stdout
+    assert "no difference" in site.run("diff", "a.json", "a.json").stdout
+
+
+def test_diff_of_a_file_that_is_not_there_is_a_sentence(site: Any) -> None:
+    done = site.run("diff", "a.json", "b.json")
+    assert done.returncode == 1
+    assert done.stderr == "Error: a.json: there is no registry here; run `jackfield build`\n"

@@ -1,0 +1,342 @@
+"""Plugins are asked every question once, and a broken one hides nobody else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from jackfield.offers import Stage
+from jackfield.plugins import KINDS, Plugins, load
+from jackfield_builder.complaints import findings_about
+from jackfield_builder.discovery import Selection, discover
+from jackfield_builder.findings import Code
+
+FAB = Selection(allow=("fab-*",))
+
+SIMPLE = """
+from jackfield import hookimpl
+from jackfield.offers import {offer}
+
+@hookimpl
+def {hook}():
+    return [{offer}({name!r}, create=dict)]
+"""
+
+
+def loaded() -> Plugins:
+    return load(discover(FAB).plugins)
+
+
+def codes(plugins: Plugins) -> list[Code]:
+    return [finding.code for finding in findings_about(plugins)]
+
+
+# One test a hook, named after it; tests/test_documentation.py holds the list against hookspecs.py.
+
+
+def test_jackfield_tools(site: Any) -> None:
+    site.plugin(
+        "fab-many",
+        """
+from jackfield import hookimpl
+from jackfield.offers import ToolOffer
+
+SCHEMA = '''%s'''
+
+@hookimpl
+def jackfield_tools():
+    yield ToolOffer("nearby", "fab_many.nearby")
+    yield ToolOffer("inline", "fab_many.shared", schema=SCHEMA, guide="# inline\\n\\nIs written in code.\\n")
+""".replace("%s", json.dumps({**_schema(), "toolId": "inline"})),
+    )
+    home = site.folder / "fab_many"
+    handler = "def execute(args, ctx): ...\n"
+    for name in ("nearby", "shared"):
+        (home / name).mkdir()
+        (home / name / "__init__.py").touch()
+        (home / name / "handler.py").write_text(handler)
+    (home / "nearby" / "schema.json").write_text(json.dumps({**_schema(), "toolId": "nearby"}))
+    (home / "nearby" / "guide.md").write_text("# nearby\n\nIs a file.\n\n```json\n{}\n```\n")
+
+    report = site.run_json("build")
+
+    assert report["tools"] == {"inline": "1.0.0", "nearby": "1.0.0"}
+    assert {finding["code"] for finding in report["findings"]} == {Code.NO_EXAMPLE.id}
+    assert {finding["distribution"] for finding in report["findings"]} == {"fab-many"}
+
+
+def test_a_plugins_tool_may_not_take_the_id_of_an_installed_one(site: Any) -> None:
+    site.tool("echo")
+    site.plugin(
+        "fab-many",
+        "from jackfield import hookimpl\nfrom jackfield.offers import ToolOffer\n"
+        "@hookimpl\ndef jackfield_tools():\n    return [ToolOffer('echo', 'fab_many')]\n",
+    )
+    (finding,) = site.run_json("build")["findings"]
+    assert finding["code"] == Code.TOOL_ID_TAKEN.id
+    assert "fab-echo" in finding["message"]
+    assert "fab-many" in finding["message"]
+
+
+def _schema() -> dict[str, Any]:
+    return {
+        "version": "1.0.0",
+        "description": "A tool.",
+        "category": "utility",
+        "sideEffects": "none",
+        "idempotent": True,
+        "requiresConfirmation": False,
+        "allowedModes": ["text", "voice"],
+        "latencyBudgetMs": 100,
+        "parameters": {"type": "object", "additionalProperties": False},
+    }
+
+
+ADAPTERS = """
+from jackfield import hookimpl
+from jackfield.offers import Adapted, CannotExpressError, Lowering, SchemaAdapterOffer
+
+def plain(tool_id, description, parameters):
+    parameters["properties"].clear()
+    lowered = (Lowering("/properties/text", "maxLength dropped"),)
+    return Adapted({"name": tool_id, "parameters": parameters}, lowered)
+
+def whole(tool_id, description, parameters):
+    return Adapted({"name": tool_id, "about": description, "parameters": parameters})
+
+def picky(tool_id, description, parameters):
+    if tool_id == "odd":
+        raise CannotExpressError("/properties/text", "no strings here")
+    return Adapted({})
+
+def broken(tool_id, description, parameters):
+    if tool_id == "odd":
+        raise KeyError("oops")
+    return Adapted({})
+
+@hookimpl
+def jackfield_schema_adapters():
+    return [SchemaAdapterOffer(f.__name__, f) for f in (whole, plain, picky, broken)]
+"""
+
+
+def test_jackfield_schema_adapters(site: Any) -> None:
+    site.plugin("fab-provider", ADAPTERS)
+    site.tool("echo")
+    report = site.run_json("build")
+    described = site.run_json("describe", "echo")
+
+    assert set(described["providerSchemas"]) == {"plain", "whole", "picky", "broken"}
+    # What one adapter does to its copy, the next does not see.
+    assert "text" in described["providerSchemas"]["whole"]["parameters"]["properties"]
+    (finding,) = report["findings"]
+    assert (finding["code"], finding["path"]) == (Code.LOWERED.id, "/parameters/properties/text")
+
+
+def test_what_an_adapter_cannot_do_is_an_error_of_the_build(site: Any) -> None:
+    site.plugin("fab-provider", ADAPTERS)
+    site.tool("odd")
+    findings = {finding["code"]: finding for finding in site.run_json("build")["findings"]}
+    assert {Code.CANNOT_EXPRESS.id, Code.ADAPTER_BROKEN.id} <= set(findings)
+    assert findings[Code.CANNOT_EXPRESS.id]["path"] == "/parameters/properties/text"
+    assert "fab-provider 1.0.0" in findings[Code.ADAPTER_BROKEN.id]["message"]
+
+
+POLICIES = """
+from jackfield import hookimpl
+from jackfield.offers import PolicyOffer, Stage
+
+@hookimpl
+def jackfield_policies():
+    return [PolicyOffer(name, stage, rank, create=dict) for name, stage, rank in {offers}]
+"""
+
+
+def test_jackfield_policies(site: Any) -> None:
+    site.plugin("fab-zz", POLICIES.format(offers="[('last', Stage.SHAPE, 9), ('first', Stage.ADMIT, 1)]"))
+    site.plugin(
+        "fab-aa",
+        POLICIES.format(offers="[('shape', Stage.SHAPE, 1), ('b', Stage.ADMIT, 5), ('a', Stage.ADMIT, 5)]"),
+    )
+    chain = loaded().policy_chain()
+    assert [offer.name for offer, _ in chain] == ["first", "a", "b", "shape", "last"]
+    assert chain[0][0].stage is Stage.ADMIT
+
+    site.tool("echo")
+    shown = site.run("plugins").stdout
+    assert "first (admit) > a (admit) > b (admit) > shape (shape) > last (shape)" in shown
+
+
+@pytest.mark.parametrize(
+    ("hook", "offer"),
+    [
+        ("jackfield_intent_handlers", "IntentHandlerOffer"),
+        ("jackfield_capabilities", "CapabilityOffer"),
+        ("jackfield_transports", "TransportOffer"),
+        ("jackfield_stores", "StoreOffer"),
+        ("jackfield_observers", "ObserverOffer"),
+    ],
+)
+def test_offers_with_a_factory(site: Any, hook: str, offer: str) -> None:
+    site.plugin("fab-plugin", SIMPLE.format(hook=hook, offer=offer, name="thing"))
+    site.tool("echo")
+    plugins = loaded()
+    assert [(each.hook, each.name) for each in plugins.offered] == [(hook, "thing")]
+    assert plugins.complaints == ()
+    listed = site.run_json("plugins")["plugins"]
+    assert listed[0]["offers"] == [{"hook": hook, "name": "thing"}]
+
+
+def test_a_provided_capability_lets_a_tool_be_offered(site: Any) -> None:
+    site.tool("search", schema={"requires": ["kb"]})
+    assert site.run("build").returncode == 0
+    assert "nobody provides kb" in site.run("tools").stdout
+
+    site.plugin("fab-kb", SIMPLE.format(hook="jackfield_capabilities", offer="CapabilityOffer", name="kb"))
+    assert site.run("build").returncode == 0
+    assert "nobody provides" not in site.run("tools").stdout
+
+
+COMMANDS = """\
+from jackfield import hookimpl
+from jackfield.offers import CommandOffer
+
+
+def load():
+    import click
+    return click.Command("greet", callback=lambda: click.echo("hello from a plugin"))
+
+
+def broken():
+    import fab_not_there
+
+
+@hookimpl
+def jackfield_commands():
+    return [
+        CommandOffer("greet", "Say hello.", load),
+        CommandOffer("broken", "Cannot be loaded.", broken),
+        CommandOffer("build", "Would take a name away.", load),
+    ]
+"""
+
+
+def test_jackfield_commands(site: Any) -> None:
+    site.plugin("fab-greeter", COMMANDS)
+    site.tool("echo")
+    assert site.run("greet").stdout == "hello from a plugin\n"
+    shown = site.run("--help").stdout
+    assert "greet" in shown
+    assert "Say hello." in shown
+    # The kernel's own commands cannot be taken over.
+    assert "hello" not in site.run("build").stdout
+    missing = site.run("broken")
+    assert missing.returncode == 1
+    assert "fab_not_there" in missing.stderr
+    assert "Traceback" not in missing.stderr
+    assert site.run("greet", JACKFIELD_DENY="fab-greeter").returncode == 2
+
+
+CHOOSY = """\
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+@hookimpl
+def jackfield_capabilities():
+    def why(settings):
+        return None if "key" in settings else "no key is configured"
+    return [CapabilityOffer("pictures", lambda settings, services: object(), why)]
+"""
+
+
+def test_a_tool_whose_capability_is_not_set_up_says_why(site: Any) -> None:
+    site.plugin("fab-pictures", CHOOSY)
+    site.tool("draw", schema={"requires": ["pictures"]})
+    assert site.run("build").returncode == 0
+    assert "withheld: needs pictures: no key is configured" in site.run("tools").stdout
+    assert "withheld: needs pictures: no key is configured" in site.run("describe", "draw").stdout
+    config = site.folder.parent / "jackfield.toml"
+    config.write_text('[capabilities.pictures]\nkey = "k"\n')
+    assert "withheld" not in site.run("tools").stdout
+    config.write_text('[capabilities.pictures]\nkey = "k"\nenabled = false\n')
+    assert "[capabilities.pictures] is switched off" in site.run("tools").stdout
+
+
+BROKEN = {
+    "raises at import": ("1 / 0\n", Code.BROKEN_PLUGIN, "ZeroDivisionError: division by zero"),
+    "imports what is not there": ("import fab_gone\n", Code.BROKEN_PLUGIN, "ModuleNotFoundError"),
+    "raises when asked": (
+        "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores():\n    raise ValueError('no')\n",
+        Code.BROKEN_PLUGIN,
+        "jackfield_stores raised ValueError: no",
+    ),
+    "answers with nothing": (
+        "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores():\n    return 5\n",
+        Code.BROKEN_PLUGIN,
+        "jackfield_stores raised TypeError",
+    ),
+    "asks for an argument the hook has not": (
+        "from jackfield import hookimpl\n@hookimpl\ndef jackfield_stores(settings):\n    return []\n",
+        Code.BROKEN_PLUGIN,
+        "settings",
+    ),
+    "ends the process": ("import sys\nsys.exit(3)\n", Code.BROKEN_PLUGIN, "SystemExit: 3"),
+    "offers a policy that has no place": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer\n"
+        "@hookimpl\ndef jackfield_policies():\n    return [PolicyOffer('x', 'admit', '50', dict)]\n",
+        Code.BAD_OFFER,
+        "needs a Stage",
+    ),
+    "misspells a hook": (
+        "from jackfield import hookimpl\n@hookimpl\ndef jackfield_store():\n    return []\n",
+        Code.UNKNOWN_HOOK,
+        "did you mean jackfield_stores?",
+    ),
+    "offers the wrong kind": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import CapabilityOffer\n"
+        "@hookimpl\ndef jackfield_stores():\n    return [CapabilityOffer('x', dict)]\n",
+        Code.BAD_OFFER,
+        "jackfield_stores returned CapabilityOffer instead of StoreOffer",
+    ),
+    "offers something nameless": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import StoreOffer\n"
+        "@hookimpl\ndef jackfield_stores():\n    return [StoreOffer('', dict)]\n",
+        Code.BAD_OFFER,
+        "without a name",
+    ),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_broken_plugin_is_named_with_its_cause_and_hides_nobody(site: Any, fault: str) -> None:
+    source, code, cause = BROKEN[fault]
+    site.plugin("fab-broken", source, version="3.1.4")
+    site.plugin("fab-sound", SIMPLE.format(hook="jackfield_capabilities", offer="CapabilityOffer", name="kb"))
+    site.tool("echo")
+
+    report = site.run_json("build")
+
+    (finding,) = report["findings"]
+    assert finding["code"] == code.id
+    assert (finding["distribution"], finding["version"]) == ("fab-broken", "3.1.4")
+    assert cause in finding["message"]
+    assert report["version"] is None
+    offered = [offer for plugin in site.run_json("plugins")["plugins"] for offer in plugin["offers"]]
+    assert {"hook": "jackfield_capabilities", "name": "kb"} in offered
+
+
+def test_two_plugins_that_offer_one_name_are_both_named(site: Any) -> None:
+    for name in ("fab-one", "fab-two"):
+        site.plugin(name, SIMPLE.format(hook="jackfield_stores", offer="StoreOffer", name="sqlite"))
+    plugins = loaded()
+    assert codes(plugins) == [Code.OFFER_TAKEN]
+    assert "fab-one 1.0.0 and by fab-two 1.0.0" in plugins.complaints[0].message
+
+
+def test_every_hook_asks_for_one_kind_of_offer() -> None:
+    from jackfield import hookspecs
+
+    hooks = {name for name in vars(hookspecs) if name.startswith("jackfield_")}
+    assert hooks == set(KINDS)

@@ -1,0 +1,164 @@
+"""`jackfield build`, `check` and `diff`: make a registry, see whether it is current, compare two."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jackfield_cli.options import as_json, load_snapshot, no_import, print_json, with_settings
+from jackfield_cli.report import echo, print_findings
+
+if TYPE_CHECKING:
+    from jackfield.settings import Settings
+    from jackfield_builder.changes import Change
+    from jackfield_builder.pipeline import Built
+
+
+@click.command()
+@with_settings
+@no_import
+@as_json
+def build(settings: Settings, no_import: bool, as_json: bool) -> None:
+    """Discover installed tools, check them all, and freeze them into the registry.
+
+    Exits with 1 and writes nothing when any tool has an error.
+    """
+    from jackfield_builder import freeze
+    from jackfield_builder.pipeline import build as run
+
+    built = run(settings, import_handlers=not no_import)
+    if built.snapshot:
+        _refuse_other_files(settings.registry)
+        try:
+            freeze.write(built.snapshot, settings.registry)
+        except OSError as error:
+            raise click.ClickException(f"{settings.registry}: {error.strerror}") from None
+    if as_json:
+        print_json({**_summary(built), "registry": str(settings.registry) if built.snapshot else None})
+    else:
+        print_findings(built.findings)
+        if built.snapshot:
+            _print_built(built, settings.registry)
+        else:
+            echo("No registry was written.", err=True)
+    sys.exit(0 if built.snapshot else 1)
+
+
+@click.command()
+@with_settings
+@no_import
+@as_json
+def check(settings: Settings, no_import: bool, as_json: bool) -> None:
+    """Check that the registry still matches what is installed; write nothing.
+
+    Exits with 1 when a tool has an error or the registry is not up to date.
+    """
+    from jackfield.contract.snapshot import Snapshot, SnapshotError
+    from jackfield_builder.diff import compare
+    from jackfield_builder.pipeline import build as run
+
+    built = run(settings, import_handlers=not no_import)
+    changes: list[Change] = []
+    reason = ""
+    try:
+        frozen = Snapshot.load(settings.registry)
+        if built.snapshot and frozen.content_hash != built.snapshot.content_hash:
+            reason = f"{settings.registry} is not up to date, run `jackfield build`"
+            changes = compare(frozen, built.snapshot)
+    except SnapshotError as error:
+        reason = str(error)
+    current = built.snapshot is not None and not reason
+    if as_json:
+        print_json(
+            {**_summary(built), "upToDate": current, "changes": [_change(change) for change in changes]}
+        )
+    else:
+        print_findings(built.findings)
+        for change in changes:
+            echo(f"  {_sentence(change)}", err=True)
+        if reason:
+            echo(click.style(reason, fg="red"), err=True)
+        if current and built.snapshot:
+            echo(f"{settings.registry} is up to date: {built.snapshot.version}")
+    sys.exit(0 if current else 1)
+
+
+@click.command()
+@click.argument("before", metavar="A", type=click.Path(path_type=Path))
+@click.argument("after", metavar="B", type=click.Path(path_type=Path))
+@as_json
+def diff(before: Path, after: Path, as_json: bool) -> None:
+    """Compare two registry files in product terms.
+
+    Says what was added, removed and changed from A to B, and which semver bump each change asks of its tool.
+    """
+    from jackfield_builder.diff import compare
+
+    old, new = load_snapshot(before), load_snapshot(after)
+    changes = compare(old, new)
+    if as_json:
+        print_json(
+            {"from": old.version, "to": new.version, "changes": [_change(change) for change in changes]}
+        )
+        return
+    echo(f"{old.version} -> {new.version}")
+    for change in changes:
+        echo(f"  {_sentence(change)}")
+    if not changes:
+        echo("  no difference that a session could notice")
+
+
+def _refuse_other_files(path: Path) -> None:
+    """A registry may be replaced, also a damaged one; what is plainly something else may not."""
+    try:
+        with path.open("rb") as file:
+            begins = file.read(64).lstrip()
+    except OSError:
+        return
+    if begins and not begins.startswith(b"{"):
+        raise click.ClickException(
+            f"{path} is not a registry and is left alone; name another file with --registry"
+        )
+
+
+def _summary(built: Built) -> dict[str, Any]:
+    snapshot = built.snapshot
+    return {
+        "version": snapshot.version if snapshot else None,
+        "tools": {tool_id: tool.manifest.version for tool_id, tool in snapshot.tools.items()}
+        if snapshot
+        else {},
+        "findings": [finding.to_wire() for finding in built.findings],
+    }
+
+
+def _print_built(built: Built, path: Path) -> None:
+    if built.snapshot is None:
+        return
+    tools = built.snapshot.tools
+    width = max(len(tool_id) for tool_id in tools)
+    for tool_id, tool in tools.items():
+        owner = f"{tool.distribution} {tool.distribution_version}"
+        echo(f"  {tool_id:<{width}}  {tool.manifest.version:<8}  {click.style(owner, dim=True)}")
+    off = sorted({f"{entry.name} ({entry.distribution.name})" for entry in built.discovery.switched_off})
+    if off:
+        echo(f"switched off: {', '.join(off)}")
+    number = "1 tool" if len(tools) == 1 else f"{len(tools)} tools"
+    echo(
+        f"registry {click.style(built.snapshot.version, bold=True, fg='green')}, {number}, written to {path}"
+    )
+
+
+def _change(change: Change) -> dict[str, Any]:
+    bump = change.bump.name.lower() if change.bump else None
+    return {"subject": change.subject or None, "what": change.what, "bump": bump}
+
+
+def _sentence(change: Change) -> str:
+    subject = f"{click.style(change.subject, bold=True)}: " if change.subject else ""
+    bump = f" ({change.bump.name.lower()})" if change.bump else ""
+    breaking = click.style(" breaking", fg="red") if bump == " (major)" else ""
+    return f"{subject}{change.what}{bump}{breaking}"

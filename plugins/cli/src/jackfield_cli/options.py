@@ -1,0 +1,72 @@
+"""What several commands share: settings from options, and errors without a traceback."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from jackfield.settings import Settings, SettingsError
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
+
+no_import = click.option(
+    "--no-import", is_flag=True, help="Judge handlers by their source alone; run no code of any tool."
+)
+
+
+_REGISTRY = (
+    click.option("--registry", metavar="FILE", help="The registry file (default: tool_registry.json)."),
+    click.option("--config", metavar="FILE", help="Settings file (default: jackfield.toml)."),
+)
+_SELECTION = (
+    click.option(
+        "--allow", metavar="NAME", multiple=True, help="Use only this distribution or entry; repeatable."
+    ),
+    click.option(
+        "--deny", metavar="NAME", multiple=True, help="Leave out this distribution or entry; repeatable."
+    ),
+)
+
+
+def with_registry(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `settings`, and the options that say which registry."""
+    return _with(command, _REGISTRY)
+
+
+def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `settings`, and the options that also say what takes part."""
+    return _with(command, _REGISTRY + _SELECTION)
+
+
+def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) -> Callable[..., Any]:
+    @functools.wraps(command)
+    def wrapped(config: str | None, **given: Any) -> Any:
+        chosen = {name: given.pop(name) for name in ("registry", "allow", "deny") if name in given}
+        try:
+            settings = Settings.load(Path(config) if config else None, **chosen)
+        except SettingsError as error:
+            raise click.UsageError(str(error)) from None
+        return command(settings=settings, **given)
+
+    for option in reversed(options):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def print_json(value: Any) -> None:
+    """JSON on standard output, readable and stable."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def load_snapshot(path: Path) -> Any:
+    """A registry file, or an error that says how to get one."""
+    from jackfield.contract.snapshot import Snapshot, SnapshotError
+
+    try:
+        return Snapshot.load(path)
+    except SnapshotError as error:
+        raise click.ClickException(str(error)) from None

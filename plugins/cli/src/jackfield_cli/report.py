@@ -1,0 +1,83 @@
+"""Findings and tables as a person reads them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from jackfield_builder.findings import Finding
+
+
+def echo(message: str = "", *, err: bool = False) -> None:
+    """Print, coloured only on a terminal whose user did not say NO_COLOR."""
+    click.echo(message, err=err, color=False if os.environ.get("NO_COLOR") else None)
+
+
+def print_findings(findings: Sequence[Finding]) -> None:
+    """All findings, grouped by tool, then a line that counts them; notes are counted only."""
+    notes = [finding for finding in findings if finding.code.severity.value == "note"]
+    findings = [finding for finding in findings if finding not in notes]
+    for (owner, subject), group in groupby(findings, key=lambda each: (each.distribution, each.subject)):
+        heading = " · ".join(part for part in (str(owner or ""), subject) if part) or "this environment"
+        echo(click.style(heading, bold=True), err=True)
+        for _, alike in groupby(group, key=lambda each: (each.code, each.hint)):
+            _print_alike(list(alike))
+        echo(err=True)
+    errors = sum(finding.is_error for finding in findings)
+    if findings:
+        counts = f"{_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
+        echo(click.style(counts, fg="red" if errors else "yellow"), err=True)
+    for code, alike in groupby(sorted(notes, key=lambda each: each.code.id), key=lambda each: each.code):
+        number = _count(len(list(alike)), "note")
+        echo(click.style(f"{number} {code.id}: {code.title}; --json lists them", dim=True), err=True)
+
+
+def _print_alike(findings: list[Finding]) -> None:
+    """Findings of one code: what it is once, every place, how to mend it once."""
+    first = findings[0]
+    label = click.style(
+        f"{first.code.severity.value} {first.code.id}", fg="red" if first.is_error else "yellow"
+    )
+    echo(f"  {label} {first.code.title}", err=True)
+    for finding in findings:
+        place = " ".join(part for part in (finding.file, finding.path) if part)
+        echo(f"      {f'{place}: ' if place else ''}{finding.message}", err=True)
+    echo(click.style(f"      -> {first.hint or first.code.hint}", dim=True), err=True)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def is_narrow() -> bool:
+    """Whether a table of many columns would have to be cut."""
+    import shutil
+    import sys
+
+    return sys.stdout.isatty() and shutil.get_terminal_size().columns < 130
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A plain table: the last column gives way on a narrow terminal, and all stay whole in a pipe."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    plain = bool(os.environ.get("NO_COLOR"))
+    console = Console(highlight=False, no_color=plain)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=1000)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="" if plain else "bold")
+    for heading in headings[:-1]:
+        table.add_column(heading, no_wrap=True, overflow="ellipsis")
+    table.add_column(headings[-1], overflow="fold", ratio=1 if console.is_terminal else None)
+    for row in rows:
+        # Text, because what a third party wrote must not be taken for markup.
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)

@@ -1,0 +1,63 @@
+"""A new tool package from the template, checked before it is handed over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+MAX_NAME = 64
+
+
+class ScaffoldError(Exception):
+    """A package that cannot be made, and why."""
+
+
+def scaffold(name: str, parent: Path, taken: dict[str, str]) -> Path:
+    """Render the template for one tool id; `taken` maps ids that exist to who has them."""
+    tool_id = name.replace("-", "_")
+    if not NAME.fullmatch(tool_id) or len(tool_id) > MAX_NAME:
+        raise ScaffoldError(
+            f"{name!r} is no tool id: use lower-case letters, digits and single underscores, beginning with "
+            f"a letter, at most {MAX_NAME} characters, e.g. book_table"
+        )
+    if tool_id in taken:
+        raise ScaffoldError(f"the id {tool_id!r} is taken by {taken[tool_id]}; choose another")
+    folder = parent / tool_id.replace("_", "-")
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise ScaffoldError(f"{folder} exists already; choose another name or folder") from None
+    except OSError as error:
+        raise ScaffoldError(f"{folder}: {error.strerror}") from None
+    words = {
+        "__tool_id__": tool_id,
+        "__tool_name__": tool_id.replace("_", "-"),
+        "__ToolName__": "".join(word.capitalize() for word in tool_id.split("_")),
+    }
+    for path, text in _template(resources.files("jackfield_cli").joinpath("template")):
+        target = folder / _render(path, words)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(_render(text, words), "utf-8")
+    # A copy, because an editor finds a schema by a path relative to the file it checks.
+    published = resources.files("jackfield.contract").joinpath("tool.schema.json").read_text("utf-8")
+    (folder / "tool.schema.json").write_text(published, "utf-8")
+    return folder
+
+
+def _template(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, str]]:
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            if entry.name != "__pycache__":
+                yield from _template(entry, f"{prefix}{entry.name}/")
+        else:
+            yield f"{prefix}{entry.name}", entry.read_text("utf-8")
+
+
+def _render(text: str, words: dict[str, str]) -> str:
+    for placeholder, word in words.items():
+        text = text.replace(placeholder, word)
+    return text

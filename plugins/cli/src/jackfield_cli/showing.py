@@ -1,0 +1,202 @@
+"""`jackfield tools`, `describe` and `plugins`: what a registry holds and who offers what."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from jackfield_cli.options import as_json, load_snapshot, print_json, with_registry, with_settings
+from jackfield_cli.report import echo, is_narrow, print_findings, print_table
+
+if TYPE_CHECKING:
+    from jackfield.contract.snapshot import FrozenTool, Snapshot
+    from jackfield.plugins import Plugins
+    from jackfield.settings import Settings
+    from jackfield_builder.discovery import Discovery
+
+
+@click.command()
+@with_registry
+@as_json
+def tools(settings: Settings, as_json: bool) -> None:
+    """List the tools of the registry, and why any of them is withheld."""
+    snapshot: Snapshot = load_snapshot(settings.registry)
+    withheld = _withheld(snapshot, settings)
+    if as_json:
+        print_json(
+            {
+                "version": snapshot.version,
+                "tools": [
+                    {
+                        **tool.manifest.metadata(),
+                        "summary": tool.summary,
+                        "distribution": tool.distribution,
+                        "withheld": withheld.get(tool.manifest.tool_id),
+                    }
+                    for tool in snapshot.tools.values()
+                ],
+            }
+        )
+        return
+    rows = [_row(tool, withheld.get(tool.manifest.tool_id)) for tool in snapshot.tools.values()]
+    if is_narrow():
+        for tool_id, version, *facts, summary in rows:
+            echo(f"{click.style(tool_id, bold=True)} {version}  {click.style(' · '.join(facts), dim=True)}")
+            echo(f"  {summary}")
+    else:
+        print_table(("tool", "version", "category", "effects", "modes", "budget", "confirm", "summary"), rows)
+    echo(f"registry {snapshot.version}, {settings.registry}")
+
+
+def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
+    """Why each tool is withheld that is: nobody provides what it needs, or it is not set up here."""
+    reasons = {
+        tool_id: f"nobody provides {', '.join(missing)}"
+        for tool_id, tool in snapshot.tools.items()
+        if (missing := snapshot.withheld(tool))
+    }
+    rest = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in reasons]
+    if not any(tool.manifest.requires for tool in rest):
+        return reasons
+    from jackfield.provision import Provision
+    from jackfield.registry.registry import RegistryError
+    from jackfield.settings import SettingsError
+
+    try:
+        provision = Provision.of(snapshot, settings)
+    except (RegistryError, SettingsError) as error:
+        raise click.ClickException(str(error)) from None
+    return reasons | {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
+
+
+def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
+    manifest = tool.manifest
+    summary = f"withheld: {withheld}" if withheld else shorten(tool.summary, 90)
+    confirm = {True: "yes", False: "no", "policy": "by policy"}[manifest.requires_confirmation]
+    return (
+        manifest.tool_id,
+        manifest.version,
+        manifest.category,
+        manifest.side_effects,
+        ", ".join(manifest.allowed_modes),
+        f"{manifest.latency_budget_ms} ms",
+        confirm,
+        summary,
+    )
+
+
+@click.command()
+@click.argument("tool")
+@with_registry
+@as_json
+def describe(settings: Settings, tool: str, as_json: bool) -> None:
+    """Show everything the registry knows about one TOOL."""
+    snapshot: Snapshot = load_snapshot(settings.registry)
+    frozen = snapshot.tools.get(tool)
+    if frozen is None:
+        close = get_close_matches(tool, snapshot.tools, 1)
+        meant = f"; did you mean {close[0]}?" if close else "; `jackfield tools` lists them"
+        raise click.UsageError(f"{settings.registry} has no tool {tool!r}{meant}")
+    if as_json:
+        print_json(next(each for each in snapshot.wire["tools"] if each["toolId"] == tool))
+        return
+    manifest = frozen.manifest
+    echo(click.style(f"{tool} {manifest.version}", bold=True))
+    echo(manifest.description)
+    echo()
+    facts = {**manifest.metadata(), "handler": frozen.handler, "content": frozen.content_hash[:23]}
+    facts["distribution"] = f"{frozen.distribution} {frozen.distribution_version}"
+    facts["declared for"] = ", ".join(frozen.provider_schemas) or "no provider yet"
+    for name, value in facts.items():
+        if name not in {"toolId", "version", "description", "returns"} and value not in (None, []):
+            echo(f"  {name:<20} {', '.join(value) if isinstance(value, list) else value}")
+    if why := _withheld(snapshot, settings).get(tool):
+        echo(click.style(f"  withheld: {why}", fg="yellow"))
+    echo()
+    print_table(("argument", "type", "required", "default", "meaning"), _arguments(manifest.parameters))
+    echo()
+    echo(frozen.documentation.rstrip())
+
+
+def _arguments(parameters: Any) -> list[tuple[str, ...]]:
+    required = parameters.get("required", ())
+    return [
+        (
+            name,
+            _type(member),
+            "yes" if name in required else "",
+            repr(member["default"]) if "default" in member else "",
+            member.get("description", ""),
+        )
+        for name, member in parameters.get("properties", {}).items()
+    ]
+
+
+def _type(member: Any) -> str:
+    if "enum" in member:
+        return " | ".join(str(value) for value in member["enum"])
+    kind = member.get("type", member.get("$ref", "any"))
+    return " | ".join(kind) if isinstance(kind, list) else str(member.get("format", kind))
+
+
+@click.command()
+@with_settings
+@as_json
+def plugins(settings: Settings, as_json: bool) -> None:
+    """Show installed plugins, what each offers, the policy order, and what is switched off."""
+    from jackfield.plugins import load
+    from jackfield_builder.complaints import findings_about
+    from jackfield_builder.discovery import Selection, discover
+    from jackfield_builder.findings import in_order
+
+    discovery = discover(Selection(settings.allow, settings.deny))
+    loaded = load(discovery.plugins)
+    findings = (*discovery.findings, *findings_about(loaded))
+    if as_json:
+        print_json(_plugins_as_json(discovery, loaded) | {"findings": [each.to_wire() for each in findings]})
+        return
+    rows = [
+        (f"{entry.distribution}", entry.name, _offers(loaded, entry) or "nothing") for entry in loaded.loaded
+    ]
+    rows += [(f"{entry.distribution}", entry.name, "switched off") for entry in discovery.switched_off]
+    if rows:
+        print_table(("distribution", "entry", "offers"), rows)
+    else:
+        echo("No plugin is installed.")
+    chain = [f"{offer.name} ({offer.stage.name.lower()})" for offer, _ in loaded.policy_chain()]
+    echo(f"policy order: {' > '.join(chain) or 'no policies'}")
+    print_findings(in_order(findings))
+
+
+def _offers(loaded: Plugins, entry: Any) -> str:
+    by_hook: dict[str, list[str]] = {}
+    for each in loaded.offered:
+        if each.plugin == entry:
+            by_hook.setdefault(each.hook.removeprefix("jackfield_").replace("_", " "), []).append(each.name)
+    return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in by_hook.items())
+
+
+def _plugins_as_json(discovery: Discovery, loaded: Plugins) -> dict[str, Any]:
+    return {
+        "plugins": [
+            {
+                "distribution": entry.distribution.name,
+                "version": entry.distribution.version,
+                "name": entry.name,
+                "offers": [
+                    {"hook": each.hook, "name": each.name} for each in loaded.offered if each.plugin == entry
+                ],
+            }
+            for entry in loaded.loaded
+        ],
+        "policyOrder": [
+            {"name": offer.name, "stage": offer.stage.name} for offer, _ in loaded.policy_chain()
+        ],
+        "switchedOff": [
+            {"group": entry.group, "name": entry.name, "distribution": entry.distribution.name}
+            for entry in discovery.switched_off
+        ],
+    }

@@ -1,0 +1,230 @@
+"""The command line as a person meets it: fast, helpful, and never a traceback for a user's mistake."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.contract.manifest import tool_schema
+from jackfield.settings import Settings, SettingsError
+
+
+def test_build_prints_the_version_and_the_tools(site: Any) -> None:
+    site.tool("echo")
+    site.tool("other")
+    done = site.run("build")
+    assert done.returncode == 0
+    version = json.loads((site.folder.parent / "tool_registry.json").read_text())["version"]
+    assert f"registry {version}, 2 tools, written to tool_registry.json" in done.stdout
+    assert "echo" in done.stdout
+    assert "fab-other 1.0.0" in done.stdout
+
+
+def test_tools_as_table_and_as_json(site: Any) -> None:
+    site.tool("echo")
+    site.tool("risky", schema={"requiresConfirmation": "policy", "preview": "Say {text}?"})
+    site.run("build")
+    table = site.run("tools").stdout
+    assert "by policy" in table
+    assert "Says a text again." in table
+    listed = site.run_json("tools")["tools"]
+    assert [tool["toolId"] for tool in listed] == ["echo", "risky"]
+    assert listed[0]["withheld"] is None
+
+
+def test_what_an_author_wrote_is_not_taken_for_markup(site: Any) -> None:
+    site.tool("echo", guide='# echo\n\nSays [red]it[/red] again [/].\n\n```json\n{"text": "x"}\n```\n')
+    site.run("build")
+    assert "Says [red]it[/red] again [/]." in site.run("tools").stdout
+
+
+def test_describe_shows_arguments_and_guide(site: Any) -> None:
+    site.tool("echo")
+    site.run("build")
+    shown = site.run("describe", "echo").stdout
+    for part in ("echo 1.0.0", "What to say.", "How often.", "fab_echo.handler:execute", "## Examples"):
+        assert part in shown
+    assert site.run_json("describe", "echo")["toolId"] == "echo"
+
+
+def test_a_tool_that_is_not_there_gets_a_suggestion(site: Any) -> None:
+    site.tool("echo")
+    site.run("build")
+    done = site.run("describe", "ehco")
+    assert done.returncode == 2
+    assert "did you mean echo?" in done.stderr
+
+
+def test_validate_accepts_a_sound_package_that_is_not_installed(
+    project: Callable[..., Path], site: Any
+) -> None:
+    folder = project("echo")
+    done = site.run("validate", str(folder))
+    assert done.returncode == 0, done.stderr
+    assert "echo: nothing keeps this from being frozen." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("pyproject", "code"),
+    [
+        ("not toml", "JF004"),
+        ('[project]\nname = "x"\n', "JF005"),
+        ('[project.entry-points."jackfield.tools"]\necho = "fab_echo:run"\n', "JF005"),
+        ('[project.entry-points."jackfield.tools"]\necho = "fab_gone"\n', "JF006"),
+    ],
+)
+def test_validate_judges_the_projects_own_metadata(
+    project: Callable[..., Path], site: Any, pyproject: str, code: str
+) -> None:
+    report = site.run_json("validate", str(project("echo", pyproject=pyproject)))
+    assert [finding["code"] for finding in report["findings"]] == [code]
+
+
+def test_validate_of_a_folder_without_a_project_says_what_it_looked_for(site: Any, tmp_path: Path) -> None:
+    for path, reason in ((tmp_path, "pyproject.toml"), (tmp_path / "gone", "no such folder")):
+        done = site.run("validate", str(path))
+        assert done.returncode == 2
+        assert reason in done.stderr
+
+
+def test_new_tool_is_sound_as_it_stands(site: Any, tmp_path: Path) -> None:
+    done = site.run("new-tool", "book-table", "--in", str(tmp_path / "mine"))
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "mine" / "book-table"
+    assert "pip install -e" in done.stdout
+    report = site.run_json("validate", str(folder))
+    assert (report["ok"], report["findings"], report["tools"]) == (True, [], ["book_table"])
+    assert "__" not in "".join(path.name for path in folder.rglob("*") if path.name != "__init__.py")
+    assert json.loads((folder / "tool.schema.json").read_text()) == tool_schema()
+
+
+@pytest.mark.parametrize("name", ["Book", "1st", "a__b", "a b", "_x", "../x", "x" * 65, "é"])
+def test_new_tool_refuses_a_bad_name(site: Any, tmp_path: Path, name: str) -> None:
+    done = site.run("new-tool", name, "--in", str(tmp_path / "mine"))
+    assert done.returncode == 2
+    assert "is no tool id" in done.stderr
+    assert not (tmp_path / "mine").exists()
+
+
+def test_new_tool_refuses_a_taken_id_and_an_existing_folder(site: Any, tmp_path: Path) -> None:
+    site.tool("echo")
+    taken = site.run("new-tool", "echo")
+    assert taken.returncode == 2
+    assert "taken by fab-echo 1.0.0" in taken.stderr
+    (tmp_path / "my-tool").mkdir()
+    existing = site.run("new-tool", "my_tool", "--in", str(tmp_path))
+    assert existing.returncode == 2
+    assert "exists already" in existing.stderr
+
+
+@pytest.mark.parametrize(("environ", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_gets_colours_unless_it_says_no(
+    site: Any, environ: dict[str, str], coloured: bool
+) -> None:
+    site.tool("echo", schema={"category": "magic"})
+    parent, child = pty.openpty()
+    site.run("build", stderr=child, **environ)
+    os.close(child)
+    shown = os.read(parent, 100_000).decode()
+    os.close(parent)
+    assert "JF304" in shown
+    assert ("\x1b[31m" in shown) is coloured
+
+
+def test_schema_prints_the_published_schema(site: Any) -> None:
+    assert json.loads(site.run("schema").stdout) == tool_schema()
+
+
+def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(site: Any, tmp_path: Path) -> None:
+    site.tool("echo")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("my notes")
+    done = site.run("build", "--registry", str(notes))
+    assert done.returncode == 1
+    assert "is not a registry and is left alone" in done.stderr
+    assert notes.read_text() == "my notes"
+    notes.write_text('{"a damaged')
+    assert site.run("build", "--registry", str(notes)).returncode == 0
+
+
+def test_every_command_explains_itself(site: Any) -> None:
+    from jackfield_cli import main
+
+    for name, command in main.commands.items():
+        done = site.run(name, "--help")
+        assert done.returncode == 0
+        assert command.help
+        assert command.help.splitlines()[0] in " ".join(done.stdout.split())
+
+
+def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
+    heavy = [
+        "jsonschema",
+        "jsonschema_rs",
+        "orjson",
+        "importlib_metadata",
+        "markdown_it",
+        "rich",
+        "click",
+        "asyncio",
+    ]
+    code = f"import sys, jackfield; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    code = f"import sys, jackfield_cli; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['click']"
+
+
+# Settings
+
+
+def test_flags_win_over_environment_over_file(tmp_path: Path) -> None:
+    file = tmp_path / "jackfield.toml"
+    file.write_text('allow = ["a"]\ndeny = ["b"]\nregistry = "from_file.json"\n')
+    settings = Settings.load(file, {"JACKFIELD_DENY": "c, d"}, registry="from_flag.json", allow=())
+    assert settings == Settings(("a",), ("c", "d"), Path("from_flag.json"))
+
+
+def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
+    site.tool("echo")
+    site.tool("other")
+    (site.folder.parent / "jackfield.toml").write_text('deny = ["fab-other"]\n')
+    assert site.run_json("build")["tools"] == {"echo": "1.0.0"}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("allow = [", "jackfield.toml"),
+        ('alow = ["x"]', "did you mean 'allow'?"),
+        ('colour = "red"', "known are allow, deny, registry, deployment, store"),
+        ('allow = "x"', "`allow` is a list of names"),
+        ("deny = [1]", "`deny` is a list of names"),
+        ("registry = 5", "`registry` is a text"),
+        ('deployment = "test"', "one of development, production"),
+        ("policies = 3", "[policies.NAME]"),
+        ('registry = ""', "`registry` is empty"),
+        ('[policies.loops]\nenabled = "no"', "enabled is true or false"),
+    ],
+)
+def test_a_wrong_setting_says_how_to_mend_it(tmp_path: Path, text: str, reason: str) -> None:
+    file = tmp_path / "jackfield.toml"
+    file.write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(file, {})
+    assert reason in str(caught.value)
+
+
+def test_a_wrong_setting_is_a_sentence_on_the_command_line(site: Any) -> None:
+    done = site.run("build", "--config", "nowhere.toml")
+    assert done.returncode == 2
+    assert "nowhere.toml: no such file" in done.stderr
+    assert "Traceback" not in done.stderr

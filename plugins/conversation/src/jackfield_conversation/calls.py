@@ -1,0 +1,118 @@
+"""A model's calls, run while the conversation goes on, and their answers brought back to it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+
+from jackfield.contract.call import ToolCall
+from jackfield.orchestrator import Answer, Orchestrator
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield.transport.protocol import ToolResult
+
+from jackfield_conversation.continuity import Continuity
+from jackfield_conversation.journal import Journal
+from jackfield_conversation.notices import Notice, of_slow_tools
+from jackfield_conversation.output import cut
+from jackfield_conversation.telling import begun, ended
+
+_log = logging.getLogger(__name__)
+
+DEAD_AIR_SECONDS = 4.0
+"""After so long without a word from a tool, the user is told that it still works."""
+
+
+class Calls:
+    """Runs each message's calls in a task of its own, so that the user can be heard meanwhile."""
+
+    def __init__(
+        self,
+        orchestrator: Orchestrator,
+        session: Session,
+        journal: Journal,
+        continuity: Continuity,
+        *,
+        deliver: Callable[[Notice], Awaitable[None]],
+        answered: Callable[[], None],
+        dead_air: float = DEAD_AIR_SECONDS,
+    ) -> None:
+        """`answered` is told when calls have their answers, before the model hears of them."""
+        self._orchestrator = orchestrator
+        self._session = session
+        self._journal = journal
+        self._continuity = continuity
+        self._deliver = deliver
+        self._answered = answered
+        self._dead_air = dead_air
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def start(self, calls: Sequence[ToolCall]) -> None:
+        """Run the calls of one message."""
+        for call in calls:
+            self._session.publish("tool_start", begun(self._orchestrator.registry, call))
+        self._run(await self._journal.began(calls), self._continuity.line.renewals)
+
+    def take_up(self) -> bool:
+        """Run what was under way when another process had to leave it; whether there was something.
+
+        Nothing runs twice: who ran a call has claimed it, and an answer that was kept is given again.
+        """
+        for message in self._journal.under_way:
+            self._run(message, asked_on=-1)
+        return bool(self._journal.under_way)
+
+    def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
+        """Stop what only reads, all or these; what writes goes on to its end."""
+        self._orchestrator.interrupt(self._session, reason, call_ids)
+
+    async def settle(self) -> None:
+        """Wait until everything under way has come to its end."""
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+
+    def told(self, answer: Answer) -> None:
+        """Tell the client what became of a call."""
+        self._session.publish(*ended(answer))
+
+    def _run(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
+        self._continuity.working += 1
+        task = asyncio.create_task(self._carry(message, asked_on))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _carry(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
+        reassuring = asyncio.create_task(self._reassure([call.tool_id for call in message]))
+        try:
+            answers = await self._orchestrator.handle(self._session, message)
+        finally:
+            reassuring.cancel()
+            self._continuity.working -= 1
+        for answer in answers:
+            self._journal.memory.add_call(answer.tool_id, answer.wire)
+            if answer.call_id not in self._journal.told:
+                self.told(answer)
+        self._answered()
+        await self._bring_back(answers, asked_on)
+        await self._journal.ended(message)
+
+    async def _bring_back(self, answers: Sequence[Answer], asked_on: int) -> None:
+        # While the user speaks, results wait for what he says: the model answers both at once.
+        respond = self._session.state is not State.LISTENING
+        self._continuity.owed = self._continuity.owed or respond
+        connection = await self._continuity.connection()
+        if self._continuity.line.renewals == asked_on:
+            results = [ToolResult(each.call_id or "", each.tool_id, cut(each.wire)) for each in answers]
+            await connection.send_results(results, respond=respond)
+            return
+        # The model that asked is gone; the one that took over never made these calls.
+        for answer in answers:
+            text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
+            last = answer is answers[-1]
+            await connection.send_context(text + cut(answer.wire).decode(), respond=last and respond)
+
+    async def _reassure(self, tools: list[str]) -> None:
+        while True:
+            await asyncio.sleep(self._dead_air)
+            await self._deliver(of_slow_tools(tools))

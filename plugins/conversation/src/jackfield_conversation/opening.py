@@ -1,0 +1,45 @@
+"""What every connection of a conversation begins with."""
+
+from __future__ import annotations
+
+from jackfield.registry.registry import Registry
+from jackfield.session.session import Session
+from jackfield.transport.protocol import Opening, Transport, Utterance, VoiceSettings
+
+from jackfield_conversation.memory import Memory
+
+
+class Openings:
+    """Makes the opening of each connection: the same instructions and tools, and what was said by then."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        session: Session,
+        transport: Transport,
+        memory: Memory,
+        *,
+        instructions: str,
+        voice: VoiceSettings,
+    ) -> None:
+        self._memory = memory
+        self._instructions = instructions
+        self._mode = session.mode
+        self._declarations = registry.provider_schemas(transport.adapter(session.mode), session.mode)
+        self._guides = {tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)}
+        self._voice = voice
+
+    def __call__(self, said: tuple[Utterance, ...], resume: str | None) -> Opening:
+        """The opening of a connection that takes up the provider's own session, or begins a new one."""
+        instructions, summary = self._instructions, self._memory.summary
+        if summary:
+            instructions += f"\n\nWhat was said earlier in this conversation, in short:\n{summary}"
+        return Opening(
+            self._mode,
+            instructions,
+            self._declarations,
+            guides=self._guides,
+            history=() if resume else said,
+            resume=resume,
+            voice=self._voice,
+        )

@@ -1,0 +1,162 @@
+"""Distributions made up on the spot: what pip would leave in site-packages, written by hand.
+
+A test module takes the fixtures with `from jackfield_testkit.sites import project, site`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCHEMA: dict[str, Any] = {
+    "toolId": "echo",
+    "version": "1.0.0",
+    "description": "Says a text again.",
+    "category": "utility",
+    "sideEffects": "none",
+    "idempotent": True,
+    "requiresConfirmation": False,
+    "allowedModes": ["text", "voice"],
+    "latencyBudgetMs": 100,
+    "parameters": {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["text"],
+        "properties": {
+            "text": {"type": "string", "description": "What to say.", "maxLength": 100},
+            "times": {"type": "integer", "description": "How often.", "minimum": 1, "default": 1},
+        },
+    },
+}
+GUIDE = '# echo\n\nSays a text again.\n\n## Examples\n\nSay hello.\n\n```json\n{"text": "hello"}\n```\n'
+HANDLER = """from jackfield import ok
+
+
+async def execute(args, ctx):
+    return ok({"said": args["text"] * args["times"]})
+"""
+
+
+class Site:
+    """A folder on the path with distributions in it, all named `fab-...`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def distribution(self, name: str, version: str, entry_points: Mapping[str, Mapping[str, str]]) -> Path:
+        """Metadata alone, as pip leaves it: a name, a version and entry points by their groups."""
+        info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
+        sections = [
+            f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in entries.items())
+            for group, entries in entry_points.items()
+        ]
+        (info / "entry_points.txt").write_text("\n".join(sections))
+        return info
+
+    def tool(
+        self, tool_id: str, *, distribution: str | None = None, version: str = "1.0.0", **files: Any
+    ) -> Path:
+        """Install a tool package; `schema`, `guide`, `handler` replace a good one's, None leaves it out."""
+        name = distribution or f"fab-{tool_id.replace('_', '-')}"
+        package = f"fab_{tool_id}" if distribution is None else distribution.replace("-", "_")
+        self.distribution(name, version, {"jackfield.tools": {tool_id: package}})
+        folder = self.folder / package
+        write_tool(folder, tool_id, **files)
+        return folder
+
+    def plugin(self, name: str, source: str, *, version: str = "1.0.0") -> Path:
+        """Install a plugin of one module with this source."""
+        module = name.replace("-", "_")
+        self.distribution(name, version, {"jackfield.plugins": {"main": module}})
+        (self.folder / module).mkdir()
+        file = self.folder / module / "__init__.py"
+        file.write_text(source)
+        return file
+
+    def enforcer(self) -> None:
+        """A plugin whose policy stands for every one that a manifest can ask for."""
+        self.plugin(
+            "fab-enforcer",
+            "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer, Stage\n\n"
+            "FIELDS = ('allowedModes', 'availability', 'rateLimit', 'requiresConfirmation')\n\n"
+            "@hookimpl\ndef jackfield_policies():\n"
+            "    return [PolicyOffer('all', Stage.ADMIT, 1, dict, enforces=FIELDS)]\n",
+        )
+
+    def run(
+        self, *arguments: str, stderr: int = subprocess.PIPE, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """The command line, as a user starts it, in an environment where only this site's tools count."""
+        path = os.pathsep.join([str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+        return subprocess.run(  # noqa: S603 - our own command, with a test's arguments
+            [sys.executable, "-m", "jackfield_cli", *arguments],
+            cwd=self.folder.parent,
+            env={**os.environ, "PYTHONPATH": path, "JACKFIELD_ALLOW": "fab-*", **environ},
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+            check=False,
+        )
+
+    def run_json(self, *arguments: str) -> Any:
+        """What a command prints with `--json`; it must have nothing to complain about."""
+        done = self.run(*arguments, "--json")
+        if done.stderr:
+            pytest.fail(done.stderr)
+        return json.loads(done.stdout)
+
+
+def write_tool(folder: Path, tool_id: str, **files: Any) -> None:
+    """Write the files of a tool; a field that is `...` is left out of its schema."""
+    schema = files.get("schema", {})
+    contents = {
+        "__init__.py": '"""A tool."""\n',
+        "schema.json": {**SCHEMA, "toolId": tool_id, **schema} if isinstance(schema, dict) else schema,
+        "guide.md": files.get("guide", GUIDE),
+        "handler.py": files.get("handler", HANDLER),
+    }
+    folder.mkdir(parents=True)
+    for name, content in contents.items():
+        if isinstance(content, dict):
+            (folder / name).write_text(json.dumps({k: v for k, v in content.items() if v is not ...}))
+        elif isinstance(content, bytes):
+            (folder / name).write_bytes(content)
+        elif content is not None:
+            (folder / name).write_text(content, "utf-8", errors="surrogatepass")
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """An empty folder on the path."""
+    made = Site(tmp_path / "site")
+    monkeypatch.syspath_prepend(str(made.folder))
+    yield made
+    for name in [name for name in sys.modules if name.startswith("fab_")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Callable[..., Path]:
+    """Writes the source of a tool package that is not installed."""
+
+    def write(tool_id: str, *, pyproject: str | None = None, **files: Any) -> Path:
+        folder = tmp_path / "projects" / tool_id.replace("_", "-")
+        write_tool(folder / "src" / f"fab_{tool_id}", tool_id, **files)
+        (folder / "pyproject.toml").write_text(
+            pyproject
+            or f'[project]\nname = "fab-{folder.name}"\nversion = "1.0.0"\n'
+            f'[project.entry-points."jackfield.tools"]\n{tool_id} = "fab_{tool_id}"\n'
+        )
+        return folder
+
+    return write
