@@ -17,7 +17,7 @@ from jackfield_images.consent.policy import ImageConsent
 from jackfield_images.options import _KINDS, Options
 from jackfield_images.prices import BUILT_IN
 from jackfield_testkit import ImagesContractTests
-from jackfield_testkit.store_contract.guard import all_tests
+from jackfield_testkit.sealing import suite_tests
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "images.md").read_text("utf-8")
 
@@ -60,7 +60,7 @@ def test_the_protocol_and_the_suite_are_described() -> None:
         assert [name for name in methods if f"{name}(" not in section] == []
     for kind in (ImageOrder, StoredImage):
         assert [name for name in kind.__dataclass_fields__ if f"`{name}`" not in PAGE] == []
-    assert re.findall(r"^\| `(test_\w+)` \|", PAGE, re.MULTILINE) == list(all_tests(ImagesContractTests))
+    assert re.findall(r"^\| `(test_\w+)` \|", PAGE, re.MULTILINE) == list(suite_tests(ImagesContractTests))
 
 
 def test_the_replacement_of_the_page_passes_the_suite(tmp_path: Path) -> None:
@@ -77,4 +77,4 @@ def test_the_replacement_of_the_page_passes_the_suite(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout
-    assert f"{len(all_tests(ImagesContractTests))} passed" in done.stdout
+    assert f"{len(suite_tests(ImagesContractTests))} passed" in done.stdout

@@ -138,7 +138,7 @@ def test_who_is_banned_is_told_for_how_long(deployment: Deployment) -> None:
                 chat.write(b"hello\n")
                 await chat.until("Hello.\n")
                 store = await SqliteStore.open(str(deployment.folder / "jackfield.db"))
-                await Bans(store).impose("local", 3725)
+                await Bans(store).impose("local", 3779)
                 await store.close()
                 chat.write(b"again\n")
                 status = await chat.ends()

@@ -22,11 +22,10 @@ from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_testkit import CalendarContractTests
 from jackfield_testkit.calendar_contract.desk import Desk
-from jackfield_testkit.calendar_contract.suite import DECIDES
-from jackfield_testkit.store_contract.guard import all_tests
+from jackfield_testkit.sealing import suite_tests
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "calendar.md").read_text("utf-8")
-TESTS = all_tests(CalendarContractTests)
+TESTS = suite_tests(CalendarContractTests)
 
 
 def sound(place: Path, objects: Sequence[str]) -> Calendar:
@@ -239,7 +238,7 @@ def test_a_subclass_has_to_say_what_it_is_about_and_why_it_waives() -> None:
 
 
 def test_the_page_names_every_standard_test_and_every_member_of_the_protocol() -> None:
-    assert [name for name in (*TESTS, *DECIDES) if f"`{name}" not in PAGE] == []
+    assert [name for name in (*TESTS, *CalendarContractTests.decides) if f"`{name}" not in PAGE] == []
     shapes = [protocol.Busy, protocol.Agenda, protocol.EventDraft, protocol.CreatedEvent]
     fields = [name for shape in shapes for name in inspect.get_annotations(shape)]
     methods = [name for name in vars(protocol.CalendarView) if not name.startswith("_")]

@@ -12,9 +12,9 @@ from jackfield import ErrorType, ToolError
 from jackfield.capabilities.images import ImageOrder, Images, StoredImage
 from jackfield_testkit import ImagesContractTests, MemoryImages
 from jackfield_testkit.images_contract.studio import Studio
-from jackfield_testkit.store_contract.guard import all_tests
+from jackfield_testkit.sealing import suite_tests
 
-TESTS = all_tests(ImagesContractTests)
+TESTS = suite_tests(ImagesContractTests)
 REFUSALS = {
     "drawing": None,
     "refusing": ToolError(ErrorType.PERMANENT, "No.", suggestion="Something else."),

@@ -15,9 +15,9 @@ from jackfield.capabilities.knowledge import Evidence, Filters, KnowledgeBase, R
 from jackfield_testkit import KnowledgeContractTests, MemoryKnowledgeBase
 from jackfield_testkit.knowledge_contract.memory import MemoryKnowledgeView
 from jackfield_testkit.knowledge_contract.shelf import LIGHTHOUSE, STUDIO, Shelf
-from jackfield_testkit.store_contract.guard import all_tests
+from jackfield_testkit.sealing import suite_tests
 
-TESTS = all_tests(KnowledgeContractTests)
+TESTS = suite_tests(KnowledgeContractTests)
 
 
 class TestMemoryKnowledgeBase(KnowledgeContractTests):

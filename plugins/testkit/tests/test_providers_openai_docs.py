@@ -9,7 +9,7 @@ from pathlib import Path
 from jackfield_testkit.providers.model import ScriptedModel
 from jackfield_testkit.providers.openai import OpenAIServer
 from jackfield_testkit.providers.playing import script_from_yaml
-from jackfield_testkit.transport_contract.suite import DECIDES
+from jackfield_testkit.transport_contract import TransportContractTests
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "testkit-providers.md").read_text("utf-8")
 OPENAI = PAGE[PAGE.index("## OpenAI") :].partition("\n## Gemini")[0]
@@ -45,4 +45,4 @@ def test_the_example_in_python_compiles() -> None:
 
 def test_everything_a_suite_decides_is_documented() -> None:
     part = PAGE[PAGE.index("## Testing a transport") : PAGE.index("## OpenAI")]
-    assert sorted(name for name in DECIDES if name not in part) == []
+    assert sorted(name for name in TransportContractTests.decides if name not in part) == []

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield_testkit import ToolContractTests
-from jackfield_testkit.tool_contract.guard import standard_tests
+from jackfield_testkit.sealing import standard_tests
 
 pytest_plugins = ("pytester",)
 

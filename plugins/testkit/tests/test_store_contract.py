@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 from jackfield.store import Claim, ClaimState, MemoryStore, Store
-from jackfield_testkit.store_contract import StoreContractTests, guard
+from jackfield_testkit.sealing import suite_tests
+from jackfield_testkit.store_contract import StoreContractTests
 from jackfield_testkit.store_contract.world import World
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "store.md").read_text("utf-8")
-TESTS = guard.all_tests(StoreContractTests)
+TESTS = suite_tests(StoreContractTests)
 OPENER = f"{__name__}:open_in_memory"
 GOOD: dict[str, Any] = {"opener": OPENER}
 
@@ -202,7 +203,9 @@ def test_every_state_of_a_claim_is_documented() -> None:
 
 def test_every_standard_test_and_everything_a_subclass_decides_is_documented() -> None:
     assert [name for name in TESTS if f"`{name}`" not in PAGE] == []
-    assert [name for name in guard.OPEN if not re.search(rf"^\| `{name}\b", PAGE, re.MULTILINE)] == []
+    assert [
+        name for name in StoreContractTests.decides if not re.search(rf"^\| `{name}\b", PAGE, re.MULTILINE)
+    ] == []
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path) -> None:

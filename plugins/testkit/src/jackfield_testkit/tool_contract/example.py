@@ -80,3 +80,16 @@ class Example:
     def label(self, position: int) -> str:
         """The example's part of a test's name."""
         return self.name or "-".join(filter(None, (str(position), self.mode, self.error)))
+
+
+def check_examples(name: str, examples: Any) -> None:
+    """Refuse examples from which nothing could be learnt."""
+    if not isinstance(examples, tuple | list) or not all(isinstance(each, Example) for each in examples):
+        raise TypeError(f"{name}.examples is not a tuple of Example(...)")
+    if not examples:
+        raise TypeError(
+            f"{name} has no examples, and without one nothing is tested; "
+            f"set examples = (Example({{...}}, data={{...}}),)"
+        )
+    if not any(example.succeeds for example in examples):
+        raise TypeError(f"{name} has no example that succeeds; add one without error=")

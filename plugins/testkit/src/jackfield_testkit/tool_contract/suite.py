@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import pytest
 from jackfield import Mode, ToolContext, ToolResponse
 
 from jackfield_testkit.context import ToolTestContext
+from jackfield_testkit.sealing import SealedTests, standard_tests
 from jackfield_testkit.tool_contract import (
     blocking,
     cancelling,
     defaults,
     envelope,
     expectation,
-    guard,
     installed,
     speech,
     timing,
@@ -24,27 +23,27 @@ from jackfield_testkit.tool_contract import (
     wording,
 )
 from jackfield_testkit.tool_contract.case import Case
-from jackfield_testkit.tool_contract.example import Example
+from jackfield_testkit.tool_contract.example import Example, check_examples
 from jackfield_testkit.tool_contract.installed import InstalledTool, ToolUnusableError
 
 
-class ToolContractTests:
+class ToolContractTests(SealedTests, suite=True):
     """Subclass it, name the tool, give examples: the standard tests come with it.
 
     A standard test cannot be replaced. `waived = {"test_...": "reason"}` skips one, and the report says why.
     `class OurTools(ToolContractTests, abstract=True)` makes a base of your own, which is not run itself.
     """
 
-    __test__: ClassVar[bool] = False
+    decides = frozenset(
+        {"tool_id", "examples", "waived", "context", "best_of", "max_block_ms", "cancel_grace_ms"},
+    )
+    otherwise = "give your own another name, and override context() to change what a handler is given"
 
     tool_id: ClassVar[str] = ""
     """The tool, by the name of its entry point."""
 
     examples: ClassVar[Sequence[Example]] = ()
     """Calls and what has to come of them; nothing is called with anything else."""
-
-    waived: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Standard tests that cannot hold for this tool, each with the reason."""
 
     best_of: ClassVar[int] = 3
     """How often a run that was too slow, or held the loop, is tried before it counts."""
@@ -55,13 +54,15 @@ class ToolContractTests:
     cancel_grace_ms: ClassVar[float] = 500
     """How long a handler may take to end once it is cancelled."""
 
-    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "__test__" not in vars(cls):
-            cls.__test__ = not abstract
-        guard.check_sealed(cls, ToolContractTests)
-        if not abstract:
-            guard.check_statements(cls, ToolContractTests)
+    @classmethod
+    def check_statements(cls) -> None:
+        """Refuse a class that does not say which tool it is about, or from which nothing could be learnt."""
+        if not (cls.tool_id and isinstance(cls.tool_id, str)):
+            raise TypeError(
+                f"{cls.__name__} does not say which tool it tests; "
+                'set tool_id = "..." to the name of its entry point'
+            )
+        check_examples(cls.__name__, cls.examples)
 
     def context(self, mode: Mode) -> ToolContext:
         """What the handler is given, made anew for every run; override it to pass capabilities."""
@@ -133,11 +134,8 @@ class ToolContractTests:
             if case.mode == "voice":
                 case.refuse(speech.problems(case.run().response.data))
 
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+    def parametrize(self, metafunc: pytest.Metafunc) -> None:
         """One test for every example that the test is about."""
-        # Once more, because an attribute can also be set after the class was made.
-        guard.check_sealed(type(self), ToolContractTests)
-        guard.check_statements(type(self), ToolContractTests)
         if "example" in metafunc.fixturenames:
             metafunc.parametrize("example", list(self._parameters(metafunc.function.__name__)))
 
@@ -151,12 +149,6 @@ class ToolContractTests:
             if _concerns(test, example)
         ]
         yield from chosen or [pytest.param(None, id="none")]
-
-    @pytest.fixture(autouse=True)
-    def _skip_what_is_waived(self, request: pytest.FixtureRequest) -> None:
-        test = request.function.__name__
-        if test in self.waived:
-            pytest.skip(f"{type(self).__name__} waives {test}: {self.waived[test]}")
 
     def _tool(self) -> InstalledTool:
         try:
@@ -176,7 +168,7 @@ def _concerns(test: str, example: Example) -> bool:
             return example.succeeds
         case "test_speakable_in_voice":
             return example.succeeds and example.mode != "text"
-        case _ if test in guard.standard_tests(ToolContractTests) and test != "test_examples":
+        case _ if test in standard_tests(ToolContractTests) and test != "test_examples":
             return example.reaches_handler
         case _:
             return True

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 import pytest
 from jackfield import Mode
 
-from jackfield_testkit import capability_guard as guard
 from jackfield_testkit.providers.model import Refusal, Script
-from jackfield_testkit.tool_contract.guard import standard_tests
+from jackfield_testkit.sealing import SealedTests, check_defined, standard_tests
 from jackfield_testkit.transport_contract.calling import CallTests
 from jackfield_testkit.transport_contract.ending import EndTests
 from jackfield_testkit.transport_contract.interrupting import BargeInTests, InterruptTests
@@ -20,21 +19,20 @@ from jackfield_testkit.transport_contract.stage import Served, Stage
 from jackfield_testkit.transport_contract.talking import TalkTests
 from jackfield_testkit.transport_contract.voice import VoiceTests
 
-DECIDES = frozenset({"modes", "waived", "close_codes", "serving", "declare"})
-"""What a subclass decides; everything else in the suite is sealed."""
-
-_VOICE_ONLY = frozenset(standard_tests(VoiceTests) + standard_tests(BargeInTests))
+_VOICE_ONLY = frozenset(standard_tests(VoiceTests, BargeInTests))
 _SIGNATURE = "def serving(self, mode, *scripts, refusals=(), split=0, delay=0.0)"
 
 
-class TransportContractTests(TalkTests, CallTests, InterruptTests, VoiceTests, BargeInTests, EndTests):
+class TransportContractTests(
+    SealedTests, TalkTests, CallTests, InterruptTests, VoiceTests, BargeInTests, EndTests, suite=True
+):
     """Subclass it, say how a server and a transport to it are made: the standard tests come with it.
 
     A standard test cannot be replaced. `waived = {"test_...": "reason"}` skips one, and the report says why.
     `class Ours(TransportContractTests, abstract=True)` makes a base of your own, which is not run itself.
     """
 
-    __test__: ClassVar[bool] = False
+    decides = frozenset({"modes", "waived", "close_codes", "serving", "declare"})
 
     modes: ClassVar[tuple[Mode, ...]] = ("text", "voice")
     """The modes the transport is tested in."""
@@ -44,16 +42,10 @@ class TransportContractTests(TalkTests, CallTests, InterruptTests, VoiceTests, B
     )
     """What each code with which a provider ends a voice connection becomes in `Closed`."""
 
-    waived: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """Standard tests that cannot hold for this transport, each with the reason."""
-
-    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if "__test__" not in vars(cls):
-            cls.__test__ = not abstract
-        guard.check_sealed(cls, TransportContractTests, DECIDES)
-        if not abstract:
-            guard.check_statements(cls, TransportContractTests, "serving", _SIGNATURE)
+    @classmethod
+    def check_statements(cls) -> None:
+        """Refuse a class that does not say what it tests."""
+        check_defined(cls, "serving", _SIGNATURE)
 
     def serving(
         self,
@@ -77,17 +69,12 @@ class TransportContractTests(TalkTests, CallTests, InterruptTests, VoiceTests, B
         )
 
     @pytest.fixture
-    def stage(self, request: pytest.FixtureRequest, mode: Mode) -> Stage:
+    def stage(self, mode: Mode) -> Stage:
         """Where a standard test lets a script meet the transport."""
-        test = request.function.__name__
-        if test in self.waived:
-            pytest.skip(f"{type(self).__name__} waives {test}: {self.waived[test]}")
         return Stage(self.serving, self.declare, mode, dict(self.close_codes))
 
-    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Check once more, as an attribute can be set after the class was made; choose the modes."""
-        guard.check_sealed(type(self), TransportContractTests, DECIDES)
-        guard.check_statements(type(self), TransportContractTests, "serving", _SIGNATURE)
+    def parametrize(self, metafunc: pytest.Metafunc) -> None:
+        """Choose the modes."""
         if "mode" in metafunc.fixturenames:
             modes: tuple[Any, ...] = self.modes
             if metafunc.function.__name__ in _VOICE_ONLY:
