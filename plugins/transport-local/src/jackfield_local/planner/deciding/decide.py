@@ -16,6 +16,7 @@ from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.talking import not_understood, reply
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import is_order, is_question, is_remark, names_a_thing, seeks
 from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
@@ -48,6 +49,8 @@ _OFTEN_ENOUGH = 2
 _CLOSE = 0.02
 _NEARLY = 0.05
 _ALL_BUT_SAID = 0.5
+_SAID = 1.2
+"""An example that is so much alike was said as it stands, but for a word."""
 _ORDERED = 0.45
 _ASKED = 0.5
 _FOLLOWING = re.compile(
@@ -80,9 +83,9 @@ class Judgement:
         """What to do with something new."""
         if not self.tools:
             return self._lost()
-        weighed = self._chooser.weigh(heard, remembered)
+        weighed = self._weigh(heard, remembered)
         talk, like = self._chooser.small_talk(heard)
-        if self._is_talk(heard, talk, like, weighed[0]):
+        if self._is_talk(heard, like, weighed[0]):
             return self._chat(talk if like >= _ALMOST_TALK else Talk.AGREEMENT)
         if remembered.beyond(heard.request):
             return Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
@@ -101,7 +104,7 @@ class Judgement:
             return self._chat(Talk.DROPPING)
         if like >= (TALK if is_question(heard.request) else _ONLY_TALK):
             return self._again(question) if talk is Talk.AGREEMENT else self.decide(heard, remembered)
-        weighed = self._chooser.weigh(heard, remembered)
+        weighed = self._weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]
         if _leads_away(heard, weighed[0], waiting[0]):
             return self.decide(heard, remembered)
@@ -115,8 +118,19 @@ class Judgement:
     def _lost(self) -> Say:
         return Say(not_understood(self.tools, self._mode), free=True)
 
-    def _is_talk(self, heard: Heard, talk: Talk, like: float, best: Weighed) -> bool:
-        if talk is Talk.FAREWELL and best.score > CLEAR and self._plain(best.tool, heard):
+    def _weigh(self, heard: Heard, remembered: Remembered) -> list[Weighed]:
+        """The tools, the likeliest first; one that ends the conversation counts only when plainly wished."""
+        weighed = self._chooser.weigh(heard, remembered)
+        doubtful = [each for each in weighed if each.tool.parts and not self._parting(each.tool, heard)]
+        rest = [each for each in weighed if each not in doubtful]
+        return [*rest, *(each._replace(score=0.0) for each in doubtful)]
+
+    def _parting(self, tool: Tool, heard: Heard) -> bool:
+        """Whether the words are a plain farewell, or an example of the tool's guide as it stands."""
+        return is_parting(heard.request) or self._alike(tool, heard) >= _SAID
+
+    def _is_talk(self, heard: Heard, like: float, best: Weighed) -> bool:
+        if best.tool.parts and best.score > CLEAR:
             return False  # Where there is a tool that hangs up, a farewell is a wish for it.
         material = heard.payload or heard.ids or heard.emails or heard.quotes
         short = len(words(heard.text)) <= _FEW
@@ -148,7 +162,10 @@ class Judgement:
 
     def _plain(self, tool: Tool, heard: Heard) -> bool:
         """Whether an example of a tool that thinks things up was all but said."""
-        return max(self._chooser.examples_alike(tool, heard), default=0.0) >= _ALL_BUT_SAID
+        return self._alike(tool, heard) >= _ALL_BUT_SAID
+
+    def _alike(self, tool: Tool, heard: Heard) -> float:
+        return max(self._chooser.examples_alike(tool, heard), default=0.0)
 
     def _follow(self, heard: Heard, remembered: Remembered, weighed: Sequence[Weighed]) -> Move | None:
         """The last call with something changed: "tomorrow instead", "and in Tokyo?"."""

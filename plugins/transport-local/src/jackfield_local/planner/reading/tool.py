@@ -16,6 +16,10 @@ from jackfield_local.planner.reading.manner import Manner, manner_of
 
 _START = frozenset(("start", "starts", "from", "begin", "since", "after", "first"))
 _END = frozenset(("end", "ends", "to", "until", "till", "before", "last", "finish"))
+_PARTS = re.compile(
+    r"(?:end|close|leave|stop|finish|terminate|hang up)s?\b[^.,;]*\b(?:session|call|conversation)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +97,11 @@ class Tool:
         """Whether the other's guide wants this one called before it, where it helps."""
         told = f"{other.description} {other.guide.summary}"
         return bool(re.search(rf"\b(?:use|call)\s+`?{re.escape(self.id)}`?\s+before\b", told, re.IGNORECASE))
+
+    @property
+    def parts(self) -> bool:
+        """Whether it ends the conversation in which it is called."""
+        return bool(_PARTS.match(self.description) or _PARTS.match(self.guide.summary))
 
     @property
     def finds_records(self) -> bool:
