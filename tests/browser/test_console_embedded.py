@@ -19,7 +19,7 @@ from jackfield_local.models import speech
 from jackfield_testkit.providers.openai import OpenAIServer
 from playwright.async_api import expect
 
-from browser.consoles import ALLOW, Console, Deployment, consoled
+from browser.consoles import ALLOW, PATIENCE_MS, Console, Deployment, consoled
 from browser.test_console_voice import Wire, ring_up
 
 EVERYTHING = (*ALLOW, "jackfield-transport-local", "jackfield-tool-format-datetime")
@@ -55,7 +55,7 @@ def browse(deployment: Deployment, steps: Callable[[Console], Awaitable[None]], 
     """Do these steps in a window of their own."""
 
     async def run() -> None:
-        async with asyncio.timeout(90), consoled(deployment, **options) as console:
+        async with asyncio.timeout(300), consoled(deployment, **options) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await steps(console)
@@ -86,14 +86,19 @@ def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embe
         wire = Wire(console)
         await ring_up(console)
         page = console.page
-        await expect(page.locator(".tool").first).to_contain_text("format_datetime")
-        await expect(page.locator(".message.user").last).to_contain_text("Tokyo")
-        await expect(page.locator(".message.assistant").last).to_contain_text("simple planner")
+        # Asked again and again, as a busy machine may have caught only half of it at first.
+        asked = page.locator(".message.user", has_text="Tokyo").first
+        await expect(asked).to_be_visible(timeout=3 * PATIENCE_MS)
+        await expect(page.locator(".tool", has_text="format_datetime").first).to_be_visible()
+        answer = page.locator(".message.assistant", has_text="simple planner")
+        await expect(answer.first).to_be_visible()
         # The call listens again once the answer is complete.
         await expect(page.get_by_role("group", name="Call").get_by_role("status")).to_have_text("listening")
+        await wire.played(1000)
         assert wire.sound > 0
-        assert len(wire.heard) > 3
-        assert wire.heard == sorted(wire.heard)
+        for heard in wire.heard_of.values():
+            assert heard == sorted(heard)
+        assert max(map(len, wire.heard_of.values())) > 3
 
     microphone = [
         "--use-fake-ui-for-media-stream",
@@ -104,7 +109,11 @@ def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embe
 
 
 def _question(folder: Path) -> Path:
-    """Somebody asks for the time in Tokyo every now and then, as a microphone records it."""
+    """Somebody asks for the time in Tokyo every now and then, as a microphone records it.
+
+    The recording begins when the browser opens the microphone, which is before the call listens; so there is
+    silence first.
+    """
     import numpy as np
 
     words = ("What", "time", "is", "it", "in", "Tokyo?")
@@ -115,5 +124,6 @@ def _question(folder: Path) -> Path:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(RATE)
-        file.writeframes(np.concatenate((doubled, np.zeros(10 * RATE, np.int16))).tobytes())
+        silence = np.zeros(5 * RATE, np.int16)
+        file.writeframes(np.concatenate((silence, doubled, silence)).tobytes())
     return path

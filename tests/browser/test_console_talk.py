@@ -22,7 +22,7 @@ def browse(deployment: Deployment, steps: Steps, *scripts: Script, **options: An
     """Do these steps in a window of their own."""
 
     async def run() -> None:
-        async with asyncio.timeout(90), consoled(deployment, *scripts, **options) as console:
+        async with asyncio.timeout(300), consoled(deployment, *scripts, **options) as console:
             await console.open()
             await steps(console)
 

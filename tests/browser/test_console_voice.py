@@ -50,7 +50,7 @@ def call(deployment: Deployment, steps: Steps, *scripts: Script, **options: Any)
     ]
 
     async def run() -> None:
-        async with asyncio.timeout(90), consoled(deployment, *scripts, args=args, **options) as console:
+        async with asyncio.timeout(300), consoled(deployment, *scripts, args=args, **options) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await steps(console)
@@ -93,17 +93,26 @@ class Wire:
             self.received.append(json.loads(frame))
 
     async def played(self, ms: int) -> None:
-        """Wait until so much was reported as played; a busy machine plays later than it gets."""
-        for _ in range(200):
-            if self.heard and self.heard[-1] >= ms:
+        """Wait until so much of an answer was reported as played; a busy machine plays later than it gets."""
+        for _ in range(1200):
+            if any(heard[-1] >= ms for heard in self.heard_of.values()):
                 return
-            await asyncio.sleep(0.1)
-        raise AssertionError(f"only {self.heard[-1:]} ms of {ms} were reported as played")
+            await asyncio.sleep(0.05)
+        raise AssertionError(f"only {self.heard_of} ms were reported as played, not {ms}")
 
     @property
     def heard(self) -> list[int]:
         """The milliseconds that were reported as played."""
         return [each["ms"] for each in self.said if each["type"] == "playback"]
+
+    @property
+    def heard_of(self) -> dict[str, list[int]]:
+        """The same for each of the answers."""
+        found: dict[str, list[int]] = {}
+        for each in self.said:
+            if each["type"] == "playback":
+                found.setdefault(each["item"], []).append(each["ms"])
+        return found
 
 
 def pitch(pcm: bytes) -> float:
@@ -392,7 +401,7 @@ async def _silent(model: ScriptedModel) -> None:
 
 def test_without_a_microphone_the_user_is_told_what_to_do(deployment: Deployment) -> None:
     async def run() -> None:
-        async with asyncio.timeout(90), consoled(deployment, _silent) as console:
+        async with asyncio.timeout(300), consoled(deployment, _silent) as console:
             await console.open()
             await expect(console.page.get_by_test_id("state")).to_have_text("ready")
             await console.page.get_by_role("button", name="Talk", exact=True).click()
