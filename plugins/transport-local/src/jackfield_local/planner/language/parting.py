@@ -15,7 +15,7 @@ _OVER = (
     r"(?=\s*(?:$|[.,;!?]"
     r"|(?:and|so|then|now|here|please|thanks|thank|for (?:now|today|me)|bye|goodbye|see)\b))"
 )
-"""Nothing follows that would make it something else: "I'm done" ends it, "I'm done with the lamps" does not."""
+"""Nothing follows that makes it something else: "I'm done" ends it, "I'm done with the lamps" does not."""
 
 _PARTING = re.compile(
     "|".join(
