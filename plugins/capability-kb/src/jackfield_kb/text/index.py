@@ -7,7 +7,6 @@ rebuild fills a new folder and switches over when it is complete; readers go on 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,11 +15,11 @@ from typing import NamedTuple
 import tantivy
 
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.files import checksum, read_json, write_json
+from jackfield_kb.files import checksum, read_json
+from jackfield_kb.generations import Generations, incomplete
 from jackfield_kb.text import analysis, fields
 from jackfield_kb.truth.reading import Numbered, Position
 
-FORMAT = 1
 _WRITER_BYTES = 64_000_000
 
 
@@ -32,33 +31,18 @@ class TextState(NamedTuple):
     seals: dict[str, int]
 
 
-class TextIndex:
+class TextIndex(Generations):
     """The folder `text` of a library."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._current = folder / "current.json"
-
-    def mark(self) -> tuple[int, int] | None:
-        """What changes with every change of the index; None when there is no index."""
-        try:
-            found = self._current.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_ino, found.st_mtime_ns
 
     def state(self) -> TextState | None:
         """How far the index has come; None when there is none, `DamagedIndexError` when it is unreadable."""
-        try:
-            said = read_json(self._current)
-        except FileNotFoundError:
+        said = self._said()
+        if said is None:
             return None
         try:
-            if said["format"] != FORMAT:
-                raise DamagedIndexError("it was made by another version")
             return TextState(str(said["folder"]), Position(*said["position"]), dict(said["seals"]))
         except (KeyError, TypeError) as error:
-            raise DamagedIndexError(f"current.json lacks what it should say ({error})") from None
+            raise incomplete(error) from None
 
     def open(self, state: TextState, *, check: bool) -> tantivy.Index:
         """The index of a state, for reading or for writing; `check` compares every file with its checksum."""
@@ -71,9 +55,7 @@ class TextIndex:
 
     def start_anew(self) -> TextState:
         """An empty folder for a rebuild; it is not in use before something is recorded."""
-        names = {path.name for path in self.folder.glob("g*")}
-        name = next(name for number in range(len(names) + 1) if (name := f"g{number}") not in names)
-        (self.folder / name).mkdir(0o700, parents=True)
+        name = self._new_generation()
         with damage_reported():
             tantivy.Index(fields.schema(), path=str(self.folder / name))
         return TextState(name, Position(), {})
@@ -81,21 +63,12 @@ class TextIndex:
     def record(self, state: TextState, position: Position) -> TextState:
         """Make what was committed the index that is in use."""
         seals = _sealed(self.folder / state.folder, state.seals)
-        write_json(
-            self._current,
-            {"format": FORMAT, "folder": state.folder, "position": position, "seals": seals},
-        )
+        self._say({"folder": state.folder, "position": position, "seals": seals})
         return TextState(state.folder, position, seals)
 
     def tidy(self, state: TextState) -> None:
         """Remove the folders that are no longer in use."""
-        for path in self.folder.glob("g*"):
-            if path.name != state.folder:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def discard(self) -> None:
-        """Forget the index; the next refresh makes it anew."""
-        self._current.unlink(missing_ok=True)
+        self._keep_only(state.folder)
 
 
 def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> int:

@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.files import locked
+from jackfield_kb.following import Count, Following, Notice
 from jackfield_kb.text import index as text
 from jackfield_kb.text.index import TextIndex, TextState
 from jackfield_kb.truth import reading
 from jackfield_kb.truth.database import Database
 from jackfield_kb.truth.reading import Position
 
-Notice = Callable[[str], None]
-Count = Callable[[int], None]
 _BATCH = 1_000
 _COMMIT = 50_000
 """Records after which what was indexed so far is kept, should the rest be cut short."""
 
 
-class TextUpkeep:
-    """Whoever holds the lock brings the index up to date; the others go on reading."""
+class TextUpkeep(Following[TextState]):
+    """Brings full text up to date."""
 
     def __init__(self, database: Database, index: TextIndex, notice: Notice) -> None:
-        self._database = database
+        super().__init__(database, index.folder, notice)
         self._index = index
-        self._notice = notice
-        self._lock: Path = index.folder / "lock"
 
-    def lacks(self, *, anew: bool) -> int:
-        """How many records have yet to be indexed, or all when that is done anew."""
-        state = None if anew else self._usable()
-        with self._database.reading() as db:
-            return reading.count_after(db, state.position.number if state else 0)
-
-    def refresh(self, count: Count, *, anew: bool = False, wait: bool = True) -> bool:
-        """Bring the index up to date, from nothing if asked; False when another process is at it."""
-        with locked(self._lock, wait=wait) as mine:
-            if not mine:
-                return False
-            state = self._usable()
-            with self._database.reading() as db:
-                target = reading.position(db)
-            if state is not None and not anew and state.position == target:
-                return True
-            if state is None or anew:
-                self._fill(self._index.start_anew(), count, publish=state is None)
-            else:
-                self._extend(state, count)
-            return True
+    def _begun(self) -> TextState:
+        return self._index.start_anew()
 
     def _extend(self, state: TextState, count: Count) -> None:
         try:
@@ -67,7 +41,6 @@ class TextUpkeep:
             return None
 
     def _fill(self, state: TextState, count: Count, *, publish: bool) -> None:
-        """Add what the truth has beyond a state; `publish` shows readers what is done so far."""
         with self._database.reading() as db:
             target = reading.position(db)
             gone = reading.removed_after(db, state.position.step) if state.position.number else []

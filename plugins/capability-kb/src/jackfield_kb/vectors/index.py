@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +11,13 @@ from numpy.typing import NDArray
 
 from jackfield_kb.access import scopes_of
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.files import read_json, write_json
+from jackfield_kb.generations import Generations, incomplete
 from jackfield_kb.passages import key_of
 from jackfield_kb.truth.reading import Numbered, Position
 from jackfield_kb.truth.rows import in_microseconds
 from jackfield_kb.vectors import columns, signs
 from jackfield_kb.vectors.columns import Columns, Extent, Extents
 
-FORMAT = 1
 NEVER = np.iinfo(np.int64).min
 """When a record without a date was updated."""
 
@@ -36,35 +33,20 @@ class VectorState(NamedTuple):
     extents: Extents
 
 
-class VectorIndex:
+class VectorIndex(Generations):
     """The folder `vectors` of a library."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._current = folder / "current.json"
-
-    def mark(self) -> tuple[int, int] | None:
-        """What changes with every change of the index; None when there is no index."""
-        try:
-            found = self._current.stat()
-        except FileNotFoundError:
-            return None
-        return found.st_ino, found.st_mtime_ns
 
     def state(self) -> VectorState | None:
         """How far the index has come; None when there is none, `DamagedIndexError` when it is unreadable."""
-        try:
-            said = read_json(self._current)
-        except FileNotFoundError:
+        said = self._said()
+        if said is None:
             return None
         try:
-            if said.pop("format") != FORMAT:
-                raise DamagedIndexError("it was made by another version")
             said["position"] = Position(*said["position"])
             said["extents"] = {name: Extent(*extent) for name, extent in said["extents"].items()}
             return VectorState(**said)
         except (KeyError, TypeError, AttributeError) as error:
-            raise DamagedIndexError(f"current.json lacks what it should say ({error})") from None
+            raise incomplete(error) from None
 
     def columns(self, state: VectorState) -> Columns:
         """The files of a state."""
@@ -72,24 +54,15 @@ class VectorIndex:
 
     def start_anew(self, model: str) -> VectorState:
         """A folder for a rebuild; it is not in use before something is recorded."""
-        names = {path.name for path in self.folder.glob("g*")}
-        name = next(name for number in range(len(names) + 1) if (name := f"g{number}") not in names)
-        (self.folder / name).mkdir(0o700, parents=True)
-        return VectorState(name, model, 0, 0, Position(), {})
+        return VectorState(self._new_generation(), model, 0, 0, Position(), {})
 
     def record(self, state: VectorState) -> None:
         """Make a state the one that is in use."""
-        write_json(self._current, {"format": FORMAT, **state._asdict()})
+        self._say(state._asdict())
 
     def tidy(self, state: VectorState) -> None:
         """Remove the folders that are no longer in use."""
-        for path in self.folder.glob("g*"):
-            if path.name != state.folder:
-                shutil.rmtree(path, ignore_errors=True)
-
-    def discard(self) -> None:
-        """Forget the index; the next refresh makes it anew."""
-        self._current.unlink(missing_ok=True)
+        self._keep_only(state.folder)
 
 
 class Names:

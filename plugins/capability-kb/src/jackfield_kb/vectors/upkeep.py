@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jackfield_kb.embedding.embedder import Embedder
 from jackfield_kb.errors import DamagedIndexError, EmbeddingError
-from jackfield_kb.files import locked
+from jackfield_kb.following import Count, Following, Notice
 from jackfield_kb.passages import split
 from jackfield_kb.truth import reading
 from jackfield_kb.truth.database import Database
@@ -30,40 +29,18 @@ _AT_ONCE = 48
 """Texts that the model is given at once."""
 
 
-class VectorUpkeep:
-    """Whoever holds the lock brings the index up to date; the others go on reading."""
+class VectorUpkeep(Following[VectorState]):
+    """Brings the vectors up to date."""
 
-    def __init__(
-        self, database: Database, index: VectorIndex, embedder: Embedder, notice: Callable[[str], None]
-    ) -> None:
-        self._database = database
+    def __init__(self, database: Database, index: VectorIndex, embedder: Embedder, notice: Notice) -> None:
+        super().__init__(database, index.folder, notice)
         self._index = index
         self._embedder = embedder
-        self._notice = notice
-        self._lock: Path = index.folder / "lock"
 
-    def lacks(self, *, anew: bool) -> int:
-        """How many records have yet to be embedded, or all when that is done anew."""
-        state = None if anew else self._usable()
-        with self._database.reading() as db:
-            return reading.count_after(db, state.position.number if state else 0)
-
-    def refresh(self, count: Callable[[int], None], *, anew: bool = False, wait: bool = True) -> bool:
-        """Bring the index up to date, from nothing if asked; False when another process is at it."""
-        with locked(self._lock, wait=wait) as mine:
-            if not mine:
-                return False
-            state = self._usable()
-            with self._database.reading() as db:
-                target = reading.position(db)
-            if state is not None and not anew and state.position == target:
-                return True
-            start = self._index.start_anew(self._embedder.model) if state is None or anew else state
-            self._fill(start, count, publish=not anew or state is None)
-            return True
+    def _begun(self) -> VectorState:
+        return self._index.start_anew(self._embedder.model)
 
     def _usable(self) -> VectorState | None:
-        """The state to go on from; None when there is none that fits."""
         try:
             state = self._index.state()
             if state is not None and state.model != self._embedder.model:
@@ -78,8 +55,7 @@ class VectorUpkeep:
             return None
         return state
 
-    def _fill(self, state: VectorState, count: Callable[[int], None], *, publish: bool) -> None:
-        """Add what the truth has beyond a state; `publish` shows readers what is done so far."""
+    def _fill(self, state: VectorState, count: Count, *, publish: bool) -> None:
         with self._database.reading() as db:
             target = reading.position(db)
             gone = reading.removed_after(db, state.position.step) if state.position.number else []
@@ -97,7 +73,7 @@ class VectorUpkeep:
         self._index.record(state)
         self._index.tidy(state)
 
-    def _next_embedded(self, number: int, count: Callable[[int], None]) -> Rows | None:
+    def _next_embedded(self, number: int, count: Count) -> Rows | None:
         """The next records with their vectors, some seconds' worth of work; None when there are no more."""
         items: list[Numbered] = []
         counts: list[int] = []
@@ -129,7 +105,7 @@ class VectorUpkeep:
         grown = added(self._index.columns(state), state, rows)
         return grown._replace(position=grown.position._replace(number=rows.items[-1].number))
 
-    def _embedded(self, texts: Sequence[str], count: Callable[[int], None]) -> Iterator[NDArray[np.float32]]:
+    def _embedded(self, texts: Sequence[str], count: Count) -> Iterator[NDArray[np.float32]]:
         for start in range(0, len(texts), _AT_ONCE):
             # Nothing is finished yet, but whoever counts may want to stop.
             count(0)
