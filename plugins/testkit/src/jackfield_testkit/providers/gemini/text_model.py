@@ -11,34 +11,30 @@ import orjson
 from jackfield_testkit.providers.gemini.text_exchange import TextExchange
 from jackfield_testkit.providers.gemini.violations import Violations
 from jackfield_testkit.providers.gemini.wording import HTTP_ERRORS, encode
-from jackfield_testkit.providers.model import Call, Heard
+from jackfield_testkit.providers.model import Call, Heard, cut
 from jackfield_testkit.providers.requests import RequestModel
 
 SIGNED = "thoughtSignature"
 
 
-class TextModel(RequestModel):
+class TextModel(RequestModel[TextExchange]):
     """Plays one conversation, which is a row of requests that each repeat what was said before."""
 
     def __init__(self, violations: Violations, *, call_ids: bool = True) -> None:
-        self.exchanges: list[TextExchange] = []
+        super().__init__()
         self.signatures: dict[str, str] = {}
         """The signature that each call was made with."""
         self._violations = violations
         self._call_ids = call_ids
-        self._asked: asyncio.Queue[TextExchange] = asyncio.Queue()
-        self._current: TextExchange | None = None
-        self._made = 0
-        self._envelopes: dict[str, Any] = {}
 
     def take(self, exchange: TextExchange) -> None:
         """The next request of the conversation; one that lost a signature is refused, as Gemini does."""
-        self.exchanges.append(exchange)
         if wrong := self._wrong(exchange):
+            self.exchanges.append(exchange)
             self._violations.note(wrong)
             exchange.fail(400, wrong)
         else:
-            self._asked.put_nowait(exchange)
+            super().take(exchange)
 
     @property
     def instructions(self) -> str:
@@ -73,9 +69,7 @@ class TextModel(RequestModel):
         """Write an answer and end it; its last piece is signed, and empty, as Gemini's often is."""
         exchange = self._current or await self._next()
         words = 0
-        length = max(1, -(-len(text) // max(1, pieces)))
-        for place in range(0, len(text), length):
-            piece = text[place : place + length]
+        for piece in cut(text, pieces):
             words += len(piece.split())
             exchange.send({"text": piece}, words=words)
             # Lets what was sent go out, and a client that has left be noticed.
@@ -120,10 +114,6 @@ class TextModel(RequestModel):
             return {}
         return await self._answers([each["id"] for each in made])
 
-    async def results(self, *ids: str) -> dict[str, Any]:
-        """Envelopes that came with an earlier request."""
-        return {each: self._envelopes[each] for each in ids}
-
     async def errs(self, code: str, message: str = "") -> None:
         """Answer with an error."""
         exchange = self._current or await self._next()
@@ -131,24 +121,8 @@ class TextModel(RequestModel):
         exchange.fail(status, f"{words} {message}".rstrip())
         self._current = None
 
-    async def closes(self, code: int = 1000, reason: str = "") -> None:  # noqa: ARG002
-        """Break off in the middle of the answer."""
-        exchange = self._current or await self._next()
-        exchange.break_off()
-        self._current = None
-
-    def ends(self) -> None:
-        """Answer what is still open with nothing."""
-        waiting = [] if self._current is None else [self._current]
-        while not self._asked.empty():
-            waiting.append(self._asked.get_nowait())
-        for exchange in waiting:
-            if not exchange.over:
-                exchange.send(finish="STOP")
-
-    async def _next(self) -> TextExchange:
-        self._current = await self._asked.get()
-        return self._current
+    def _answer_nothing(self, exchange: TextExchange) -> None:
+        exchange.send(finish="STOP")
 
     async def _answers(self, made: list[str]) -> dict[str, Any]:
         exchange = await self._next()

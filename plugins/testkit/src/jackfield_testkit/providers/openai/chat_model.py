@@ -28,21 +28,12 @@ STATUSES = {
 }
 
 
-class ChatModel(RequestModel):
+class ChatModel(RequestModel[Exchange]):
     """Plays one conversation, which is a row of requests that each repeat what was said before."""
 
     def __init__(self, style: DeltaStyle = "pieces") -> None:
-        self.exchanges: list[Exchange] = []
+        super().__init__()
         self._style = style
-        self._asked: asyncio.Queue[Exchange] = asyncio.Queue()
-        self._current: Exchange | None = None
-        self._made = 0
-        self._envelopes: dict[str, Any] = {}
-
-    def take(self, exchange: Exchange) -> None:
-        """The next request of the conversation."""
-        self.exchanges.append(exchange)
-        self._asked.put_nowait(exchange)
 
     @property
     def instructions(self) -> str:
@@ -109,10 +100,6 @@ class ChatModel(RequestModel):
         self._envelopes |= answers
         return answers
 
-    async def results(self, *ids: str) -> dict[str, Any]:
-        """Envelopes that came with an earlier request."""
-        return {call_id: self._envelopes[call_id] for call_id in ids}
-
     async def errs(self, code: str, message: str = "") -> None:
         """Answer with an error; `content_filter` cuts an answer short instead."""
         exchange = self._current or await self._next()
@@ -124,25 +111,9 @@ class ChatModel(RequestModel):
         exchange.fail(STATUSES.get(code, 400), error_body(code, message))
         self._current = None
 
-    async def closes(self, code: int = 1000, reason: str = "") -> None:  # noqa: ARG002
-        """Break off in the middle of the answer."""
-        exchange = self._current or await self._next()
-        exchange.break_off()
-        self._current = None
-
-    def ends(self) -> None:
-        """Answer what is still open with nothing."""
-        waiting = [] if self._current is None else [self._current]
-        while not self._asked.empty():
-            waiting.append(self._asked.get_nowait())
-        for exchange in waiting:
-            if not exchange.over:
-                exchange.send({"role": "assistant", "content": ""}, "stop")
-                self._end(exchange, 0)
-
-    async def _next(self) -> Exchange:
-        self._current = await self._asked.get()
-        return self._current
+    def _answer_nothing(self, exchange: Exchange) -> None:
+        exchange.send({"role": "assistant", "content": ""}, "stop")
+        self._end(exchange, 0)
 
     def _end(self, exchange: Exchange, length: int) -> None:
         exchange.end(length)
