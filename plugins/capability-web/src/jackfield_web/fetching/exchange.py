@@ -1,0 +1,154 @@
+"""One page asked for: every address on the way looked at, no more taken than there is room for."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpcore
+import httpx
+
+from jackfield_web.fetching import refusals
+from jackfield_web.fetching.inflating import ACCEPTED, Body, DamagedError, UnknownEncodingError
+from jackfield_web.fetching.network import CheckedNetwork, InsideError, NoSuchHostError, Resolve
+from jackfield_web.options import WebOptions
+from jackfield_web.reading.kinds import Kind, kind_of
+
+MOST_REDIRECTS = 5
+LONGEST_ADDRESS = 2048
+
+_REDIRECTS = (301, 302, 303, 307, 308)
+_CONNECT_SECONDS = 5.0
+_PORTS = {"http": 80, "https": 443}
+_MOST_AT_ONCE = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a host sent."""
+
+    url: str
+    content_type: str
+    kind: Kind
+    content: bytes
+    cut: bool
+
+
+class Exchange:
+    """Asks hosts for pages; it keeps no cookies, no connections, and knows no proxies or passwords."""
+
+    def __init__(self, options: WebOptions, resolve: Resolve | None = None) -> None:
+        self._options = options
+        network = CheckedNetwork(options.hosts, resolve) if resolve else CheckedNetwork(options.hosts)
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=httpx.create_ssl_context(),
+            max_connections=_MOST_AT_ONCE,
+            max_keepalive_connections=0,
+            network_backend=network,
+        )
+
+    async def get(self, url: str) -> Answer:
+        """The page at an address, or at the one it leads to."""
+        asked = self._checked(url, None)
+        for _ in range(MOST_REDIRECTS + 1):
+            answer = await self._ask(asked)
+            if isinstance(answer, Answer):
+                return answer
+            asked = self._checked(answer, asked)
+        raise refusals.too_many_redirects(MOST_REDIRECTS)
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        await self._pool.aclose()
+
+    def _checked(self, url: str, before: httpx.URL | None) -> httpx.URL:
+        """An address that may be asked, by what stands in it."""
+        if len(url) > LONGEST_ADDRESS:
+            raise refusals.not_an_address(url)
+        try:
+            parsed = before.join(url) if before else httpx.URL(url)
+        except (httpx.InvalidURL, ValueError):
+            raise refusals.not_an_address(url) from None
+        if parsed.userinfo or "@" in parsed.netloc.decode("ascii", "replace"):
+            raise refusals.with_credentials()
+        if parsed.scheme not in _PORTS or not parsed.host:
+            raise refusals.not_an_address(url)
+        host, port = _place(parsed)
+        if not self._options.hosts.permits(host, port):
+            raise refusals.not_allowed(parsed.host, port)
+        return parsed
+
+    async def _ask(self, url: httpx.URL) -> Answer | str:
+        """The page, or the address that it says to ask instead."""
+        host, port = _place(url)
+        try:
+            return await self._exchanged(url)
+        except InsideError:
+            raise refusals.not_allowed(url.host, port) from None
+        except NoSuchHostError as error:
+            raise refusals.no_such_host(url.host, passing=error.passing) from None
+        except httpcore.TimeoutException:
+            raise refusals.too_slow(self._options.timeout) from None
+        except httpcore.ConnectError as error:
+            if isinstance(_root(error), ssl.SSLCertVerificationError):
+                raise refusals.bad_certificate(host) from None
+            raise refusals.unreachable(host) from None
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError):
+            raise refusals.unreachable(host) from None
+        except UnknownEncodingError:
+            raise refusals.unreadable("it is compressed in a way that was not asked for") from None
+        except DamagedError:
+            raise refusals.unreadable("it is damaged") from None
+
+    async def _exchanged(self, url: httpx.URL) -> Answer | str:
+        target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
+        async with self._pool.stream(
+            "GET", target, headers=self._headers(), extensions={"timeout": self._timeouts()}
+        ) as response:
+            headers = {
+                name.decode("latin-1").lower(): value.decode("utf-8", "replace")
+                for name, value in response.headers
+            }
+            if response.status in _REDIRECTS and headers.get("location"):
+                return headers["location"]
+            if not 200 <= response.status < 300:
+                raise refusals.status(response.status, url.host, _seconds(headers))
+            content_type = headers.get("content-type", "")
+            kind = kind_of(content_type)
+            if kind is None:
+                raise refusals.not_text(content_type.partition(";")[0].strip())
+            body = Body(headers.get("content-encoding", ""), self._options.max_bytes)
+            async for chunk in response.aiter_stream():
+                if not body.add(chunk):
+                    break
+        shown = str(url.copy_with(fragment=None))
+        return Answer(shown, content_type, kind, body.content, body.cut)
+
+    def _headers(self) -> list[tuple[str, str]]:
+        return [
+            ("User-Agent", self._options.user_agent),
+            ("Accept", "text/html, application/xhtml+xml, text/*, application/json, application/pdf, */*;q=0.1"),
+            ("Accept-Encoding", ACCEPTED),
+        ]
+
+    def _timeouts(self) -> dict[str, float]:
+        whole = self._options.timeout
+        return {"connect": min(_CONNECT_SECONDS, whole), "read": whole, "write": whole, "pool": whole}
+
+
+def _place(url: httpx.URL) -> tuple[str, int]:
+    """Host and port as the connection will be made."""
+    return url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme]
+
+
+def _root(error: BaseException) -> BaseException:
+    """What an exception was made from."""
+    while error.__cause__ is not None or error.__context__ is not None:
+        error = error.__cause__ or error.__context__ or error
+    return error
+
+
+def _seconds(headers: Mapping[str, str]) -> int | None:
+    said = headers.get("retry-after", "")
+    return int(said) if said.isdecimal() and len(said) < 7 else None

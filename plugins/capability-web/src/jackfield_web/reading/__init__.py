@@ -1,0 +1,1 @@
+"""From bytes to text, in a process that can be stopped."""

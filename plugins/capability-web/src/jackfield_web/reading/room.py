@@ -1,0 +1,119 @@
+"""The readers: a few processes that are started when needed, used again, and stopped when they take too long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from jackfield_web.fetching.exchange import Answer
+from jackfield_web.reading.texts import Text, UnreadableError
+
+_MOST_READERS = 2
+_SECONDS = 8.0
+"""For one page, the start of a reader included."""
+_MOST_JOBS = 200
+"""After so many pages a reader is replaced: what parsers do not give back goes with it."""
+_LONGEST_LINE = 16 * 1024 * 1024
+_log = logging.getLogger("jackfield.web")
+
+
+class ReadingRoom:
+    """Reads pages beside the loop, each within a time."""
+
+    def __init__(self, seconds: float = _SECONDS) -> None:
+        self._seconds = seconds
+        self._seats = asyncio.Semaphore(_MOST_READERS)
+        self._idle: list[_Reader] = []
+
+    async def read(self, answer: Answer) -> Text:
+        """The text of what a host sent; `UnreadableError` when there is none."""
+        async with self._seats:
+            reader = self._idle.pop() if self._idle else await _Reader.started()
+            try:
+                async with asyncio.timeout(self._seconds):
+                    text = await reader.read(answer)
+            except TimeoutError:
+                raise UnreadableError("it takes too long to read") from None
+            except (OSError, EOFError, ValueError):
+                _log.warning("a reader ended while it read a page from %s", answer.url[:200])
+                raise UnreadableError("it is more than a reader can bear") from None
+            finally:
+                # Whoever was stopped in the middle of a page cannot be given another one.
+                if reader.ready and reader.jobs < _MOST_JOBS:
+                    self._idle.append(reader)
+                else:
+                    await reader.stop()
+            if "unreadable" in text:
+                if "cause" in text:
+                    _log.warning("a page from %s broke a parser: %s", answer.url[:200], text["cause"])
+                raise UnreadableError(text["unreadable"])
+            links = [(words, url) for words, url in text["links"]]
+            return Text(text["title"], text["text"], links, text["mediaType"], text["whole"])
+
+    async def close(self) -> None:
+        """Send everybody home."""
+        while self._idle:
+            await self._idle.pop().stop()
+
+
+class _Reader:
+    """One process."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.jobs = 0
+        self.ready = True
+
+    @classmethod
+    async def started(cls) -> _Reader:
+        # Nothing of the host's environment, where the keys are; only the way to the code.
+        path = os.pathsep.join(folder for folder in sys.path if folder)
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-P",
+            "-m",
+            "jackfield_web.reading.reader",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            env={"PYTHONPATH": path, "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+            limit=_LONGEST_LINE,
+        )
+        return cls(process)
+
+    async def read(self, answer: Answer) -> dict[str, Any]:
+        """Hand over one page and wait for the answer."""
+        self.ready = False
+        self.jobs += 1
+        job = {
+            "kind": answer.kind,
+            "contentType": answer.content_type,
+            "url": answer.url,
+            "cut": answer.cut,
+            "size": len(answer.content),
+        }
+        writing, reading = self._process.stdin, self._process.stdout
+        if writing is None or reading is None:
+            raise EOFError
+        writing.write(json.dumps(job).encode() + b"\n" + answer.content)
+        await writing.drain()
+        line = await reading.readline()
+        if not line.endswith(b"\n"):
+            raise EOFError
+        text: dict[str, Any] = json.loads(line)
+        self.ready = True
+        return text
+
+    async def stop(self) -> None:
+        """End the process and wait until it is gone."""
+        self.ready = False
+        with suppress(ProcessLookupError):
+            self._process.kill()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        await self._process.wait()

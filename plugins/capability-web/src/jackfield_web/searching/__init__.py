@@ -1,0 +1,1 @@
+"""Search by a provider that the deployment names."""

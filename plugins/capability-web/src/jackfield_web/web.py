@@ -1,0 +1,71 @@
+"""The capability `web`: pages of the hosts that a deployment allows, as text."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from jackfield.capabilities.web import Link, Page
+
+from jackfield_web.fetching import refusals
+from jackfield_web.options import WebOptions
+from jackfield_web.reading.texts import UnreadableError
+
+if TYPE_CHECKING:
+    from jackfield_web.fetching.exchange import Exchange
+    from jackfield_web.fetching.network import Resolve
+    from jackfield_web.reading.room import ReadingRoom
+
+
+class Web:
+    """Fetches and reads; every session sees the same web, and none leaves anything behind in it."""
+
+    def __init__(self, options: WebOptions, resolve: Resolve | None = None) -> None:
+        self._options = options
+        self._resolve = resolve
+        self._starting = asyncio.Lock()
+        self._started: tuple[Exchange, ReadingRoom] | None = None
+
+    async def fetch(self, url: str) -> Page:
+        """The page at an address."""
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                exchange, room = await self._ready()
+                answer = await exchange.get(url.strip())
+                fetched_at = datetime.now(UTC)
+                text = await room.read(answer)
+        except TimeoutError:
+            raise refusals.too_slow(self._options.timeout) from None
+        except UnreadableError as error:
+            raise refusals.unreadable(str(error)) from None
+        return Page(
+            url=answer.url,
+            title=text.title,
+            text=text.text,
+            content_type=text.media_type,
+            fetched_at=fetched_at,
+            complete=text.whole,
+            links=tuple(Link(words, target) for words, target in text.links),
+        )
+
+    async def close(self) -> None:
+        """Let go of connections and readers."""
+        if self._started is not None:
+            exchange, room = self._started
+            self._started = None
+            await exchange.close()
+            await room.close()
+
+    async def _ready(self) -> tuple[Exchange, ReadingRoom]:
+        async with self._starting:
+            if self._started is None:
+                # The HTTP client and the certificates take a moment, which the loop must not wait for.
+                self._started = await asyncio.to_thread(self._start)
+            return self._started
+
+    def _start(self) -> tuple[Exchange, ReadingRoom]:
+        from jackfield_web.fetching.exchange import Exchange
+        from jackfield_web.reading.room import ReadingRoom
+
+        return Exchange(self._options, self._resolve), ReadingRoom()

@@ -1,0 +1,1 @@
+"""Jackfield tool `web_fetch`: a page of the web as text."""
