@@ -57,7 +57,7 @@ class Web(Protocol):
     """What a plugin provides under the name `web`."""
 
     async def fetch(self, url: str) -> Page:
-        """Read the page at an address that a model or a page may have made up; `PERMANENT` for a forbidden one."""
+        """Read the page at an address, which may be made up or malicious; `PERMANENT` for a forbidden one."""
 
     async def close(self) -> None:
         """Let go of connections and processes."""

@@ -10,12 +10,12 @@ from jackfield.capabilities.web import Link, Page
 
 from jackfield_web.fetching import refusals
 from jackfield_web.options import WebOptions
+from jackfield_web.reading.room import ReadingRoom
 from jackfield_web.reading.texts import UnreadableError
 
 if TYPE_CHECKING:
     from jackfield_web.fetching.exchange import Exchange
     from jackfield_web.fetching.network import Resolve
-    from jackfield_web.reading.room import ReadingRoom
 
 
 class Web:
@@ -29,9 +29,9 @@ class Web:
 
     async def fetch(self, url: str) -> Page:
         """The page at an address."""
+        exchange, room = await self._ready()
         try:
             async with asyncio.timeout(self._options.timeout):
-                exchange, room = await self._ready()
                 answer = await exchange.get(url.strip())
                 fetched_at = datetime.now(UTC)
                 text = await room.read(answer)
@@ -60,12 +60,18 @@ class Web:
     async def _ready(self) -> tuple[Exchange, ReadingRoom]:
         async with self._starting:
             if self._started is None:
+                room = ReadingRoom()
+                # It gets ready while the page is on its way.
+                await room.call_reader()
                 # The HTTP client and the certificates take a moment, which the loop must not wait for.
-                self._started = await asyncio.to_thread(self._start)
+                self._started = await asyncio.to_thread(self._connect), room
             return self._started
 
-    def _start(self) -> tuple[Exchange, ReadingRoom]:
-        from jackfield_web.fetching.exchange import Exchange
-        from jackfield_web.reading.room import ReadingRoom
+    def _connect(self) -> Exchange:
+        import anyio
 
-        return Exchange(self._options, self._resolve), ReadingRoom()
+        from jackfield_web.fetching.exchange import Exchange
+
+        # A loop of its own, only so that the rest of anyio is imported here and not on the host's loop.
+        anyio.run(anyio.sleep, 0)
+        return Exchange(self._options, self._resolve)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import httpcore
 import httpx
 
 from jackfield_web.fetching import refusals
+from jackfield_web.fetching.answers import Answer
 from jackfield_web.fetching.inflating import ACCEPTED, Body, DamagedError, UnknownEncodingError
 from jackfield_web.fetching.network import CheckedNetwork, InsideError, NoSuchHostError, Resolve
 from jackfield_web.options import WebOptions
-from jackfield_web.reading.kinds import Kind, kind_of
+from jackfield_web.reading.kinds import kind_of
 
 MOST_REDIRECTS = 5
 LONGEST_ADDRESS = 2048
@@ -22,17 +22,6 @@ _REDIRECTS = (301, 302, 303, 307, 308)
 _CONNECT_SECONDS = 5.0
 _PORTS = {"http": 80, "https": 443}
 _MOST_AT_ONCE = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a host sent."""
-
-    url: str
-    content_type: str
-    kind: Kind
-    content: bytes
-    cut: bool
 
 
 class Exchange:
@@ -70,7 +59,7 @@ class Exchange:
             parsed = before.join(url) if before else httpx.URL(url)
         except (httpx.InvalidURL, ValueError):
             raise refusals.not_an_address(url) from None
-        if parsed.userinfo or "@" in parsed.netloc.decode("ascii", "replace"):
+        if parsed.userinfo:
             raise refusals.with_credentials()
         if parsed.scheme not in _PORTS or not parsed.host:
             raise refusals.not_an_address(url)
@@ -128,7 +117,10 @@ class Exchange:
     def _headers(self) -> list[tuple[str, str]]:
         return [
             ("User-Agent", self._options.user_agent),
-            ("Accept", "text/html, application/xhtml+xml, text/*, application/json, application/pdf, */*;q=0.1"),
+            (
+                "Accept",
+                "text/html, application/xhtml+xml, text/*, application/json, application/pdf, */*;q=0.1",
+            ),
             ("Accept-Encoding", ACCEPTED),
         ]
 

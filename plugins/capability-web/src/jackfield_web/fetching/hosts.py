@@ -13,7 +13,9 @@ from jackfield.settings import SettingsError
 USUAL_PORTS = frozenset((80, 443))
 """What an entry without a port stands for."""
 
-_ENTRY = re.compile(r"(?P<host>\*|\[[0-9a-f:.]+\]|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?)(:(?P<port>\d{1,5}))?")
+_ENTRY = re.compile(
+    r"(?P<host>\*|\[[0-9a-f:.]+\]|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?)(:(?P<port>\d{1,5}))?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,9 @@ class Entry:
                 'such as "docs.example.com", "*.example.org", "wiki.example.net:8080" or "*"'
             )
         if port and setting == "deny":
-            raise SettingsError(f"capabilities.web.deny: {text!r} names a port; a denied host is denied on all")
+            raise SettingsError(
+                f"capabilities.web.deny: {text!r} names a port; a denied host is denied on all"
+            )
         return cls(normal(found["host"]), frozenset((port,)) if port else USUAL_PORTS)
 
     @property

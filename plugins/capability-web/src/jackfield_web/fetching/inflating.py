@@ -12,6 +12,8 @@ ACCEPTED = "gzip, deflate"
 
 _PLAIN = ("", "identity")
 _COMPRESSED = ("gzip", "x-gzip", "deflate")
+# What does not compress grows a little; what goes on and on without becoming anything is not waited for.
+_MOST_RECEIVED = 2
 _EITHER_HEADER = zlib.MAX_WBITS | 32
 
 
@@ -32,9 +34,10 @@ class Body:
             raise UnknownEncodingError
         self._limit = limit
         self._taken = bytearray()
-        self._compressed = name in _COMPRESSED
-        self._inflating = zlib.decompressobj(_EITHER_HEADER)
         self._received = 0
+        self._compressed = name in _COMPRESSED
+        self._header = b""
+        self._inflating: zlib._Decompress | None = None
         self.cut = False
 
     @property
@@ -49,29 +52,32 @@ class Body:
         # One more than fits tells a body that is just as long as the limit from one that is longer.
         taken = self._inflated(chunk, room + 1) if self._compressed else chunk
         self._taken += taken[:room]
-        self.cut = len(taken) > room or self._received > self._limit
+        self.cut = len(taken) > room or self._received > _MOST_RECEIVED * self._limit + 1024
         return not self.cut
 
     def _inflated(self, chunk: bytes, room: int) -> bytes:
-        first = self._received == len(chunk)
+        if self._inflating is None:
+            self._header += chunk
+            if len(self._header) < 2:
+                return b""
+            chunk = self._header
+            self._inflating = zlib.decompressobj(_window(chunk))
         try:
-            return self._members(chunk, room)
-        except zlib.error:
-            if not first:
-                raise DamagedError from None
-        # Some servers say deflate and send it without its header.
-        self._inflating = zlib.decompressobj(-zlib.MAX_WBITS)
-        try:
-            return self._members(chunk, room)
+            inflated = self._inflating.decompress(chunk, room)
         except zlib.error:
             raise DamagedError from None
-
-    def _members(self, chunk: bytes, room: int) -> bytes:
-        """What was compressed in one piece or in several, one behind the other."""
-        inflated = self._inflating.decompress(chunk, room)
-        while self._inflating.eof and (rest := self._inflating.unused_data.lstrip(b"\0")):
-            if len(inflated) >= room:
-                break
+        # What was compressed in several pieces, one behind the other.
+        while self._inflating.eof and (rest := self._inflating.unused_data) and len(inflated) < room:
             self._inflating = zlib.decompressobj(_EITHER_HEADER)
-            inflated += self._inflating.decompress(rest, room - len(inflated))
+            try:
+                inflated += self._inflating.decompress(rest, room - len(inflated))
+            except zlib.error:
+                raise DamagedError from None
         return inflated
+
+
+def _window(beginning: bytes) -> int:
+    """How zlib is to read it: some servers say deflate and send it without its header."""
+    gzipped = beginning[:2] == b"\x1f\x8b"
+    with_header = beginning[0] & 0x0F == 8 and int.from_bytes(beginning[:2]) % 31 == 0
+    return _EITHER_HEADER if gzipped or with_header else -zlib.MAX_WBITS

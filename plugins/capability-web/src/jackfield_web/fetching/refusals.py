@@ -32,7 +32,7 @@ def with_credentials() -> ToolError:
 
 
 def not_allowed(host: str, port: int) -> ToolError:
-    """A host that the deployment does not list, or one that leads inside; the model learns no more than that."""
+    """A host that is not listed, or one that leads inside; the model learns no more than that."""
     return ToolError(
         ErrorType.PERMANENT,
         f"Pages of {shown(host)} on port {port} may not be read in this deployment.",
@@ -92,7 +92,10 @@ def status(code: int, host: str, retry_after: int | None) -> ToolError:
         )
     if code >= 500:
         return ToolError(
-            ErrorType.TRANSIENT, f"{where} has a problem of its own ({code}).", retryable=True, suggestion=_ASK
+            ErrorType.TRANSIENT,
+            f"{where} has a problem of its own ({code}).",
+            retryable=True,
+            suggestion=_ASK,
         )
     if code in (401, 407):
         return ToolError(ErrorType.AUTH, f"{where} asks for a login ({code}).", suggestion=_ASK)

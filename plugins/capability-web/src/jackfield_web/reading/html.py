@@ -37,18 +37,19 @@ def _markdown(page: Any) -> str:
     held against all that the page says.
     """
     from copy import deepcopy
+    from functools import partial
 
     from trafilatura import extract
     from trafilatura.settings import use_config
 
-    wanted = {"output_format": "markdown", "include_comments": False, "include_links": False}
+    markdown = partial(extract, output_format="markdown", include_comments=False, include_links=False)
     careful = use_config()
     careful.set("DEFAULT", "MIN_EXTRACTED_SIZE", "1")
-    article = extract(deepcopy(page), config=careful, **wanted) or ""
+    article = str(markdown(deepcopy(page), config=careful) or "")
     if len(article) >= _SHORT:
-        return str(article)
-    everything = extract(page, favor_recall=True, **wanted) or ""
-    return str(everything if len(everything) > 2 * len(article) else article)
+        return article
+    everything = str(markdown(page, favor_recall=True) or "")
+    return everything if len(everything) > 2 * len(article) else article
 
 
 def _title(page: Any) -> str:

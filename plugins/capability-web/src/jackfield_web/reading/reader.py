@@ -75,8 +75,15 @@ def confine() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def prepare() -> None:
+    """Import what most pages need before the first one is there."""
+    import charset_normalizer  # noqa: F401
+    import trafilatura  # noqa: F401
+
+
 if __name__ == "__main__":
     confine()
+    prepare()
     jobs, texts = sys.stdin.buffer, sys.stdout.buffer
     # A parser that prints must not be taken for an answer.
     sys.stdout = sys.stderr

@@ -1,4 +1,4 @@
-"""The readers: a few processes that are started when needed, used again, and stopped when they take too long."""
+"""The readers: a few processes, started when needed, used again, stopped when they take too long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from jackfield_web.fetching.exchange import Answer
+from jackfield_web.fetching.answers import Answer
 from jackfield_web.reading.texts import Text, UnreadableError
 
 _MOST_READERS = 2
@@ -33,7 +33,7 @@ class ReadingRoom:
     async def read(self, answer: Answer) -> Text:
         """The text of what a host sent; `UnreadableError` when there is none."""
         async with self._seats:
-            reader = self._idle.pop() if self._idle else await _Reader.started()
+            reader = await self._free()
             try:
                 async with asyncio.timeout(self._seconds):
                     text = await reader.read(answer)
@@ -54,6 +54,19 @@ class ReadingRoom:
                 raise UnreadableError(text["unreadable"])
             links = [(words, url) for words, url in text["links"]]
             return Text(text["title"], text["text"], links, text["mediaType"], text["whole"])
+
+    async def call_reader(self) -> None:
+        """Start a reader before there is anything to read."""
+        self._idle.append(await _Reader.started())
+
+    async def _free(self) -> _Reader:
+        """One that waits for work and has not died over it, else a new one."""
+        while self._idle:
+            reader = self._idle.pop()
+            if reader.alive:
+                return reader
+            await reader.stop()
+        return await _Reader.started()
 
     async def close(self) -> None:
         """Send everybody home."""
@@ -85,6 +98,11 @@ class _Reader:
             limit=_LONGEST_LINE,
         )
         return cls(process)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process is still there."""
+        return self._process.returncode is None
 
     async def read(self, answer: Answer) -> dict[str, Any]:
         """Hand over one page and wait for the answer."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jackfield import ErrorType, ToolError
 from jackfield.capabilities.web import WebResult
 
+from jackfield_web.fetching.inflating import ACCEPTED, Body, DamagedError, UnknownEncodingError
 from jackfield_web.searching.brave import Brave
 from jackfield_web.searching.options import SEARXNG, SearchOptions
 from jackfield_web.searching.provider import Provider, Question
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 MOST_RESULTS = 10
 _LARGEST = 4 * 1024 * 1024
 _ELSEWHERE = "Answer from what you know, and say that you could not search."
+_SENSELESS = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    UnknownEncodingError,
+    DamagedError,
+)
 _log = logging.getLogger("jackfield.web")
 
 
@@ -41,11 +51,10 @@ class Search:
         try:
             async with asyncio.timeout(self._options.timeout):
                 answer = await self._asked(question)
+            found = self._provider.results(json.loads(answer))
         except TimeoutError:
             raise _failed("The search did not answer in time.") from None
-        try:
-            found = self._provider.results(json.loads(answer))
-        except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
+        except _SENSELESS:
             _log.error("%s answered a search in a form that is not its own", self._options.provider)
             raise _failed("The search gave an answer that makes no sense.", retryable=False) from None
         return list({each.url: each for each in reversed(found)}.values())[::-1][:wanted]
@@ -66,12 +75,11 @@ class Search:
             ) as response:
                 if response.status_code != 200:
                     raise self._refused(response.status_code, response.headers)
-                body = bytearray()
+                body = Body(response.headers.get("content-encoding", ""), _LARGEST)
                 async for chunk in response.aiter_raw():
-                    body += chunk
-                    if len(body) > _LARGEST:
+                    if not body.add(chunk):
                         raise _failed("The search gave an answer that is too large.", retryable=False)
-                return bytes(body)
+                return body.content
         except httpx.TimeoutException:
             raise _failed("The search did not answer in time.") from None
         except httpx.HTTPError as error:
@@ -87,14 +95,15 @@ class Search:
     def _start(self) -> httpx.AsyncClient:
         import httpx
 
-        # Uncompressed, so that an answer is as large as it looks; a key is never sent on to where a server points.
-        headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {"Accept": "application/json", "Accept-Encoding": ACCEPTED}
+        # A redirect would take the key along to wherever it leads.
         return httpx.AsyncClient(timeout=self._options.timeout, headers=headers, follow_redirects=False)
 
     def _refused(self, status: int, headers: Mapping[str, Any]) -> ToolError:
         # What the provider says may repeat the key, so it is not passed on.
         provider = self._options.provider
-        _log.error("%s refused a search with %d; %s", provider, status, self._provider.hint(status))
+        hint = "set url to where it leads" if 300 <= status < 400 else self._provider.hint(status)
+        _log.error("%s refused a search with %d; %s", provider, status, hint)
         if status == 429:
             after = str(headers.get("retry-after", ""))
             return ToolError(

@@ -1,4 +1,4 @@
-"""SearXNG: a search engine of one's own that asks others; its JSON form has to be switched on in its settings."""
+"""SearXNG: a search engine of one's own that asks others; its settings have to allow JSON."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ class Searxng:
                 url=each["url"],
                 title=plain(each.get("title"), LONGEST_TITLE),
                 snippet=plain(each.get("content"), LONGEST_SNIPPET),
-                score=round(score / best, 3) if best and isinstance(score, (int, float)) and score > 0 else None,
+                score=round(score / best, 3)
+                if best and isinstance(score, (int, float)) and score > 0
+                else None,
                 published=moment(each.get("publishedDate")),
             )
             for each, score in zip(found, scores, strict=True)

@@ -1,0 +1,121 @@
+"""Which hosts may be asked, and which addresses are public."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield.settings import SettingsError
+from jackfield_web.fetching.addresses import is_public
+from jackfield_web.fetching.hosts import Hosts
+
+
+@pytest.mark.parametrize(
+    ("allow", "host", "port", "permitted"),
+    [
+        (["docs.example.com"], "docs.example.com", 443, True),
+        (["docs.example.com"], "docs.example.com", 80, True),
+        (["docs.example.com"], "DOCS.example.com.", 443, True),
+        (["docs.example.com"], "docs.example.com", 8443, False),
+        (["docs.example.com:8443"], "docs.example.com", 8443, True),
+        (["docs.example.com:8443"], "docs.example.com", 443, False),
+        (["docs.example.com"], "example.com", 443, False),
+        (["docs.example.com"], "evil-docs.example.com", 443, False),
+        (["docs.example.com"], "docs.example.com.evil.example", 443, False),
+        (["*.example.com"], "docs.example.com", 443, True),
+        (["*.example.com"], "a.b.example.com", 443, True),
+        (["*.example.com"], "example.com", 443, False),
+        (["*.example.com"], "notexample.com", 443, False),
+        (["*"], "anything.example", 80, True),
+        (["*"], "anything.example", 22, False),
+        (["*:8080"], "anything.example", 8080, True),
+        (["127.0.0.1:9000"], "127.0.0.1", 9000, True),
+        (["[::1]:9000"], "::1", 9000, True),
+        (["[0:0:0:0:0:0:0:1]:9000"], "::1", 9000, True),
+        ([], "docs.example.com", 443, False),
+    ],
+)
+def test_a_host_is_allowed_as_the_list_says(allow: list[str], host: str, port: int, permitted: bool) -> None:
+    assert Hosts.of(allow, []).permits(host, port) is permitted
+
+
+def test_a_denied_host_is_denied_although_it_is_allowed() -> None:
+    hosts = Hosts.of(["*", "wiki.example.net:8080"], ["*.example.net", "tracker.example"])
+    assert not hosts.permits("wiki.example.net", 8080)
+    assert not hosts.permits("tracker.example", 443)
+    assert hosts.permits("docs.example.com", 443)
+
+
+def test_only_a_host_listed_in_full_may_have_an_address_inside() -> None:
+    hosts = Hosts.of(["*", "*.example.net", "wiki.example.net:8080"], [])
+    assert hosts.names("wiki.example.net", 8080)
+    assert not hosts.names("wiki.example.net", 80)
+    assert not hosts.names("docs.example.net", 80)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["https://docs.example.com", "docs.example.com/path", "docs.*.com", "", "*example.com", "a b", "x:0",
+     "x:70000", "u@x", "[::1", 7, None],
+)  # fmt: skip
+def test_what_is_no_host_is_refused_with_an_example(entry: Any) -> None:
+    for allow, deny in (([entry], []), ([], [entry])):
+        with pytest.raises(SettingsError, match=r"capabilities\.web\.(allow|deny): .* is not a host"):
+            Hosts.of(allow, deny)
+
+
+def test_a_port_cannot_be_denied() -> None:
+    with pytest.raises(SettingsError, match="denied on all"):
+        Hosts.of([], ["x.example:80"])
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["93.184.215.14", "8.8.8.8", "1.1.1.1", "2606:4700:4700::1111", "2a00:1450:4001:80e::200e",
+     "64:ff9b::8.8.8.8", "2002:808:808::1"],
+)  # fmt: skip
+def test_an_address_of_the_internet_is_public(address: str) -> None:
+    assert is_public(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1", "127.8.8.8", "0.0.0.0", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1",
+        "169.254.169.254", "100.64.0.1", "100.100.100.200", "192.0.0.192", "192.0.2.1", "198.18.0.1",
+        "198.51.100.7", "203.0.113.7", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255",
+        "192.88.99.1", "168.63.129.16",
+        "::", "::1", "fe80::1", "fe80::1%eth0", "fec0::1", "fc00::1", "fd00:ec2::254", "ff02::1",
+        "2001:db8::1", "100::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::ffff:8.8.8.8", "::127.0.0.1",
+        "64:ff9b::127.0.0.1", "64:ff9b::169.254.169.254", "64:ff9b:1::7f00:1", "2002:7f00:1::1",
+        "2002:a9fe:a9fe::", "2001:0:4136:e378:8000:63bf:3fff:fdd2",
+        "localhost", "", "1.2.3", "0x7f.1",
+    ],
+)  # fmt: skip
+def test_an_address_inside_or_for_a_purpose_is_not_public(address: str) -> None:
+    assert not is_public(address)
+
+
+@given(st.ip_addresses(v=4))
+def test_an_older_address_is_judged_alike_however_it_is_wrapped(address: IPv4Address) -> None:
+    number = int(address)
+    translated = IPv6Address((0x0064_FF9B << 96) | number)
+    six_to_four = IPv6Address((0x2002 << 112) | (number << 80))
+    assert is_public(str(translated)) == is_public(str(address)) == is_public(str(six_to_four))
+    assert not is_public(f"::ffff:{address}")
+
+
+@given(st.ip_addresses())
+def test_what_the_standard_library_calls_private_is_never_public(address: IPv4Address | IPv6Address) -> None:
+    again = ip_address(str(address))
+    if again.is_private or again.is_loopback or again.is_link_local or again.is_multicast:
+        assert not is_public(str(address)) or address in ip_network_of_translation()
+
+
+def ip_network_of_translation() -> Any:
+    from ipaddress import ip_network
+
+    return ip_network("64:ff9b::/96")
