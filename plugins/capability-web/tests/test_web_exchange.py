@@ -7,6 +7,7 @@ import gzip
 import ssl
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,9 @@ def test_what_is_no_address_of_the_web_is_refused(url: str) -> None:
     assert len(error.message) < 300
 
 
-@pytest.mark.parametrize("url", ["http://ann:secret@x.example/", "http://ann@x.example/", "http://:secret@x.example/"])
+@pytest.mark.parametrize(
+    "url", ["http://ann:secret@x.example/", "http://ann@x.example/", "http://:secret@x.example/"]
+)
 def test_an_address_with_credentials_is_refused_and_not_repeated(url: str) -> None:
     error = refused(url, ["*"], Names())
     assert "password" in error.message
@@ -119,7 +122,8 @@ def test_a_host_that_is_not_listed_is_not_even_looked_up(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    "addresses", [["127.0.0.1"], [PUBLIC, "127.0.0.1"], ["::ffff:127.0.0.1"], ["64:ff9b::7f00:1"], ["nonsense"]]
+    "addresses",
+    [["127.0.0.1"], [PUBLIC, "127.0.0.1"], ["::ffff:127.0.0.1"], ["64:ff9b::7f00:1"], ["nonsense"]],
 )
 def test_a_name_with_any_address_inside_is_not_asked(site: Site, addresses: list[str]) -> None:
     url = site.url("/", "inner.example")
@@ -136,7 +140,7 @@ def test_a_host_listed_in_full_may_be_inside_and_is_asked_by_its_name(site: Site
 
 
 class Diverted(httpcore.AnyIOBackend):
-    """Takes connections to public addresses to a site on this machine, and remembers where they wanted to go."""
+    """Takes connections to a site on this machine, and remembers where they wanted to go."""
 
     port = 0
     wanted: list[tuple[str, int]] = []  # noqa: RUF012 - emptied by the test that uses it
@@ -313,7 +317,7 @@ def test_an_endless_page_is_cut(site: Site) -> None:
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "x-gzip"])
 def test_a_bomb_is_cut_where_the_limit_is(site: Site, name: str) -> None:
-    zeros = b"0" * 50_000_000
+    zeros = b"0" * 10_000_000
     packed = zlib.compress(zeros) if name == "deflate" else gzip.compress(zeros)
     url = site.page("/", packed, "text/plain", headers={"Content-Encoding": name})
     answer = get(url, listed(site), max_bytes=100_000)
@@ -368,10 +372,8 @@ def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit
 @given(st.binary(min_size=1, max_size=500))
 def test_any_bytes_that_claim_to_be_compressed_end_in_bytes_or_a_refusal(content: bytes) -> None:
     body = Body("gzip", 1000)
-    try:
+    with suppress(DamagedError):
         body.add(content)
-    except DamagedError:
-        pass
     assert len(body.content) <= 1000
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jackfield.settings import SettingsError
+
 from jackfield_web.fetching.hosts import Hosts
 from jackfield_web.tables import Kinds, refuse_unusable
 
@@ -41,6 +43,9 @@ class WebOptions:
     def of(cls, settings: Mapping[str, Any]) -> WebOptions:
         """The settings with their defaults, or a sentence about the one that cannot be used."""
         refuse_unusable(WHERE, KINDS, settings)
+        agent = settings.get("user_agent", "")
+        if not (agent.isascii() and agent.isprintable()):
+            raise SettingsError(f"{WHERE}.user_agent: one line of plain characters is wanted, not {agent!r}")
         given = dict(settings)
         hosts = Hosts.of(given.pop("allow", []), given.pop("deny", []))
         return cls(hosts, **given)

@@ -19,7 +19,12 @@ _MEMORY = 1024 * 1024 * 1024
 
 
 def serve(jobs: BinaryIO, texts: BinaryIO) -> None:
-    """A job is a line of JSON and as many bytes as it says; an answer is a line of JSON."""
+    """Jobs are lines of JSON, each followed by as many bytes as it says; answers are lines of JSON.
+
+    An empty line comes first and says that the reader is there.
+    """
+    texts.write(b"\n")
+    texts.flush()
     while line := jobs.readline():
         job = json.loads(line)
         answer = answered(job, jobs.read(job["size"]))

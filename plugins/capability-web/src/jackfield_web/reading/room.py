@@ -15,7 +15,7 @@ from jackfield_web.reading.texts import Text, UnreadableError
 
 _MOST_READERS = 2
 _SECONDS = 8.0
-"""For one page, the start of a reader included."""
+"""For one page, once the reader is there."""
 _MOST_JOBS = 200
 """After so many pages a reader is replaced: what parsers do not give back goes with it."""
 _LONGEST_LINE = 16 * 1024 * 1024
@@ -29,12 +29,14 @@ class ReadingRoom:
         self._seconds = seconds
         self._seats = asyncio.Semaphore(_MOST_READERS)
         self._idle: list[_Reader] = []
+        self._closed = False
 
     async def read(self, answer: Answer) -> Text:
         """The text of what a host sent; `UnreadableError` when there is none."""
         async with self._seats:
             reader = await self._free()
             try:
+                await reader.awake()
                 async with asyncio.timeout(self._seconds):
                     text = await reader.read(answer)
             except TimeoutError:
@@ -44,7 +46,7 @@ class ReadingRoom:
                 raise UnreadableError("it is more than a reader can bear") from None
             finally:
                 # Whoever was stopped in the middle of a page cannot be given another one.
-                if reader.ready and reader.jobs < _MOST_JOBS:
+                if reader.ready and reader.jobs < _MOST_JOBS and not self._closed:
                     self._idle.append(reader)
                 else:
                     await reader.stop()
@@ -69,7 +71,8 @@ class ReadingRoom:
         return await _Reader.started()
 
     async def close(self) -> None:
-        """Send everybody home."""
+        """Send everybody home, those who still read as soon as they are done."""
+        self._closed = True
         while self._idle:
             await self._idle.pop().stop()
 
@@ -79,8 +82,9 @@ class _Reader:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self._asleep = True
         self.jobs = 0
-        self.ready = True
+        self.ready = False
 
     @classmethod
     async def started(cls) -> _Reader:
@@ -104,6 +108,12 @@ class _Reader:
         """Whether the process is still there."""
         return self._process.returncode is None
 
+    async def awake(self) -> None:
+        """Wait until the process has imported what it needs, which it says by an empty line."""
+        if self._asleep:
+            await self._line()
+            self._asleep = False
+
     async def read(self, answer: Answer) -> dict[str, Any]:
         """Hand over one page and wait for the answer."""
         self.ready = False
@@ -115,17 +125,19 @@ class _Reader:
             "cut": answer.cut,
             "size": len(answer.content),
         }
-        writing, reading = self._process.stdin, self._process.stdout
-        if writing is None or reading is None:
+        if self._process.stdin is None:
             raise EOFError
-        writing.write(json.dumps(job).encode() + b"\n" + answer.content)
-        await writing.drain()
-        line = await reading.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
-        text: dict[str, Any] = json.loads(line)
+        self._process.stdin.write(json.dumps(job).encode() + b"\n" + answer.content)
+        await self._process.stdin.drain()
+        text: dict[str, Any] = json.loads(await self._line())
         self.ready = True
         return text
+
+    async def _line(self) -> bytes:
+        line = await self._process.stdout.readline() if self._process.stdout else b""
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return line
 
     async def stop(self) -> None:
         """End the process and wait until it is gone."""

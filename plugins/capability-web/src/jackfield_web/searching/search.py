@@ -57,7 +57,10 @@ class Search:
         except _SENSELESS:
             _log.error("%s answered a search in a form that is not its own", self._options.provider)
             raise _failed("The search gave an answer that makes no sense.", retryable=False) from None
-        return list({each.url: each for each in reversed(found)}.values())[::-1][:wanted]
+        once: dict[str, WebResult] = {}
+        for each in found:
+            once.setdefault(each.url, each)
+        return list(once.values())[:wanted]
 
     async def close(self) -> None:
         """Let go of connections."""

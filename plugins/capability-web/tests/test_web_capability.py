@@ -1,0 +1,119 @@
+"""The capability `web` as a tool gets it, over real sockets and with real readers."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+from jackfield import ErrorType, ToolError
+from jackfield.capabilities.web import Link, Page
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_web_fetch.handler import execute
+from jackfield_web import jackfield_capabilities
+from jackfield_web.options import WebOptions
+from jackfield_web.web import Web
+from web_site import Site
+
+PAGE = """<html><head><title>Hours</title></head><body>
+<h1>Hours</h1><p>Open at <b>nine</b>. <a href="/map">Map</a></p></body></html>"""
+
+
+def using(settings: dict[str, Any], work: Callable[[Web], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        offer = next(each for each in jackfield_capabilities() if each.name == "web")
+        assert offer.unavailable(settings) is None
+        web = offer.create(settings, Services(MemoryStore()))
+        try:
+            return await work(web)
+        finally:
+            await web.close()
+
+    return asyncio.run(run())
+
+
+def listed(site: Site) -> dict[str, Any]:
+    return {"allow": [f"127.0.0.1:{site.port}"], "timeout": 60}
+
+
+def test_a_page_is_fetched_and_read(site: Site) -> None:
+    packed = gzip.compress(PAGE.encode())
+    site.page("/hours", packed, "text/html; charset=utf-8", headers={"Content-Encoding": "gzip"})
+    url = site.redirects("/", "/hours")
+    began = datetime.now(UTC)
+    page: Page = using(listed(site), lambda web: web.fetch(f"  {url} "))
+    assert (page.url, page.title, page.content_type) == (site.url("/hours"), "Hours", "text/html")
+    assert "Open at **nine**." in page.text
+    assert page.links == (Link("Map", site.url("/map")),)
+    assert page.complete
+    assert began <= page.fetched_at <= datetime.now(UTC)
+
+
+def test_a_page_that_is_too_large_is_read_as_far_as_it_goes(site: Site) -> None:
+    url = site.page("/", "<html><body><article>" + "<p>Another line of the story.</p>" * 5000)
+    page: Page = using({**listed(site), "max_bytes": 20_000}, lambda web: web.fetch(url))
+    assert not page.complete
+    assert 1000 < len(page.text) <= 20_000
+
+
+def test_a_host_that_drips_is_given_up_in_time(site: Site) -> None:
+    def drip(exchange: BaseHTTPRequestHandler) -> None:
+        exchange.send_response(200)
+        exchange.send_header("Content-Type", "text/plain")
+        exchange.end_headers()
+        while not site.released.wait(0.02):
+            exchange.wfile.write(b".")
+            exchange.wfile.flush()
+
+    url = site.behaves("/", drip)
+    with pytest.raises(ToolError) as raised:
+        using({**listed(site), "timeout": 0.4}, lambda web: web.fetch(url))
+    assert raised.value.type is ErrorType.TRANSIENT
+
+
+def test_several_pages_at_once(site: Site) -> None:
+    urls = [site.page(f"/{number}", f"page {number}", "text/plain") for number in range(8)]
+
+    async def work(web: Web) -> list[str]:
+        pages = await asyncio.gather(*(web.fetch(url) for url in urls))
+        return [page.text for page in pages]
+
+    assert using(listed(site), work) == [f"page {number}" for number in range(8)]
+
+
+def test_what_cannot_be_read_is_refused_with_a_reason(site: Site) -> None:
+    url = site.page("/", "<html><body><script>draw()</script></body></html>")
+    with pytest.raises(ToolError, match="a script fills it in") as raised:
+        using(listed(site), lambda web: web.fetch(url))
+    assert raised.value.type is ErrorType.PERMANENT
+
+
+def test_a_name_that_leads_inside_is_refused_by_the_capability(site: Site) -> None:
+    async def inside(host: str, port: int) -> list[str]:
+        return ["127.0.0.1"]
+
+    async def run() -> None:
+        web = Web(WebOptions.of({"allow": [f"*:{site.port}"]}), inside)
+        try:
+            with pytest.raises(ToolError, match="may not be read"):
+                await web.fetch(site.url("/", "innocent.example"))
+        finally:
+            await web.close()
+
+    asyncio.run(run())
+    assert site.asked == []
+
+
+def test_the_tool_reads_through_it(site: Site) -> None:
+    url = site.page("/", PAGE)
+    arguments = {"url": url, "max_chars": 3000, "offset": 0, "include_links": True}
+    response = using(listed(site), lambda web: execute(arguments, ToolTestContext("text", web=web)))
+    assert response.data["final_url"] == url
+    assert response.data["source_type"] == "web"
+    assert response.data["links"] == [{"text": "Map", "url": site.url("/map")}]
