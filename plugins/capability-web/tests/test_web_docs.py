@@ -1,0 +1,96 @@
+"""The page on the web is complete, and its examples run."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.build.discovery import Entry
+from jackfield.build.findings import Distribution
+from jackfield.build.plugins import load
+from jackfield.capabilities.web import RECENCIES, Link, Page, Web, WebResult, WebSearch
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_web_search.handler import execute
+from jackfield_web import options
+from jackfield_web.fetching import exchange
+from jackfield_web.options import WebOptions
+from jackfield_web.reading import html, pdf, room
+from jackfield_web.reading.texts import LONGEST
+from jackfield_web.searching import options as search_options
+from jackfield_web.searching.options import SearchOptions
+
+PAGE = Path(__file__).parents[3].joinpath("docs", "web.md").read_text("utf-8")
+
+
+def section(heading: str) -> str:
+    return PAGE.partition(f"{heading}\n")[2].partition("\n#")[0]
+
+
+def test_every_setting_is_documented_with_its_default_and_no_other() -> None:
+    fetching, _, searching = PAGE.partition("What can be set in `[capabilities.web_search]`")
+    rows = r"^\| `(\w+)` \| (.+?) \|"
+    said = dict(re.findall(rows, fetching, re.MULTILINE))
+    assert set(said) == set(options.KINDS)
+    defaults: dict[str, Any] = {
+        name: getattr(WebOptions.of({}), name) for name in ("max_bytes", "user_agent")
+    }
+    for name, value in defaults.items():
+        assert said[name] == f"`{value}`"
+    assert said["timeout"] == f"`{WebOptions.of({}).timeout:g}`"
+    asked = dict(re.findall(rows, searching.partition("\n### ")[0], re.MULTILINE))
+    assert set(asked) == set(search_options.KINDS)
+    assert asked["timeout"] == f"`{SearchOptions.of({}).timeout:g}`"
+    assert asked["safe"] == f"`{SearchOptions.of({}).safe}`"
+
+
+def test_the_settings_shown_are_accepted() -> None:
+    (block,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    tables = tomllib.loads(block)["capabilities"]
+    hosts = WebOptions.of(tables["web"]).hosts
+    assert hosts.permits("docs.example.com", 443)
+    assert hosts.names("wiki.example.net", 8080)
+    assert SearchOptions.of(tables["web_search"]).unavailable is None
+
+
+def test_the_limits_are_those_that_hold() -> None:
+    assert f"At most {exchange.MOST_REDIRECTS}," in PAGE
+    assert f"more than {exchange.LONGEST_ADDRESS} characters" in PAGE
+    for row in (
+        f"| connecting | {exchange._CONNECT_SECONDS:g} s",
+        f"| reading a page | {room._SECONDS:g} s",
+        f"| text of a page | {LONGEST:,} characters |",
+        f"| pages of a PDF | {pdf.MOST_PAGES};",
+        f"| links of a page | {html.MOST_LINKS},",
+        f"| pages at once | {exchange._MOST_AT_ONCE} connections, {room._MOST_READERS} readers |",
+    ):
+        assert row in PAGE
+
+
+def test_the_protocols_are_described() -> None:
+    for protocol in (Web, WebSearch):
+        methods = [name for name in vars(protocol) if not name.startswith("_")]
+        described = section(f"### class {protocol.__name__}")
+        assert [name for name in methods if f"{name}(" not in described] == []
+    fields = [*Page.__dataclass_fields__, *WebResult.__dataclass_fields__, *Link._fields, *RECENCIES]
+    assert [name for name in fields if f"`{name}`" not in PAGE] == []
+
+
+def test_the_replacement_of_the_page_serves_the_tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = re.findall(r"^```python\n# bookmarks\.py\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+    (tmp_path / "bookmarks.py").write_text(block)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugins = load([Entry("jackfield.plugins", "bookmarks", "bookmarks", Distribution("bookmarks", "1.0.0"))])
+    assert plugins.findings == ()
+    offer: Any = plugins.offered[0].offer
+    assert "no bookmarks" in offer.unavailable({})
+    settings = {"links": {"Harbour museum": "https://museum.example.org/"}}
+    assert offer.unavailable(settings) is None
+    context = ToolTestContext("text", web_search=offer.create(settings, Services(MemoryStore())))
+    response = asyncio.run(execute({"query": "museum hours", "count": 5}, context))
+    assert [each["url"] for each in response.data["results"]] == ["https://museum.example.org/"]
