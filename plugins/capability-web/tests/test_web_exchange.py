@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import ssl
+import tracemalloc
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -322,6 +323,18 @@ def test_a_bomb_is_cut_where_the_limit_is(site: Site, name: str) -> None:
     url = site.page("/", packed, "text/plain", headers={"Content-Encoding": name})
     answer = get(url, listed(site), max_bytes=100_000)
     assert (len(answer.content), answer.cut) == (100_000, True)
+
+
+def test_a_bomb_takes_no_more_memory_than_there_is_room_for() -> None:
+    packed = gzip.compress(b"0" * 20_000_000)
+    tracemalloc.start()
+    try:
+        body = Body("gzip", 10_000)
+        assert not body.add(packed)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 1_000_000
 
 
 @pytest.mark.parametrize("name", ["br", "zstd", "gzip, gzip", "gzip,deflate", "compress"])
