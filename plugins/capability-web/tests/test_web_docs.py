@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.build.discovery import Entry
-from jackfield.build.findings import Distribution
-from jackfield.build.plugins import load
 from jackfield.capabilities.web import RECENCIES, Link, Page, Web, WebResult, WebSearch
+from jackfield.installed import Distribution, Entry
 from jackfield.offers import Services
+from jackfield.plugins import load
 from jackfield.store import MemoryStore
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_web_search.handler import execute
@@ -86,7 +85,7 @@ def test_the_replacement_of_the_page_serves_the_tool(tmp_path: Path, monkeypatch
     (tmp_path / "bookmarks.py").write_text(block)
     monkeypatch.syspath_prepend(str(tmp_path))
     plugins = load([Entry("jackfield.plugins", "bookmarks", "bookmarks", Distribution("bookmarks", "1.0.0"))])
-    assert plugins.findings == ()
+    assert plugins.complaints == ()
     offer: Any = plugins.offered[0].offer
     assert "no bookmarks" in offer.unavailable({})
     settings = {"links": {"Harbour museum": "https://museum.example.org/"}}

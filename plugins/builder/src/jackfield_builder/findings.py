@@ -148,10 +148,11 @@ class Code(Enum):
         "an action writes without confirmation",
         'set `requiresConfirmation` to true or "policy" unless every call is harmless',
     )
-    SLOW_RETRIEVAL = _warning(
+    SLOW_RETRIEVAL = _Rule(
         "JF404",
         "a retrieval tool is slower than conversation allows",
-        "keep it under 800 ms in voice and 2000 ms in text",
+        "keep it under 800 ms in voice and 2000 ms in text, where what it asks lets you",
+        Severity.NOTE,
     )
     BUDGET_OVER_TIMEOUT = _Rule(
         "JF405",
