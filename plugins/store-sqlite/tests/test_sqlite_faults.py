@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import statistics
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ from pathlib import Path
 
 import pytest
 from jackfield.store import Claim, ClaimState, Entry, StoreUnavailableError
-from jackfield_store_sqlite import SqliteStore
+from jackfield_store_sqlite import SqliteStore, bells
+from jackfield_store_sqlite import store as module
 from jackfield_store_sqlite.machine import Machine
 from jackfield_testkit.store_contract import child
 from jackfield_testkit.store_contract.processes import check_deliveries
@@ -98,22 +100,22 @@ def test_a_locked_file_fails_closed_without_holding_the_loop_and_recovers(path: 
 
         ticking = asyncio.create_task(tick())
         async with locked(path):
+            gaps.clear()
             before = time.monotonic()
             refused = await asyncio.gather(
                 *(store.put(str(number), b"") for number in range(50)),
                 store.claim("c", b"", ttl=60),
                 return_exceptions=True,
             )
-            assert time.monotonic() - before < 2
+            # All of them waited together; one after the other they would have taken twenty seconds.
+            assert time.monotonic() - before < 10
             assert {type(each) for each in refused} == {StoreUnavailableError}
             assert "is locked by another process" in str(refused[0])
             assert await store.get("k") == b"v"
         ticking.cancel()
-        # A loop that was held would have stood still for all of the patience.
-        assert max(gaps) < 0.35
-        before = time.monotonic()
+        # A loop that was held would have stood still for all of the patience, again and again.
+        assert statistics.median(gaps) < 0.2
         await store.put("k", b"w")
-        assert time.monotonic() - before < 5
         assert await store.claim("c", b"", ttl=60) == Claim(ClaimState.RUN)
         await store.close()
 
@@ -172,7 +174,7 @@ def test_writing_that_the_system_refuses_fails_closed_and_recovers(path: Path) -
         [sys.executable, "-c", REFUSED_BY_THE_SYSTEM, str(path)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=True,
     ).stdout.splitlines()
     assert [line.partition(":")[0] for line in told] == ["refused", "b'v'"] * 3 + ["200000 b'x'"]
@@ -261,33 +263,31 @@ def test_many_follow_without_asking_the_loop_all_the_time(path: Path) -> None:
         await asyncio.sleep(1)
         assert time.process_time() - used < 0.3
         await other.append("s", b"x")
-        for _ in range(100):
-            await asyncio.sleep(0.01)
-            if len(heard) == 50:
-                break
+        async with asyncio.timeout(60):
+            await asyncio.gather(*following)
         assert heard == [Entry(1, b"x")] * 50
-        await asyncio.gather(*following)
         await other.close()
         await store.close()
 
     asyncio.run(use())
 
 
-def test_what_this_process_writes_rings_at_once(path: Path) -> None:
+def test_what_this_process_writes_rings_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Whoever has to look for news finds out far too late.
+    monkeypatch.setattr(bells, "_QUICK", 600.0)
+    monkeypatch.setattr(bells, "_SLOW", 600.0)
+    monkeypatch.setattr(module, "_STILL_ALIVE", 600.0)
+
     async def use() -> None:
         store = await SqliteStore.open(path)
-        waits = []
-        for number in range(9):
-            key = str(number)
+        for key in ("a", "b", "c"):
             await store.claim(key, b"", ttl=60)
-            waiting = asyncio.create_task(store.outcome(key, within=10))
-            await asyncio.sleep(0.2)
-            await store.complete(key, b"")
-            before = time.monotonic()
-            await waiting
-            waits.append(time.monotonic() - before)
-        # Whoever polls finds out after up to 50 ms.
-        assert sorted(waits)[4] < 0.025
+            waiting = asyncio.create_task(store.outcome(key, within=300))
+            done, _ = await asyncio.wait([waiting], timeout=0.1)
+            assert not done
+            await store.complete(key, b"r")
+            async with asyncio.timeout(60):
+                assert await waiting == Claim(ClaimState.DONE, b"r")
         await store.close()
 
     asyncio.run(use())

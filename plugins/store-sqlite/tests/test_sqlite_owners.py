@@ -97,10 +97,10 @@ def test_a_holder_whose_lease_ran_out_loses_its_claim_to_the_one_who_takes_over(
 
 def test_an_idle_holder_renews_its_lease(path: Path) -> None:
     async def use() -> None:
-        idle = await SqliteStore.open(path, lease=0.3)
-        other = await SqliteStore.open(path, lease=0.3)
+        idle = await SqliteStore.open(path, lease=1.5)
+        other = await SqliteStore.open(path, lease=1.5)
         await idle.claim("k", b"", ttl=600)
-        for _ in range(10):
+        for _ in range(20):
             await asyncio.sleep(0.1)
             assert (await other.claim("k", b"", ttl=600)).state is ClaimState.RUNNING
         await idle.close()
@@ -148,7 +148,7 @@ def test_a_dead_process_that_nobody_reaped_is_gone() -> None:
     process = Process(dying.pid, started, me.namespace)
     assert not is_gone(process, me)
     dying.kill()
-    for _ in range(100):
+    for _ in range(3000):
         if is_gone(process, me):
             break
         time.sleep(0.01)

@@ -31,7 +31,7 @@ def run_python(program: str, *arguments: object) -> str:
         [sys.executable, "-c", program, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=60,
         check=False,
     )
     assert done.returncode == 0, done.stderr
