@@ -108,7 +108,7 @@ async def hosting(*visits: Visit) -> AsyncIterator[tuple[Host, str]]:
         host.serve, "127.0.0.1", 0, subprotocols=["jackfield.1"], process_request=host.refuse  # type: ignore[list-item]
     ) as server:  # fmt: skip
         port = next(iter(server.sockets)).getsockname()[1]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             yield host, f"http://127.0.0.1:{port}"
 
 

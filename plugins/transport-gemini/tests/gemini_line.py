@@ -53,7 +53,7 @@ class Line:
         return [event for event in self.events if isinstance(event, kinds)]
 
     async def until(self, found: Callable[[], object]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not found():  # noqa: ASYNC110
                 await asyncio.sleep(0.002)
 

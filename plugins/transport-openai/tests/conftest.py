@@ -77,7 +77,7 @@ def run() -> Callable[[Awaitable[None]], None]:
 
     def run(scenario: Awaitable[None]) -> None:
         async def bounded() -> None:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 await scenario
 
         asyncio.run(bounded())

@@ -123,7 +123,8 @@ def test_a_call_in_an_interrupted_answer_never_runs(meeting: Any, run: Any) -> N
             await model.calls(Call("add_note", {"text": "x" * 3000}))
 
     async def scenario() -> None:
-        slow = {"split": 128, "delay": 0.01}
+        # It takes more than a second until the call is whole.
+        slow = {"split": 128, "delay": 0.05}
         async with meeting.talk("text", calls_slowly, answers, server=slow) as (talk, server):
             await talk.connection.send_text("Note it.")
             await meeting.until(lambda: server.requests)

@@ -17,7 +17,7 @@ from jackfield_testkit.providers.model import Call, Heard, ScriptedModel, cut
 
 CHUNK_MS = 40
 MS_PER_WORD = 60
-_GRACE_SECONDS = 0.5
+_GRACE_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
