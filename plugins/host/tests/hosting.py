@@ -43,7 +43,7 @@ from pydantic import BaseModel
 from websockets.asyncio.client import ClientConnection
 from websockets.typing import Origin, Subprotocol
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """How long a test waits for what has to come before it says that it did not."""
 
 ALLOW = (
@@ -325,6 +325,7 @@ class Hosted:
             "subprotocols": [Subprotocol("jackfield.1")],
             "max_size": 2**24,
             "compression": None,
+            "open_timeout": PATIENCE,
         }
         url = f"ws://127.0.0.1:{self.port}/ws/{mode}"
         async with websockets.connect(url, **{**given, **options}) as raw:

@@ -165,7 +165,7 @@ class Proxy:
             base_url=f"https://127.0.0.1:{self.port}",
             headers={**self.headers, "Host": f"{NAME}:{self.port}"},
             verify=self.trusted,
-            timeout=30,
+            timeout=60,
         )
 
 
@@ -178,7 +178,7 @@ async def proxied(
     file, port = nginx_files(folder, certificate, [host.port for host in hosts])
     process = await asyncio.create_subprocess_exec(NGINX, "-e", str(folder / "early.log"), "-c", str(file))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not (folder / "nginx.pid").exists():
                 assert process.returncode is None, (folder / "error.log").read_text()
                 await asyncio.sleep(0.02)
@@ -212,7 +212,7 @@ def test_nginx_accepts_the_configuration(tmp_path: Path, certificate: Path) -> N
     file, _ = nginx_files(tmp_path, certificate, [9])
     done = subprocess.run(
         [NGINX, "-t", "-e", str(tmp_path / "early.log"), "-c", str(file)],
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=60,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "warn" not in done.stderr
@@ -311,7 +311,7 @@ async def talking(proxy: Proxy, **changed: Any) -> AsyncIterator[Any]:
 
 async def until(socket: Any, kind: str) -> dict[str, Any]:
     """The next message of a type."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async for frame in socket:
             message: dict[str, Any] = json.loads(frame)
             if message["type"] == kind:

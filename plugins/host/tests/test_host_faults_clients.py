@@ -108,7 +108,7 @@ def test_a_slow_reader_is_let_go_with_bounded_memory_and_the_others_are_not_kept
     async def voice(model: ScriptedModel) -> None:
         await model.hears_speech("go")
         await model.speaks("and on", ms=12_000)
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -147,7 +147,7 @@ def test_a_slow_reader_that_reads_after_all_is_told_why(
     async def voice(model: ScriptedModel) -> None:
         await model.hears_speech("go")
         await model.speaks("and on", ms=12_000)
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -179,16 +179,29 @@ def test_a_peer_that_vanished_is_found_out_and_reaped(
     monkeypatch.setattr(reaping, "ANSWER_SECONDS", 0.1)
 
     async def main() -> None:
-        async with provided(echo) as served, hosted(workshop, served, start_seconds=60) as host:
-            async with dialled(host) as line:
-                if started:
-                    await asyncio.get_running_loop().sock_sendall(
-                        line, frame(Opcode.TEXT, b'{"type":"start"}')
-                    )
-                await becomes(host, 0)
-            async with host.client("text") as ada:
-                await asyncio.sleep(0.4)
-                await talks_on(ada, "still here")
+        async with (
+            provided(echo) as served,
+            hosted(workshop, served, start_seconds=60) as host,
+            dialled(host) as line,
+        ):
+            if started:
+                await asyncio.get_running_loop().sock_sendall(line, frame(Opcode.TEXT, b'{"type":"start"}'))
+            await becomes(host, 0)
+
+    asyncio.run(main())
+
+
+def test_a_peer_that_answers_is_kept(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reaping, "PING_SECONDS", 0.5)
+
+    async def main() -> None:
+        async with (
+            provided(echo) as served,
+            hosted(workshop, served) as host,
+            host.client("text") as ada,
+        ):
+            await asyncio.sleep(1.2)
+            await talks_on(ada, "still here")
 
     asyncio.run(main())
 
@@ -302,7 +315,7 @@ async def babble(host: Hosted, mode: str, frames: list[str | bytes], start: bool
     """A client that says these things, and listens for a moment."""
     origin: Any = f"http://127.0.0.1:{host.port}"
     url = f"ws://127.0.0.1:{host.port}/ws/{mode}"
-    async with websockets.connect(url, origin=origin, max_size=2**24) as raw:
+    async with websockets.connect(url, origin=origin, max_size=2**24, open_timeout=PATIENCE) as raw:
         with suppress(websockets.ConnectionClosed, TimeoutError):
             if start:
                 await raw.send('{"type": "start"}')
@@ -319,7 +332,7 @@ def test_nonsense_disturbs_nobody_else(workshop: Workshop, mode: str) -> None:
     """Frames in any order, before and after the start, while a neighbour talks on."""
 
     async def voice(_: ScriptedModel) -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def opens(stack: AsyncExitStack) -> tuple[Hosted, Client]:
         served = await stack.enter_async_context(provided(echo, voice) if mode == "voice" else provided(echo))

@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 from asking import NAMED, Told, asking, told, until
-from hosting import HostProcess, Workshop, check, hosted, provided
+from hosting import PATIENCE, HostProcess, Workshop, check, hosted, provided
 from jackfield_host.endpoints import streaming
 from jackfield_host.security.identity import Identity
 from jackfield_testkit.providers.model import ScriptedModel
@@ -36,7 +36,7 @@ async def listening(ada: httpx.AsyncClient, token: str, seen: str = "") -> Async
 
 
 async def take(events: AsyncIterator[Told], count: int) -> list[Told]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         return [await anext(events) for _ in range(count)]
 
 
@@ -113,7 +113,10 @@ def test_a_quiet_stream_beats(workshop: Workshop, monkeypatch: pytest.MonkeyPatc
         async with provided() as served, hosted(workshop, served) as host, asking(host) as ada:
             made = await note(ada, "a")
             async with listening(ada, made["token"]) as events:
-                assert [each.comment for each in await take(events, 4)] == [False, False, True, True]
+                # On a slow machine it beats before the first event, too.
+                while (await take(events, 1))[0].name != "tool_complete":
+                    pass
+                assert [each.comment for each in await take(events, 2)] == [True, True]
 
     asyncio.run(main())
 
@@ -168,7 +171,7 @@ def test_a_stream_ends_with_its_users_token(workshop: Workshop, monkeypatch: pyt
         async with provided() as served, hosted(workshop, served) as host, asking(host) as ada:
             made = await note(ada, "a")
             assert host.house
-            gate, soon = host.house.gate, Identity("local", expires=time.time() + 0.5)
+            gate, soon = host.house.gate, Identity("local", expires=time.time() + 2)
             monkeypatch.setattr(gate, "admit", lambda _: soon)
             async with listening(ada, made["token"]) as events:
                 names = [(each.name, each.data.get("code")) async for each in events]

@@ -65,7 +65,7 @@ async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM,
         "--config-file", str(folder / "schemathesis.toml"), "run", f"{url}/openapi.json",
-        "--continue-on-failure", "--request-timeout", "10", "--seed", "1", "--no-color", *options,
+        "--continue-on-failure", "--request-timeout", "60", "--seed", "1", "--no-color", *options,
         cwd=folder, env={**os.environ, "PYTHONWARNINGS": "ignore", "NO_PROXY": "*"},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip

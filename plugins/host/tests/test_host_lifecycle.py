@@ -401,7 +401,7 @@ def test_a_service_manager_is_told_that_it_is_ready_alive_and_stopping(
                     told.append((await asyncio.get_running_loop().sock_recv(manager, 4096)).decode())
 
             async with provided(silent) as served, HostProcess(workshop, served) as host:
-                async with asyncio.timeout(30):
+                async with asyncio.timeout(60):
                     await hears("READY=1")
                     assert f"STATUS=listening on 127.0.0.1:{host.port}" in told[-1]
                     await hears("WATCHDOG=1")

@@ -48,7 +48,7 @@ def answered(*clients: Client) -> bool:
 
 async def comes_true(condition: Callable[[], object]) -> None:
     """Wait for what another process does."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 - nobody could set an event
             await asyncio.sleep(0.02)
 

@@ -37,7 +37,7 @@ def answers(mode: str, *calls: Call) -> tuple[ScriptBody, list[Any]]:
         for call in calls:
             got.extend((await model.calls(call)).values())
         await model.says("So it is.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     return script, got
 
@@ -178,7 +178,7 @@ def test_a_ban_in_voice_lets_the_farewell_be_heard_and_the_user_not(
         (seen["answer"],) = (await model.calls(BAN)).values()
         await model.says("Goodbye for a minute, and take care of yourself.")
         seen["before"] = len(model.received)
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -252,14 +252,14 @@ def test_a_pending_request_is_taken_up_in_the_first_voice_turn_once(
         await model.hears()
         await model.calls(Call("start_voice_session", {"pending_request": "Tell me a joke about ducks."}))
         await model.says("Speak now.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def speaking(model: ScriptedModel) -> None:
         heard.append((await model.hears()).text + str(model.received))
         await model.says("A duck walks into a bar.")
         await model.hears_speech("another")
         await model.says("No.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def silent(model: ScriptedModel) -> None:
         await model.hears_speech("hello")

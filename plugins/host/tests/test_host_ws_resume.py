@@ -167,7 +167,7 @@ def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
             arrived.set()
             if moment != "before the call":
                 await model.calls(Call("hst_note", {"text": "it", **gates}, id="call_note_0001"))
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
             await killed.wait()
             # A request that repeats another word for word is the same conversation to a scripted model.
             await model.hears()
@@ -265,7 +265,7 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
     async def first(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     async def second(model: ScriptedModel) -> None:
         while True:

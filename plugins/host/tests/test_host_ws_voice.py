@@ -21,17 +21,19 @@ def legal(states: list[str]) -> bool:
 
 @PROVIDERS
 def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: str) -> None:
+    heard = asyncio.Event()
+
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("one")
         await model.calls(Call("hst_look", {"text": "x"}))
         await model.says("Here it is.")
         await model.hears_speech("two")
         await model.speaks("A long story begins", ms=1000)
-        await asyncio.sleep(0.1)
+        await heard.wait()
         await model.is_interrupted()
         await model.hears_speech("three")
         await model.says("Done.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -41,8 +43,10 @@ def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: st
         ):
             await ada.speak()
             await ada.until_type("turn_complete")
+            before = ada.sound_ms()
             await ada.speak()
-            await ada.until(lambda: ada.sound_ms() > 1000)
+            await ada.until(lambda: ada.sound_ms() >= before + 1000)
+            heard.set()
             await ada.speak()
             await ada.until(lambda: ada.said("assistant")[-1:] == ["Done."])
             await ada.say("end")
@@ -61,16 +65,17 @@ def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_
     workshop: Workshop, provider: str
 ) -> None:
     seen: dict[str, Any] = {}
+    heard = asyncio.Event()
 
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("tell me a story")
         await model.speaks("Once upon a time there was a lighthouse by the sea", ms=2000)
-        await asyncio.sleep(0.1)
+        await heard.wait()
         await model.is_interrupted()
         seen["ms"] = await model.truncated()
         await model.hears_speech("stop")
         await model.says("I stopped.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -82,7 +87,10 @@ def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_
             await ada.until(lambda: ada.sound_ms() >= 2000)
             item = ada.of("sound")[0]["item"]
             await ada.say("playback", item=item, ms=700)
-            await asyncio.sleep(0.1)
+            assert host.house
+            (talk,) = host.house.switchboard.talks.values()
+            await ada.until(lambda: talk.conversation.ledger.heard_ms == 700)
+            heard.set()
             await ada.speak()
             await ada.until(lambda: "I stopped." in ada.said("assistant"))
             begins = [
@@ -109,7 +117,7 @@ def test_who_stops_speech_that_was_sent_faster_than_it_plays_stops_what_the_mode
         await model.hears_speech("tell me a story")
         await model.says("Once upon a time there was a lighthouse by the sea and it was dark")
         seen["ms"] = await model.truncated()
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -144,7 +152,7 @@ def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
         await model.says("The secret word is heron.")
         await model.hears_speech("two")
         await model.says("And now aloud.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -187,7 +195,7 @@ def test_transcripts_hold_what_both_sides_said(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("what is the weather")
         await model.says("It rains.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -224,7 +232,7 @@ def test_context_of_high_priority_goes_in_at_once_and_of_low_priority_at_the_nex
         await eventually(lambda: "LATER" in str(model.received))
         seen["after"] = str(model.received)
         spoken.set()
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
@@ -277,7 +285,7 @@ def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: s
         slow = Call("hst_look", {"text": "slow", "before": "never"}, id="call_slow_0001")
         got.extend((await model.calls(slow)).values())
         await model.says("It was stopped.")
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
 
     async def main() -> None:
         async with (
