@@ -183,7 +183,7 @@ def on_a_loop(test: Callable[[], Coroutine[Any, Any, None]]) -> Callable[[], Non
     """Run a test that awaits, and end it when it would wait for ever."""
 
     async def bounded() -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             await test()
 
     def run() -> None:

@@ -29,7 +29,7 @@ _RECORDS: list[dict[str, Any]] = [
 
 def _talk(steps: Callable[[Session], Awaitable[None]], mode: Any = "text", **changes: Any) -> None:
     async def run() -> None:
-        async with session(mode, **changes) as talk, asyncio.timeout(30):
+        async with session(mode, **changes) as talk, asyncio.timeout(60):
             await steps(talk)
 
     asyncio.run(run())

@@ -57,7 +57,7 @@ class LlamaCpp:
                 if callback(chunk):
                     self.stopped.set()
                     return
-                assert self.goes_on.wait(10)
+                assert self.goes_on.wait(60)
         finally:
             self.working -= 1
 

@@ -116,7 +116,7 @@ def test_the_line_stays_alive_whatever_happens(steps: list[str]) -> None:
         _check(talk.events)
 
     async def bounded() -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await run()
 
     asyncio.run(bounded())
