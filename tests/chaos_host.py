@@ -92,8 +92,9 @@ async def main(store: Path, effects: Path, script: dict[str, Any]) -> None:
         for n in script.get("calls", [])
         for _ in range(script.get("times", 1))
     ]
-    for answer in await asyncio.gather(*calls):
-        print(answer.wire.decode(), flush=True)
+    # All at once; whoever reads gets each answer as soon as those before it are there.
+    for answer in [asyncio.ensure_future(call) for call in calls]:
+        print((await answer).wire.decode(), flush=True)
     for _, fields in work.events:
         print(json.dumps(fields), flush=True)
     await host.store.close()

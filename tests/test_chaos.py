@@ -29,19 +29,20 @@ class Machine:
     def run(self, **script: Any) -> list[Any]:
         """A host that lives; its answers."""
         host = self.start(**script)
-        out, err = host.communicate(timeout=60)
+        out, err = host.communicate(timeout=120)
         assert host.returncode == 0, err
         return [json.loads(line) for line in out.splitlines()]
 
     def run_killed(self, **script: Any) -> None:
         host = self.start(**script)
-        _, err = host.communicate(timeout=60)
+        _, err = host.communicate(timeout=120)
         assert host.returncode == -signal.SIGKILL, err
 
     def effects_of(self, n: int) -> int:
-        if not self.effects.exists():
-            return 0
-        return self.effects.read_text().split("\n").count(str(n))
+        return self.all_effects().count(str(n))
+
+    def all_effects(self) -> list[str]:
+        return self.effects.read_text().split("\n") if self.effects.exists() else []
 
 
 @pytest.fixture
@@ -85,16 +86,24 @@ def test_hosts_killed_at_random_moments_double_nothing_and_lose_nothing_acknowle
 ) -> None:
     chance = random.Random(20261116)
     acknowledged: dict[int, Any] = {}
-    for _ in range(8):
-        host = machine.start(session="s", calls=list(range(40)))
-        time.sleep(chance.uniform(0.25, 0.9))
-        host.kill()
-        out, _ = host.communicate()
-        for line in out.splitlines():
+    for moment in ("an effect", "an answer") * 3:
+        with machine.start(session="s", calls=list(range(40))) as host:
+            assert host.stdout
+            seen, enough = "", chance.randint(1, 8)
+            if moment == "an answer":
+                seen = "".join(host.stdout.readline() for _ in range(10 + enough))
+            else:
+                enough += len(machine.all_effects())
+                while len(machine.all_effects()) < enough and host.poll() is None:
+                    time.sleep(0.001)
+            host.kill()
+            seen += host.stdout.read()
+        for line in seen.splitlines():
             if line.endswith("}"):
                 answer = json.loads(line)
                 if answer["ok"]:
                     acknowledged.setdefault(answer["data"]["n"], answer)
+    assert acknowledged
     final = machine.run(session="s", calls=list(range(40)))
     for n, answer in enumerate(final):
         assert machine.effects_of(n) <= 1
@@ -108,7 +117,7 @@ def test_hosts_killed_at_random_moments_double_nothing_and_lose_nothing_acknowle
 
 def test_a_call_delivered_by_two_hosts_at_once_has_one_effect_and_one_answer(machine: Machine) -> None:
     hosts = [machine.start(session="s", calls=[1], times=50) for _ in range(2)]
-    answers = [json.loads(line) for host in hosts for line in host.communicate(timeout=60)[0].splitlines()]
+    answers = [json.loads(line) for host in hosts for line in host.communicate(timeout=120)[0].splitlines()]
     assert len(answers) == 100
     assert all(answer == answers[0] for answer in answers)
     assert machine.effects_of(1) == 1
@@ -119,7 +128,7 @@ def test_ten_thousand_deliveries_of_a_thousand_calls_over_four_hosts_are_a_thous
 ) -> None:
     calls = list(range(1000))
     hosts = [machine.start(session="s", calls=calls, times=times) for times in (3, 3, 2, 2)]
-    answers = [json.loads(line) for host in hosts for line in host.communicate(timeout=120)[0].splitlines()]
+    answers = [json.loads(line) for host in hosts for line in host.communicate(timeout=300)[0].splitlines()]
     assert len(answers) == 10_000
     assert all(answer["ok"] for answer in answers)
     lines = machine.effects.read_text().split()
@@ -144,6 +153,6 @@ def test_a_token_outlives_its_host_and_of_ten_hosts_one_redeems_it(machine: Mach
 
     assert machine.run(session="other", redeem=event["token"]) == [None]
     hosts = [machine.start(session="s", redeem=event["token"]) for _ in range(10)]
-    answers = [json.loads(host.communicate(timeout=60)[0]) for host in hosts]
+    answers = [json.loads(host.communicate(timeout=120)[0]) for host in hosts]
     assert [answer["ok"] for answer in answers if answer] == [True]
     assert machine.effects_of(5) == 1
