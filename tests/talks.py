@@ -150,6 +150,13 @@ class Talk:
         """What is being spoken."""
         return self.of(Audio)[-1].item
 
+    async def begins(self, tool: str) -> None:
+        """Wait until a tool is at work, of which it tells nobody but its log."""
+        while not self.effects(tool, "begun"):
+            if self.failures:
+                raise self.failures[0]
+            await asyncio.sleep(0.01)
+
     def effects(self, tool: str, kind: str = "done") -> int:
         """How often a tool came to its end, or began."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
@@ -192,7 +199,7 @@ async def talk(
     folder: Path,
     *scripts: Script,
     dead_air: float = 60.0,
-    patience: float = 20.0,
+    patience: float = 60.0,
     **server: Any,
 ) -> AsyncIterator[Talk]:
     """A conversation over one way; what a script asserts is raised at the end."""

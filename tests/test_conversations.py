@@ -101,11 +101,12 @@ def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
 def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     seen: dict[str, int] = {}
+    heard = asyncio.Event()
 
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("tell me a story")
         await model.speaks("Once upon a time there was a lighthouse by the sea", ms=2000)
-        await asyncio.sleep(0.1)
+        await heard.wait()
         await model.is_interrupted()
         seen["ms"] = await model.truncated()
         await model.hears_speech("stop")
@@ -117,7 +118,7 @@ def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any
             await user.says("tell me a story")
             await user.until(lambda: sum(len(each.pcm) for each in user.of(Audio)) >= 2000 * 48)
             user.conversation.heard(user.heard_item, 700)
-            await asyncio.sleep(0.2)
+            heard.set()
             await user.says("stop")
             await user.turn_ends(1)
             said = [each.text for each in user.conversation.memory.said if each.speaker == "assistant"]
@@ -142,7 +143,7 @@ def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
         await model.says("Hello, Ada.")
         if there.mode == "voice":
             await model.goes_away(3.0)
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()
         else:
             await model.hears()
             await model.errs("context_length_exceeded", "too long")
@@ -177,7 +178,7 @@ def test_a_long_conversation_is_summarised_by_the_model_and_its_last_turns_are_k
         for number in range(7):
             await hears(there)(model, f"question {number}")
             await model.says(f"Answer {number}.")
-        await asyncio.sleep(10)
+        await asyncio.Event().wait()
 
     async def summary(model: ScriptedModel) -> None:
         seen["older"] = (await model.hears()).text
@@ -236,13 +237,14 @@ def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, t
     """A write that the user talks into is run once, and its result still reaches the model."""
     there = WAYS[way]
     seen: list[Any] = []
+    begun = asyncio.Event()
 
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("note it")
         calling = asyncio.create_task(
             model.calls(Call("fab_slow_note", {"text": "x"}, id="call_stable_0002"))
         )
-        await asyncio.sleep(0.1)
+        await begun.wait()
         await model.is_interrupted()
         seen.extend((await calling).values())
         await model.hears_speech("did you note it")
@@ -251,6 +253,8 @@ def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, t
     async def main() -> None:
         async with talk(there, site, tmp_path, script) as user:
             await user.says("note it")
+            await user.begins("fab_slow_note")
+            begun.set()
             await user.until(lambda: user.told("tool_complete"))
             await user.says("did you note it")
             await user.until(lambda: "noted" in user.words)
@@ -279,8 +283,8 @@ def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_pa
     async def main() -> None:
         async with talk(there, site, tmp_path, script) as user:
             await user.says("both")
-            await user.until(lambda: len(user.told("tool_start")) == 2)
-            await asyncio.sleep(0.1)
+            await user.begins("fab_slow_look")
+            await user.begins("fab_slow_note")
             await user.conversation.interrupt()
             await user.until(lambda: "what happened" in user.words)
             assert user.effects("fab_slow_note") == 1
@@ -306,8 +310,7 @@ def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp
     async def main() -> None:
         async with talk(there, site, tmp_path, script) as user:
             await user.says("look")
-            await user.until(lambda: user.told("tool_start"))
-            await asyncio.sleep(0.1)
+            await user.begins("fab_slow_look")
             await user.conversation.interrupt()
             (ended,) = await user.until(lambda: user.told("tool_error"))
             assert ended["tool"] == "fab_slow_look"
@@ -419,12 +422,13 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
     """A call that was under way when the connection ended is not lost, and not made again."""
     there = WAYS[way]
     seen: dict[str, str] = {}
+    begun = asyncio.Event()
 
     async def first(model: ScriptedModel) -> None:
         await hears(there)(model, "note it")
         calling = asyncio.create_task(model.calls(Call("fab_slow_note", {"text": "x"})))
         if there.mode == "voice":
-            await asyncio.sleep(0.1)
+            await begun.wait()
             await model.closes(1011, "gone")
         await calling
         await model.closes(1011, "gone")
@@ -436,6 +440,8 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
     async def main() -> None:
         async with talk(there, site, tmp_path, first, second) as user:
             await user.says("note it")
+            await user.begins("fab_slow_note")
+            begun.set()
             await user.until(lambda: "noted already" in user.words)
             assert user.effects("fab_slow_note") == 1
 
@@ -447,12 +453,13 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
 def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
     """A client that claims to have heard more than was sent, or nothing at all, does no harm."""
     there = WAYS[way]
+    told = asyncio.Queue[None]()
 
     async def script(model: ScriptedModel) -> None:
         for words in ("one", "two"):
             await model.hears_speech(words)
             await model.speaks("Here it comes", ms=500)
-            await asyncio.sleep(0.2)
+            await told.get()
             await model.is_interrupted()
         assert await model.truncated() <= 20
         await model.hears_speech("done")
@@ -467,6 +474,7 @@ def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
                 await user.until(lambda before=before: len(user.of(Audio)) > before)  # type: ignore[misc]
                 await asyncio.sleep(0.1)
                 user.conversation.heard(user.heard_item, heard)
+                told.put_nowait(None)
                 await asyncio.sleep(0.4)
             await user.says("done")
             await user.until(lambda: "All is well" in user.words)

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice
 
 TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-intents", "jackfield-transport-local")
 FRAME_MS, BYTES_PER_MS = 20, 48
-PATIENCE = 60
+PATIENCE = 180
 
 _M = TypeVar("_M", bound=Message)
 

@@ -29,7 +29,7 @@ from jackfield_testkit.providers.model import Script
 from jackfield_testkit.providers.openai import OpenAIServer
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 """How long a test waits for what has to show before it says that it did not."""
 
 expect.set_options(timeout=PATIENCE_MS)
@@ -187,7 +187,7 @@ class Deployment:
                 sys.executable, "-m", "jackfield_cli", "serve", "--config", "console.toml",
                 cwd=self.folder, env=self.environ, stdout=log, stderr=log,
             )  # fmt: skip
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while not await self._listens():
                 assert self._process.returncode is None, (self.folder / "host.log").read_text()
                 await asyncio.sleep(0.05)

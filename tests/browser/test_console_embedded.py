@@ -88,7 +88,7 @@ def test_a_spoken_question_is_answered_aloud_and_what_was_heard_is_reported(embe
         page = console.page
         # Asked again and again, as a busy machine may have caught only half of it at first.
         asked = page.locator(".message.user", has_text="Tokyo").first
-        await expect(asked).to_be_visible(timeout=3 * PATIENCE_MS)
+        await expect(asked).to_be_visible(timeout=2 * PATIENCE_MS)
         await expect(page.locator(".tool", has_text="format_datetime").first).to_be_visible()
         answer = page.locator(".message.assistant", has_text="simple planner")
         await expect(answer.first).to_be_visible()

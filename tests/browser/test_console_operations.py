@@ -54,7 +54,7 @@ def test_figures_follow_what_happens(deployment: Deployment) -> None:
             await execute(console, "format_datetime", nonsense=1)
             await execute(console, "end_voice_session")
             await execute(console, "book_room", room="Photo room", day="2026-11-20")
-            await expect(figure(console, "Calls")).to_have_text("3", timeout=15_000)
+            await expect(figure(console, "Calls")).to_have_text("3")
             await expect(figure(console, "Errors")).to_have_text("2")
             await expect(figure(console, "Refusals")).to_have_text("1")
             row = section(console, "Tools").get_by_role("row").filter(has_text="format_datetime")
