@@ -107,7 +107,7 @@ def test_what_was_heard_is_reported_as_it_plays(deployment: Deployment) -> None:
         await model.hears_speech("tell me a story")
         await model.speaks("once upon a time there was a very long story", ms=60_000)
         # It is written as it is heard: a second of it is.
-        while not answer.exists() or answer.stat().st_size < 48_000:
+        while not answer.exists() or answer.stat().st_size < 48_000:  # noqa: ASYNC110 - nobody tells
             await asyncio.sleep(0.02)
         await model.is_interrupted()
         heard.append(await model.truncated())
