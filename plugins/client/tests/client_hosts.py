@@ -24,7 +24,7 @@ from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
 from jackfield_testkit.providers.openai import OpenAIServer
 
-PATIENCE = 60.0
+PATIENCE = 120.0
 FROZEN = (
     "cli-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite",
     "jackfield-transport-openai",

@@ -164,14 +164,14 @@ def test_handshakes_of_one_user_are_rationed(workshop: Workshop) -> None:
 
 def test_messages_that_come_too_fast_are_taken_more_slowly_and_none_is_lost(workshop: Workshop) -> None:
     async def main() -> None:
-        limits: dict[str, Any] = {"messages_per_second": 20}
+        limits: dict[str, Any] = {"messages_per_second": 10}
         async with (
             provided(echo) as served,
             hosted(workshop, served, **limits) as host,
             host.client("text") as ada,
             host.client("text") as bob,
         ):
-            for number in range(90):
+            for number in range(60):
                 await ada.say("context", text=f"note {number}")
             await ada.say("text", text="the end")
             await bob.say("text", text="meanwhile")
@@ -180,7 +180,7 @@ def test_messages_that_come_too_fast_are_taken_more_slowly_and_none_is_lost(work
             assert not ada.said("user")
             await ada.until(lambda: ada.said("assistant"))
             asked = next(str(each) for each in served.server.requests if "the end" in str(each))
-            assert all(f"note {number}" in asked for number in range(90))
+            assert all(f"note {number}" in asked for number in range(60))
 
     asyncio.run(main())
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from asking import NAMED, asking
-from hosting import Workshop, hosted, provided
+from hosting import Hosted, Workshop, hosted, provided
 from jackfield_host.app import ROUTES
 from jackfield_host.openapi import OPERATIONS, document
 from jackfield_testkit.providers.model import ScriptedModel
@@ -69,7 +71,7 @@ async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
         cwd=folder, env={**os.environ, "PYTHONWARNINGS": "ignore", "NO_PROXY": "*"},
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), 240)
+    out, _ = await asyncio.wait_for(process.communicate(), 600)
     return process.returncode or 0, out.decode()
 
 
@@ -81,25 +83,42 @@ def test_every_path_is_published() -> None:
     assert published <= served
 
 
+@asynccontextmanager
+async def fuzzable(workshop: Workshop) -> AsyncIterator[Hosted]:
+    """A host that refuses nobody for asking often."""
+    async with provided(agrees) as served:
+        tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
+        options: dict[str, Any] = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
+        async with hosted(workshop, served, tables=tables, **options) as host:
+            yield host
+
+
 def test_a_fuzzer_that_believes_the_document_finds_nothing(workshop: Workshop) -> None:
-    """First somebody who knows nothing of the host, then the holder of a session with a tool at hand."""
+    """Somebody who knows nothing of the host."""
 
     async def main() -> None:
-        async with provided(agrees) as served:
-            tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
-            options: dict[str, Any] = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
-            async with hosted(workshop, served, tables=tables, **options) as host:
-                url = f"http://127.0.0.1:{host.port}"
-                (workshop.folder / "schemathesis.toml").write_text(SETTINGS)
-                status, out = await fuzzed(workshop.folder, url, "--max-examples", "5")
-                assert status == 0, out
-                async with asking(host) as ada:
-                    made = await ada.post("/execute/hst_look", json={"arguments": {"text": "a"}})
-                token = made.json()["token"]
-                (workshop.folder / "schemathesis.toml").write_text(SETTINGS + TOOL)
-                holder = ("--phases", "fuzzing", "--max-examples", "8", "-H", f"{NAMED}: {token}")
-                status, out = await fuzzed(workshop.folder, url, *holder, *named())
-            assert status == 0, out
+        async with fuzzable(workshop) as host:
+            (workshop.folder / "schemathesis.toml").write_text(SETTINGS)
+            url = f"http://127.0.0.1:{host.port}"
+            status, out = await fuzzed(workshop.folder, url, "--max-examples", "5")
+        assert status == 0, out
+
+    asyncio.run(main())
+
+
+def test_a_fuzzer_that_holds_a_session_finds_nothing(workshop: Workshop) -> None:
+    """With a tool at hand."""
+
+    async def main() -> None:
+        async with fuzzable(workshop) as host:
+            async with asking(host) as ada:
+                made = await ada.post("/execute/hst_look", json={"arguments": {"text": "a"}})
+            token = made.json()["token"]
+            (workshop.folder / "schemathesis.toml").write_text(SETTINGS + TOOL)
+            holder = ("--phases", "fuzzing", "--max-examples", "8", "-H", f"{NAMED}: {token}")
+            url = f"http://127.0.0.1:{host.port}"
+            status, out = await fuzzed(workshop.folder, url, *holder, *named())
+        assert status == 0, out
 
     asyncio.run(main())
 
