@@ -67,6 +67,8 @@ def test_tools_fail_closed_the_talk_goes_on_and_the_events_come_after(
 
             await asks("hello")
             await ada.until_type("turn_complete")
+            # All that the turn left behind has been told.
+            await ada.until(lambda: ada.states[-1:] == ["listening" if mode == "voice" else "ready"])
             outage = Outage(host, monkeypatch)
             outage.on = True
             before = ada.last_event
