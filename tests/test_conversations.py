@@ -317,7 +317,7 @@ def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp
             await user.until(lambda: "stopped looking" in user.words)
             await user.says("again")
             await user.until(lambda: "Still here" in user.words)
-            assert user.conversation.session.state in (State.READY, State.LISTENING)
+            await user.until(lambda: user.conversation.session.state in (State.READY, State.LISTENING))
 
     asyncio.run(main())
 

@@ -94,7 +94,9 @@ def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -
 def test_a_source_distribution_carries_the_template_too(tmp_path: Path) -> None:
     uv = shutil.which("uv")
     assert uv
-    command = [uv, "build", "--no-build-isolation", "--sdist", "--out-dir", str(tmp_path), str(CLI)]
+    # With the backend of the environment that runs the tests, whether or not that is activated.
+    command = [uv, "build", "--python", sys.executable, "--no-build-isolation", "--sdist"]
+    command += ["--out-dir", str(tmp_path), str(CLI)]
     subprocess.run(command, check=True, capture_output=True)
     (archive,) = tmp_path.glob("*.tar.gz")
     shutil.unpack_archive(archive, tmp_path, filter="data")
