@@ -52,9 +52,7 @@ def test_the_kernel_stays_small() -> None:
 
 def test_lines_of_code_are_counted_without_prose(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
-    module.write_text(
-        '"""Two\nlines."""\n\n# why\nx = """a\nb"""\n\n\ndef f():\n    """Do."""\n    return x'
-    )
+    module.write_text('"""Two\nlines."""\n\n# why\nx = """a\nb"""\n\n\ndef f():\n    """Do."""\n    return x')
     assert lines_of_code(module) == 4
 
 
