@@ -123,6 +123,15 @@ def new_tool(session: nox.Session) -> None:
 
 
 @nox.session
+def docs(session: nox.Session) -> None:
+    """Build the site of the documentation into site/; a broken link or a page nobody reaches stops it."""
+    session.install("--require-hashes", "-r", str(LOCK))
+    cache = Path(session.create_tmp()) / "doctrees"
+    session.run("sphinx-build", "-W", "--keep-going", "-n", "-q", "-c", "docs", "-d", str(cache), ".", "site")
+    session.log("open site/docs/index.html")
+
+
+@nox.session
 def live(session: nox.Session) -> None:
     """Hold conversations with the real services; needs OPENAI_API_KEY or GEMINI_API_KEY, costs a little."""
     workspace(session)

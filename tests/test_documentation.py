@@ -139,7 +139,8 @@ def test_the_handler_shown_to_authors_runs() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "kernel" / "docs" / "architecture.md", *DOCS.glob("*.md")]
+    beside = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "kernel/docs/architecture.md")
+    pages = [*(ROOT / name for name in beside), *DOCS.glob("*.md"), *(ROOT / "plugins").glob("*/README.md")]
     broken = []
     for source in pages:
         for target in re.findall(r"\]\(([^)#\s]*)(#[^)\s]*)?\)", source.read_text("utf-8")):

@@ -1,4 +1,4 @@
-"""What deploy/ and docs/host.md hold: nginx before real hosts, systemd's checks, every setting explained."""
+"""The pages on running a host and what is in deploy/: nginx before real hosts, systemd, every setting."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ from websockets.exceptions import InvalidStatus
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
-PAGE = (ROOT / "docs" / "host.md").read_text("utf-8")
+PAGE = "\n".join(
+    (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("host", "deployment", "lifecycle")
+)
 NAME = "agent.example"
 
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")

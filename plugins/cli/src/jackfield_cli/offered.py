@@ -1,4 +1,4 @@
-"""Commands that plugins add: looked for only when the command is not one of the kernel's own."""
+"""Commands that plugins add: looked for only when the command is not one of our own."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import click
 
 
 class OfferedCommands(click.Group):
-    """The kernel's commands, and behind them those of the installed plugins."""
+    """Our own commands, and behind them those of the installed plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, the kernel's own first."""
+        """All names, our own first."""
         return [*super().list_commands(ctx), *sorted(set(self._offers()) - set(self.commands))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command of the kernel, else one that a plugin offers; a plugin cannot take a name away."""
+        """A command of our own, else one that a plugin offers; a plugin cannot take a name away."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own

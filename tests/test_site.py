@@ -1,0 +1,173 @@
+"""The documentation becomes a site: every page has its place, no link is broken, and it needs no network."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+
+
+def build(source: Path, to: Path, builder: str = "html") -> subprocess.CompletedProcess[str]:
+    """As `nox -s docs` does it."""
+    options = ["-W", "--keep-going", "-n", "-q", "-c", str(DOCS), "-b", builder, "-d", str(to / "doctrees")]
+    return subprocess.run(
+        [sys.executable, "-m", "sphinx", *options, str(source), str(to / "site")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+class Page(HTMLParser):
+    """What a browser would ask for to show a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "link":
+            self.asked.append(given.get("href") or "")
+        elif tag != "a" and given.get("src"):
+            self.asked.append(given["src"] or "")
+
+
+def test_the_site_builds_with_every_page_in_its_order_and_asks_no_other_machine(tmp_path: Path) -> None:
+    built = build(ROOT, tmp_path)
+
+    # A page that is in no list, a link or an anchor that leads nowhere: each is a line here.
+    assert built.stderr == ""
+    assert built.returncode == 0
+    pages = {page.stem: page.read_text("utf-8") for page in (tmp_path / "site").rglob("*.html")}
+    assert {page.stem for page in DOCS.glob("*.md")} <= set(pages)
+    assert {"architecture", "CHANGELOG", "CONTRIBUTING"} <= set(pages)
+    asked = {address for text in pages.values() for address in Page(text).asked}
+    assert [address for address in asked if "//" in address] == []
+    for sheet in (tmp_path / "site" / "_static").rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(https?:)?//|@import", sheet.read_text("utf-8")), sheet
+    assert "confirm" in (tmp_path / "site" / "searchindex.js").read_text("utf-8")
+
+
+def test_broken_links_and_pages_that_nobody_reaches_stop_the_build(tmp_path: Path) -> None:
+    pages = tmp_path / "docs"
+    pages.mkdir()
+    links = "[a](nowhere.md) [b](other.md#nothing) [c](#neither)"
+    (pages / "index.md").write_text(f"# Home\n\n{links}\n\n```{{toctree}}\nother\n```\n")
+    (pages / "other.md").write_text("# Other\n")
+    (pages / "lonely.md").write_text("# Lonely\n")
+
+    built = build(tmp_path, tmp_path, "dummy")
+
+    assert built.returncode != 0
+    complaints = built.stderr.splitlines()
+    assert len([line for line in complaints if "WARNING" in line]) == 4
+    for culprit in ("nowhere", "nothing", "neither", "lonely.md"):
+        assert any(culprit in line for line in complaints)
+
+
+PATHS = re.compile(r"`((?:kernel|plugins|tool-packages|deploy|docs|prompts)/[\w./-]+)`")
+
+
+@pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=lambda page: page.name)
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    named = set(PATHS.findall(page.read_text("utf-8")))
+    assert {path for path in named if not (ROOT / path).exists()} == set()
+
+
+def defined(source: Path) -> set[str]:
+    """Functions and classes of a module, and methods behind the name of their class."""
+    names: set[str] = set()
+    for node in ast.parse(source.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            names |= {
+                f"{node.name}.{member.name}"
+                for member in node.body
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef)
+            }
+    return names
+
+
+def test_the_page_that_follows_a_call_names_what_is_there() -> None:
+    """A step names a file and where to look in it; every name has to be defined in that very file."""
+    page = (DOCS / "call.md").read_text("utf-8")
+    steps = re.findall(r"^- \*\*\d+\*\* \[`[^`]+`\]\(([^)]+\.py)\) (.+)<br>$", page, re.MULTILINE)
+    assert len(steps) == page.count("\n- ") > 20
+    missing = []
+    for path, names in steps:
+        found = defined((DOCS / path).resolve())
+        missing += [f"{path}: {name}" for name in re.findall(r"`([^`]+)`", names) if name not in found]
+    assert missing == []
+
+
+def blocks(page: str) -> dict[str, str]:
+    """The blocks of a page that say in their first line which file they are."""
+    text = (DOCS / page).read_text("utf-8")
+    return dict(re.findall(r"^```\w+\n# (\S+\.\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+
+
+def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
+    site: Any, tmp_path: Path
+) -> None:
+    shown = blocks("plugin.md")
+    price = {"price": {"type": "integer", "minimum": 0, "description": "What it costs."}}
+    flowers = site.tool(
+        "fab_flowers",
+        parameters={
+            "type": "object", "additionalProperties": False, "properties": price, "required": ["price"]
+        },
+    )  # fmt: skip
+    (flowers / "handler.py").write_text(
+        "from jackfield import ok\nasync def execute(args, ctx):\n    return ok(args)\n"
+    )
+    (flowers / "guide.md").write_text("# Flowers\n\nBuys flowers.\n")
+    project = tomllib.loads(shown["pyproject.toml"])["project"]
+    ((name, package),) = project["entry-points"]["jackfield.plugins"].items()
+    site.plugin(package.replace("_", "-"), shown[f"src/{package}/__init__.py"])
+    (tmp_path / "test_spending.py").write_text(shown["tests/test_spending.py"])
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_spending.py"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert "2 passed" in tested.stdout
+
+    def jackfield(*arguments: str) -> dict[str, Any]:
+        command = [str(Path(sys.executable).with_name("jackfield")), *arguments, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
+
+    (tmp_path / "jackfield.toml").write_text('store = "sqlite"\n' + shown["jackfield.toml"])
+    allowed = ("fab-*", "jackfield-policies", "jackfield-store-sqlite", package.replace("_", "-"))
+    jackfield("build", *(argument for each in allowed for argument in ("--allow", each)))
+    calls = [jackfield("call", "fab_flowers", '{"price": 60}', "--user", "ada") for _ in range(2)]
+    assert [each["decisions"][name] for each in calls] == ["pass", "refused: 60 of 40 left"]
+
+
+def test_the_readmes_figures_are_those_of_the_benchmarks() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    head, figures = re.search(r"^\| (Jackfield, .+) \|\n\|[-|]+\n\| (.+) \|$", readme, re.MULTILINE).groups()  # type: ignore[union-attr]
+    measured = {
+        row.strip("| ").replace("**", "").replace("`", "").split(" | ")[0]: row.split(" | ")[3]
+        for row in (DOCS / "benchmarks.md").read_text("utf-8").splitlines()
+        if row.count(" | ") == 6
+    }
+    for name, figure in zip(head.split(" | "), figures.split(" | "), strict=True):
+        first, *rest = name.split(", ")
+        (row,) = [row for row in measured if row.startswith(first) and all(part in row for part in rest)]
+        assert measured[row] == figure, name
