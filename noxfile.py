@@ -17,7 +17,7 @@ nox.options.sessions = ["tests", "lint"]
 ROOT = Path(__file__).parent
 LOCK = ROOT / "requirements.lock"
 PEERS = ROOT / "tests" / "bench" / "peers.lock"
-SYSTEM = {"chromium": "chromium", "nginx": "nginx-light", "openssl": "openssl"}
+SYSTEM = {"bwrap": "bubblewrap", "chromium": "chromium", "nginx": "nginx-light", "openssl": "openssl"}
 """Programs that tests use, with the packages of Debian that bring them."""
 MEMBERS = [
     ROOT / "kernel",

@@ -1,0 +1,1 @@
+"""Who is asked before a file is changed."""

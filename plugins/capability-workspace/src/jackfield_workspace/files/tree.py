@@ -1,0 +1,114 @@
+"""The only way to a file: from the root downwards, folder by folder, through no link.
+
+Every name is opened relative to the folder that is already open (`openat` with `O_NOFOLLOW`), so what a path
+means cannot change between a check and its use: a folder that somebody replaces by a link in the meantime
+makes the call fail, and nothing else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from jackfield import ToolError
+
+from jackfield_workspace.files import refusals
+from jackfield_workspace.files.paths import Parts
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Without waiting, or a pipe without a writer would hold the thread for ever.
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Tree:
+    """The folder that is the workspace."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    @contextmanager
+    def folder(self, parts: Parts, *, make: bool = False) -> Iterator[int]:
+        """A folder, open while it is used; with `make`, folders that are missing are made."""
+        try:
+            here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise refusals.trouble("", error) from None
+        try:
+            for depth, name in enumerate(parts):
+                path = "/".join(parts[: depth + 1])
+                below = _enter(here, name, path, make=make)
+                os.close(here)
+                here = below
+            yield here
+        finally:
+            os.close(here)
+
+    def is_file(self, parts: Parts) -> bool:
+        """Whether a path leads to a regular file."""
+        with self.folder(parts[:-1]) as here, suppress(OSError):
+            return stat.S_ISREG(os.stat(parts[-1], dir_fd=here, follow_symlinks=False).st_mode)
+        return False
+
+
+def _enter(here: int, name: str, path: str, *, make: bool) -> int:
+    try:
+        if make:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=here)
+        return open_folder(here, name)
+    except OSError as error:
+        if error.errno == errno.ENOTDIR and _is_link(here, name):
+            raise refusals.link(path) from None
+        raise refusals.trouble(path, error) from None
+
+
+def open_folder(here: int, name: str) -> int:
+    """A folder within an open one; `OSError` when it is none, or a link."""
+    return os.open(name, _FOLDER, dir_fd=here)
+
+
+def _is_link(here: int, name: str) -> bool:
+    with suppress(OSError):
+        return stat.S_ISLNK(os.stat(name, dir_fd=here, follow_symlinks=False).st_mode)
+    return False
+
+
+def open_file(here: int, name: str, path: str) -> tuple[int, os.stat_result]:
+    """A regular file within an open folder, to read; `FileNotFoundError` when there is none."""
+    try:
+        descriptor = os.open(name, _FILE, dir_fd=here)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise refusals.trouble(path, error) from None
+    try:
+        found = os.fstat(descriptor)
+        if stat.S_ISDIR(found.st_mode):
+            raise refusals.folder(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise refusals.special(path)
+    except (OSError, ToolError):
+        os.close(descriptor)
+        raise
+    return descriptor, found
+
+
+def read_file(here: int, name: str, path: str, most: int) -> tuple[bytes, os.stat_result]:
+    """The content of a regular file that is not too large."""
+    descriptor, found = open_file(here, name, path)
+    try:
+        if found.st_size > most:
+            raise refusals.too_large(path, found.st_size, most)
+        content = b""
+        # Without a buffer of Python's: a search opens thousands of files.
+        while len(content) <= most and (chunk := os.read(descriptor, found.st_size + 1)):
+            content += chunk
+    finally:
+        os.close(descriptor)
+    if len(content) > most:
+        raise refusals.too_large(path, len(content), most)
+    return content, found

@@ -1,0 +1,158 @@
+"""The capability `workspace`: one folder, the same for everybody; each session remembers what it has seen."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from threading import Event
+from typing import TypeVar
+
+from jackfield import SessionView
+from jackfield.capabilities.workspace import Change, Listing, Matches, Passage, Search
+from jackfield.store import Store
+
+from jackfield_workspace.files import refusals
+from jackfield_workspace.files.changing import Changed, Changes
+from jackfield_workspace.files.globs import Glob, for_names
+from jackfield_workspace.files.hiding import Hidden
+from jackfield_workspace.files.paths import Parts, parts_of
+from jackfield_workspace.files.searching import LineSearch, find_files
+from jackfield_workspace.files.texts import NotTextError, read_text
+from jackfield_workspace.files.tree import Tree, read_file
+from jackfield_workspace.files.walking import Effort, Walk
+from jackfield_workspace.options import WorkspaceOptions
+from jackfield_workspace.seen import Seen, state_of
+
+_R = TypeVar("_R")
+
+
+class FolderWorkspace:
+    """The files of one folder; any number of processes may use it."""
+
+    def __init__(self, options: WorkspaceOptions, store: Store) -> None:
+        self.options = options
+        self.tree = Tree(options.root)
+        self.hidden = Hidden(options.hidden)
+        self._store = store
+
+    def for_session(self, session: SessionView) -> SessionWorkspace:
+        """What the handler of a call in this session is given."""
+        return SessionWorkspace(self, Seen(self._store, self.options.root, session.id))
+
+
+class SessionWorkspace:
+    """The workspace as one session uses it. The disk is read and written in threads."""
+
+    def __init__(self, workspace: FolderWorkspace, seen: Seen) -> None:
+        self._options = workspace.options
+        self._tree = workspace.tree
+        self._hidden = workspace.hidden
+        self._changes = Changes(workspace.tree, workspace.options.max_file_bytes)
+        self._seen = seen
+
+    async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
+        """Lines of a text file; the session has then seen the file as it is."""
+        parts = self._parts(path)
+        data = await _in_thread(lambda _: self._content(parts))
+        passage = _passage("/".join(parts), data, first, min(limit, self._options.max_lines))
+        await self._seen.note(passage.path, state_of(data))
+        return passage
+
+    async def glob(
+        self, pattern: str, *, folder: str = "", limit: int = 50, include_ignored: bool = False
+    ) -> Listing:
+        """Files whose path below the folder fits, the latest change first."""
+        parts, glob = self._parts(folder), Glob(pattern)
+
+        def look(stop: Event) -> Listing:
+            effort = self._effort(stop)
+            walk = self._walk(glob, effort, include_ignored=include_ignored)
+            return find_files(walk, self._tree, parts, effort, min(limit, self._options.max_files))
+
+        return await _in_thread(look)
+
+    async def grep(self, search: Search) -> Matches:
+        """Lines that fit; no pattern takes more than linear time."""
+        parts, glob = self._parts(search.folder), for_names(search.glob)
+        limit = min(search.limit, self._options.max_matches)
+
+        def look(stop: Event) -> Matches:
+            effort = self._effort(stop)
+            lines = LineSearch(search, limit=limit, max_bytes=self._options.max_file_bytes, effort=effort)
+            if parts and self._tree.is_file(parts):
+                with self._tree.folder(parts[:-1]) as here:
+                    return lines.within(here, parts[-1], "/".join(parts))
+            walk = self._walk(glob, effort, include_ignored=search.include_ignored)
+            return lines.below(walk, self._tree, parts)
+
+        return await _in_thread(look)
+
+    async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
+        """Write a whole file."""
+        parts = self._parts(path)
+        known = await self._known(parts)
+        return await self._noted(
+            lambda _: self._changes.write(parts, content, overwrite=overwrite, known=known)
+        )
+
+    async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
+        """Replace a text that stands in the file exactly once, or everywhere."""
+        parts = self._parts(path)
+        known = await self._known(parts)
+        return await self._noted(
+            lambda _: self._changes.edit(parts, old, new, everywhere=replace_all, known=known)
+        )
+
+    def _parts(self, path: str) -> Parts:
+        parts = parts_of(path)
+        if self._hidden.hides(parts):
+            raise refusals.hidden(path)
+        return parts
+
+    def _content(self, parts: Parts) -> bytes:
+        path = "/".join(parts)
+        if not parts:
+            raise refusals.folder(path)
+        try:
+            with self._tree.folder(parts[:-1]) as here:
+                return read_file(here, parts[-1], path, self._options.max_file_bytes)[0]
+        except OSError as error:
+            raise refusals.trouble(path, error) from None
+
+    def _effort(self, stop: Event) -> Effort:
+        until = time.monotonic() + self._options.search_seconds
+        return Effort(self._options.max_entries, until, stop)
+
+    def _walk(self, glob: Glob, effort: Effort, *, include_ignored: bool) -> Walk:
+        gitignore = self._options.gitignore and not include_ignored
+        return Walk(self._hidden, glob, effort, gitignore=gitignore)
+
+    async def _known(self, parts: Parts) -> Callable[[bytes], bool]:
+        state = await self._seen.state("/".join(parts))
+        return lambda content: state is None or state == state_of(content)
+
+    async def _noted(self, work: Callable[[Event], Changed]) -> Change:
+        changed = await _in_thread(work)
+        await self._seen.note(changed.change.path, state_of(changed.content))
+        return changed.change
+
+
+def _passage(path: str, data: bytes, first: int, limit: int) -> Passage:
+    try:
+        text = read_text(data)
+    except NotTextError:
+        raise refusals.binary(path, len(data)) from None
+    lines = text.lines
+    if first > max(len(lines), 1):
+        raise refusals.behind_the_end(path, first, len(lines))
+    return Passage(path, tuple(lines[first - 1 : first - 1 + limit]), first, len(lines), text.encoding)
+
+
+async def _in_thread(work: Callable[[Event], _R]) -> _R:
+    """Run work in a thread; it is told to stop when nobody waits for it any more."""
+    stop = Event()
+    try:
+        return await asyncio.to_thread(work, stop)
+    finally:
+        stop.set()

@@ -1,0 +1,196 @@
+"""The policy in the chain: who is asked before a file changes, and what the card says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jackfield_policies
+import jackfield_workspace
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jackfield.confirmation import Confirmations
+from jackfield.offers import CapabilityOffer
+from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_tool_bash.handler import execute as bash
+from jackfield_tool_edit_file.handler import execute as edit_file
+from jackfield_tool_write_file.handler import execute as write_file
+from jackfield_workspace.consent.request import Vocabulary
+
+POLICIES = [*jackfield_policies.jackfield_policies(), *jackfield_workspace.jackfield_policies()]
+
+
+def tool(tool_id: str, execute: Any) -> Any:
+    text = resources.files(f"jackfield_tool_{tool_id}").joinpath("schema.json").read_text("utf-8")
+    fields = {name: value for name, value in json.loads(text).items() if name not in ("$schema", "toolId")}
+    return make_tool(tool_id, execute, **fields)
+
+
+class Desk:
+    """A session with the real tools, the real policies and a real folder."""
+
+    def __init__(self, root: Path, **settings: Any) -> None:
+        def offer(each: CapabilityOffer) -> CapabilityOffer:
+            return CapabilityOffer(each.name, lambda _, services: each.create({"root": str(root)}, services))
+
+        self.work = Workbench(
+            tool("write_file", write_file),
+            tool("edit_file", edit_file),
+            tool("bash", bash),
+            policies=POLICIES,
+            capabilities=[offer(each) for each in jackfield_workspace.jackfield_capabilities()],
+            settings={"file_consent": settings},
+        )
+        self.session = self.work.session()
+
+    def ask(self, said: str, tool_id: str, **arguments: Any) -> dict[str, Any]:
+        async def main() -> bytes:
+            self.session.begin_turn()
+            self.session.hear(said)
+            return (await self.work.call(self.session, tool_id, json.dumps(arguments))).wire
+
+        envelope: dict[str, Any] = json.loads(asyncio.run(main()))
+        return envelope
+
+    def card(self, said: str, tool_id: str, **arguments: Any) -> str:
+        envelope = self.ask(said, tool_id, **arguments)
+        assert envelope["error"]["type"] == "CONFIRMATION_REQUIRED"
+        preview: str = envelope["error"]["confirmation_request"]["preview"]
+        return preview
+
+    def approve(self) -> dict[str, Any]:
+        async def main() -> dict[str, Any]:
+            token = [
+                fields["token"] for event, fields in self.work.events if event == "confirmation_required"
+            ][-1]
+            pending = await Confirmations(self.work.store).redeem(self.session, token)
+            assert pending is not None
+            answer = await self.work.orchestrator.run_confirmed(self.session, pending)
+            envelope: dict[str, Any] = json.loads(answer.wire)
+            return envelope
+
+        return asyncio.run(main())
+
+
+def test_a_new_file_that_was_asked_for_by_name_is_written_at_once(root: Path) -> None:
+    envelope = Desk(root).ask(
+        "Please create notes/plan.md", "write_file", path="notes/plan.md", content="x\n"
+    )
+    assert envelope["ok"], envelope
+    assert (root / "notes/plan.md").read_text() == "x\n"
+
+
+def test_a_new_file_that_nobody_named_is_asked_about(root: Path) -> None:
+    desk = Desk(root)
+    card = desk.card("Write that down", "write_file", path="conftest.py", content="import os\nos.x()\n")
+    assert card.splitlines() == [
+        "Write conftest.py?",
+        "Replace a file of that name: no",
+        "Content: import os\\nos.x()\\n",
+        "You did not ask for a change to this file by its name.",
+    ]
+    assert list(root.iterdir()) == []
+    assert desk.approve()["ok"]
+    assert (root / "conftest.py").exists()
+
+
+def test_replacing_a_file_is_always_asked_about(root: Path) -> None:
+    (root / "plan.md").write_text("old\n")
+    desk = Desk(root, trusted=["**"])
+    asked = {"path": "plan.md", "content": "new\n"}
+    # Without the argument nothing is replaced, whoever vouches for it.
+    assert desk.ask("Write plan.md", "write_file", **asked)["error"]["type"] == "CONFLICT"
+    card = desk.card("Overwrite plan.md, write it anew", "write_file", **asked, overwrite=True)
+    assert card.splitlines()[-1] == "A file of that name would be replaced as a whole."
+    assert (root / "plan.md").read_text() == "old\n"
+    assert desk.approve()["data"]["status"] == "replaced"
+    assert (root / "plan.md").read_text() == "new\n"
+
+
+def test_an_edit_that_was_asked_for_is_made_and_another_is_asked_about(root: Path) -> None:
+    (root / "app.py").write_text("a = 1\n")
+    desk = Desk(root)
+    asked = {"path": "app.py", "old_text": "a = 1", "new_text": "a = 2"}
+    assert "Replace: a = 1\nBy: a = 2" in desk.card("What is in app.py?", "edit_file", **asked)
+    assert desk.ask("Fix the number in app.py", "edit_file", **asked)["ok"]
+    again = {**asked, "old_text": "a = 2", "new_text": "a = 3"}
+    assert desk.card("Thanks!", "edit_file", **again)
+    assert (root / "app.py").read_text() == "a = 2\n"
+
+
+def test_a_place_can_be_trusted(root: Path) -> None:
+    desk = Desk(root, trusted=["notes/**"])
+    assert desk.ask("hello", "write_file", path="notes/a/b.md", content="x")["ok"]
+    assert desk.card("hello", "write_file", path="src/a.py", content="x")
+    assert desk.card("hello", "write_file", path="notes/../src/a.py", content="x").endswith(
+        "will be refused."
+    )
+
+
+def test_what_changed_while_the_user_thought_about_it_is_not_overwritten(root: Path) -> None:
+    (root / "plan.md").write_text("one\n")
+    desk = Desk(root)
+    assert desk.ask("Change plan.md", "edit_file", path="plan.md", old_text="one", new_text="two")["ok"]
+    desk.card("hm", "write_file", path="plan.md", content="mine\n", overwrite=True)
+    (root / "plan.md").write_text("theirs\n")
+    assert desk.approve()["error"]["type"] == "CONFLICT"
+    assert (root / "plan.md").read_text() == "theirs\n"
+
+
+def test_a_command_is_always_asked_about_word_for_word(root: Path) -> None:
+    desk = Desk(root, trusted=["**"])
+    card = desk.card("Run touch x in bash", "bash", command="touch x\ntouch y")
+    assert card == "Run this command?\ntouch x\\ntouch y\nIt is stopped after 30 seconds."
+    assert list(root.iterdir()) == []
+    assert desk.approve()["data"]["exit_code"] == 0
+    assert sorted(each.name for each in root.iterdir()) == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("Create notes.md", "notes.md"),
+        ("please write `docs/notes.md`.", "docs/notes.md"),
+        ("Fix the typo in ./README.md!", "README.md"),
+        ("Could you update app.py, it is broken", "src/app.py"),
+        ("Save this as \u201cshopping.txt\u201d: milk", "shopping.txt"),
+        ("Hello there. Rename x to y in client.py. Thanks", "src/client.py"),
+        ("put it into FIX.md", "fix.md"),
+        ("Add dist to .gitignore.", ".gitignore"),
+    ],
+)
+def test_these_words_ask_for_a_change(said: str, path: str) -> None:
+    assert Vocabulary().asks_for(said, path)
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("", "notes.md"),
+        ("Create notes.md", "other.md"),
+        ("Create notes.md", "notes.md/evil.py"),
+        ("Create other/notes.md", "notes.md"),
+        ("Don't change app.py", "app.py"),
+        ("Fix everything except app.py", "app.py"),
+        ("What does app.py write?", "app.py"),
+        ("Did you change app.py?", "app.py"),
+        ("app.py", "app.py"),
+        ("Read write.py", "write.py"),
+        ("Create notes.md. Never mind", "notes.md"),
+        ("Fix the bug. I looked at app.py", "app.py"),
+        ("Add a line", "a"),
+    ],
+)
+def test_these_words_do_not(said: str, path: str) -> None:
+    assert not Vocabulary().asks_for(said, path)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=80), st.text(min_size=3, max_size=20))
+def test_a_file_that_was_not_named_was_not_asked_for(said: str, path: str) -> None:
+    if path.rpartition("/")[2].casefold() not in said.casefold():
+        assert not Vocabulary().asks_for(said, path)

@@ -1,0 +1,255 @@
+"""Commands: what they see, what they say, and that all of them come to an end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ErrorType, ToolError
+from jackfield.capabilities.workspace import Finished
+from jackfield_workspace.options import ShellOptions
+from jackfield_workspace.shell import shell as module
+from jackfield_workspace.shell.shell import BashShell
+
+
+def run(root: Path, command: str, *, seconds: float = 20, **said: Any) -> Finished:
+    shell = BashShell(ShellOptions.of({"root": str(root), **said}))
+    return asyncio.run(shell.run(command, seconds=seconds))
+
+
+def is_gone(process: int) -> bool:
+    """Whether a process is over, with a little patience for the system."""
+    for _ in range(200):
+        try:
+            state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_a_command_answers_with_both_outputs_in_order_and_its_exit_code(root: Path) -> None:
+    done = run(root, "pwd; echo wrong >&2; echo last; exit 3")
+    assert (done.output, done.exit_code, done.stopped) == (f"{root}\nwrong\nlast\n", 3, "")
+    assert (done.left_out, done.isolated) == (0, False)
+    assert run(root, "kill -9 $$").exit_code == -9
+    assert run(root, "printf 'a\\xffb'").output == "a\ufffdb"
+
+
+def test_a_command_sees_only_the_variables_that_are_listed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("TOOLCHAIN", "/opt/tools")
+    seen = run(root, "env").output
+    assert "sk-secret" not in seen
+    assert "TOOLCHAIN" not in seen
+    names = {line.partition("=")[0] for line in seen.splitlines()}
+    assert names <= {
+        "HOME", "JACKFIELD_COMMAND", "LANG", "LC_ALL", "LC_CTYPE", "NO_COLOR", "PATH", "PWD", "SHLVL", "TERM",
+        "TMPDIR", "TZ", "_",
+    }  # fmt: skip
+    assert "TOOLCHAIN=/opt/tools" in run(root, "env", environment=["PATH", "TOOLCHAIN"]).output
+
+
+def test_a_command_has_an_empty_home_that_is_gone_afterwards_and_no_input(root: Path) -> None:
+    done = run(root, "touch ~/left $TMPDIR/too; ls ~; echo $HOME; read -t 5 line || echo no input")
+    *listed, home, last = done.output.splitlines()
+    assert (listed, last) == (["left", "too"], "no input")
+    assert home not in (os.environ.get("HOME"), str(root))
+    assert not Path(home).exists()
+    assert list(root.iterdir()) == []
+
+
+def test_of_a_long_output_both_ends_are_kept(root: Path) -> None:
+    done = run(root, "seq 1 100000", output_bytes=3000)
+    assert done.output.startswith("1\n2\n3\n")
+    assert done.output.endswith("99999\n100000\n")
+    assert f"[... {done.left_out} bytes left out ...]" in done.output
+    assert done.left_out == 588_895 - 3000
+    assert len(done.output) < 3100
+
+
+def test_a_command_whose_time_is_up_ends_with_everything_it_started(root: Path) -> None:
+    command = """
+        sleep 300 & echo $!
+        env -i sleep 300 & echo $!
+        setsid sleep 300 & echo $!
+        (trap '' TERM HUP INT; setsid bash -c 'trap "" TERM; echo $$; sleep 300' &)
+        nohup sleep 300 >/dev/null 2>&1 & echo $!
+        echo started; sleep 300
+    """
+    done = run(root, command, seconds=3)
+    assert (done.exit_code, done.stopped) == (None, "its time was up")
+    started = [int(line) for line in done.output.splitlines() if line.isdigit()]
+    assert len(started) == 5
+    assert [process for process in started if not is_gone(process)] == []
+
+
+def test_no_command_gets_more_time_than_the_settings_allow(root: Path) -> None:
+    done = run(root, "sleep 300", seconds=60, max_seconds=0.3)
+    assert done.stopped == "its time was up"
+
+
+def test_what_is_left_in_the_background_ends_with_the_command(root: Path) -> None:
+    done = run(root, "sleep 300 & echo $!; setsid sleep 300 & echo $!")
+    assert done.exit_code == 0
+    assert all(is_gone(int(line)) for line in done.output.split())
+
+
+def test_a_command_that_closes_its_output_still_has_its_time(root: Path) -> None:
+    assert run(root, "exec >&- 2>&-; sleep 0.3; touch done; exit 7").exit_code == 7
+    assert (root / "done").exists()
+    assert run(root, "exec >&- 2>&-; sleep 300", seconds=0.5).stopped == "its time was up"
+
+
+def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:
+    os.mkfifo(root / "ready")
+
+    async def main() -> None:
+        shell = BashShell(ShellOptions.of({"root": str(root)}))
+        running = asyncio.create_task(
+            shell.run("sleep 300 & echo $! > child; echo $$ > self; echo > ready; sleep 300", seconds=60)
+        )
+        # Opening a pipe waits until somebody writes to it.
+        await asyncio.to_thread((root / "ready").read_text)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    for name in ("child", "self"):
+        assert is_gone(int((root / name).read_text()))
+
+
+def test_a_command_that_is_cancelled_before_it_is_listened_to_is_not_forgotten(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs already while the host is still about to open the pipe to it."""
+    os.mkfifo(root / "ready")
+
+    async def never(*_: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def main() -> None:
+        monkeypatch.setattr(asyncio.get_running_loop(), "connect_read_pipe", never)
+        shell = BashShell(ShellOptions.of({"root": str(root)}))
+        running = asyncio.create_task(shell.run("echo $$ > self; echo > ready; sleep 300", seconds=60))
+        await asyncio.to_thread((root / "ready").read_text)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    assert is_gone(int((root / "self").read_text()))
+
+
+def test_a_flood_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FLOOD_BYTES", 1_000_000)
+    done = run(root, "yes")
+    assert (done.exit_code, done.stopped) == (None, "it wrote more than 1000000 bytes")
+
+
+def test_progress_is_told_while_it_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
+    told: list[int] = []
+
+    async def progress(lines: int) -> None:
+        told.append(lines)
+
+    shell = BashShell(ShellOptions.of({"root": str(root)}))
+    asyncio.run(shell.run("echo one; sleep 0.2; echo two", seconds=20, progress=progress))
+    assert told[-1] == 2
+
+
+def test_a_command_that_cannot_be_started_is_refused(root: Path) -> None:
+    with pytest.raises(ToolError) as raised:
+        run(root, "echo \0")
+    assert raised.value.type is ErrorType.PERMANENT
+
+
+def _sandbox_works() -> bool:
+    if shutil.which("bwrap") is None:
+        return False
+    tried = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "true"]
+    return subprocess.run(tried, check=False, capture_output=True).returncode == 0
+
+
+needs_bubblewrap = pytest.mark.skipif(not _sandbox_works(), reason="bubblewrap does not work here")
+
+
+@needs_bubblewrap
+def test_in_the_sandbox_there_is_the_folder_and_no_other(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "diary.txt").write_text("private")
+    done = run(
+        root,
+        f"echo ours > here; cat {tmp_path}/diary.txt; ls /home /root /tmp; echo $HOME",
+        sandbox="bubblewrap",
+    )
+    assert "private" not in done.output
+    assert (root / "here").read_text() == "ours\n"
+    assert done.isolated
+    assert done.output.splitlines()[-1] == "/tmp/home"
+    assert run(root, "touch /usr/x || echo read-only", sandbox="bubblewrap").output.endswith("read-only\n")
+
+
+@needs_bubblewrap
+def test_in_the_sandbox_there_is_no_network_and_no_other_process(root: Path) -> None:
+    done = run(
+        root, "cat /proc/net/dev | tail -n +3 | cut -d: -f1; ls -d /proc/[0-9]* | wc -l", sandbox="bubblewrap"
+    )
+    interface, processes = done.output.split()
+    assert interface == "lo"
+    assert int(processes) < 10
+    assert f"/proc/{os.getpid()}\n" not in run(root, "ls -d /proc/*", sandbox="bubblewrap").output
+
+
+@needs_bubblewrap
+def test_in_the_sandbox_more_may_be_read_where_the_settings_say_so(root: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "toolchain"
+    folder.mkdir()
+    (folder / "version").write_text("7")
+    said: dict[str, Any] = {"sandbox": "bubblewrap", "readable": [str(folder)]}
+    assert run(root, f"cat {folder}/version; echo 8 > {folder}/version", **said).output.startswith("7")
+    assert (folder / "version").read_text() == "7"
+
+
+@needs_bubblewrap
+def test_in_the_sandbox_nothing_outlives_the_command(root: Path) -> None:
+    done = run(root, "setsid env -i sleep 298 & sleep 299", seconds=1, sandbox="bubblewrap")
+    assert done.stopped
+    for _ in range(200):
+        alive = [name for name in Path("/proc").glob("[0-9]*/cmdline") if _says(name, b"sleep\x00298")]
+        if not alive:
+            return
+        time.sleep(0.02)
+    pytest.fail("a process of the sandbox is still there")
+
+
+def _says(path: Path, words: bytes) -> bool:
+    try:
+        return words in path.read_bytes()
+    except OSError:
+        return False
+
+
+def test_a_sandbox_that_cannot_be_set_up_runs_nothing(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "bin" / "bwrap"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho 'No permissions to create new namespace' >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{broken.parent}:{os.environ['PATH']}")
+    with pytest.raises(ToolError, match="sandbox") as raised:
+        run(root, "touch ran", sandbox="bubblewrap")
+    assert raised.value.type is ErrorType.PERMANENT
+    assert not (root / "ran").exists()

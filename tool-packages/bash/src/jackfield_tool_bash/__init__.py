@@ -1,0 +1,1 @@
+"""Jackfield tool `bash`: a command, run."""

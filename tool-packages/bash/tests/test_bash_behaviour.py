@@ -1,0 +1,78 @@
+"""What is told of a command that ended, and of one that was stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from importlib import resources
+from typing import Any
+
+from jackfield.capabilities.workspace import Finished
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.preview import render
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_bash.handler import execute
+
+PACKAGE = resources.files("jackfield_tool_bash")
+MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
+ASKED: dict[str, Any] = {"command": "make", "timeout_seconds": 20}
+
+
+class Fixed:
+    """A shell in which a command ends as it is told to."""
+
+    def __init__(self, finished: Finished) -> None:
+        self.finished = finished
+        self.asked: list[tuple[str, float]] = []
+
+    async def run(
+        self, command: str, *, seconds: float, progress: Callable[[int], Awaitable[None]]
+    ) -> Finished:
+        self.asked.append((command, seconds))
+        await progress(12)
+        return self.finished
+
+
+def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+    assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.requires_confirmation) == (
+        "action",
+        "writes",
+        True,
+    )
+    assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 60_000)
+    # The handler has to be the one who stops a command, so that its output is not lost.
+    assert MANIFEST.timeout_ms > 60_000 + 5000
+    assert (MANIFEST.idempotent, MANIFEST.requires) == (False, ("shell",))
+
+
+def test_the_card_shows_the_command_as_it_is() -> None:
+    card = render(MANIFEST.preview, "bash", {"command": "rm -r build\n# nothing else", "timeout_seconds": 30})
+    assert card == "Run this command?\nrm -r build\\n# nothing else\nIt is stopped after 30 seconds."
+
+
+def test_a_command_that_ended_is_told_with_its_output() -> None:
+    shell = Fixed(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
+    context = ToolTestContext(shell=shell)
+    response = asyncio.run(execute(ASKED, context))
+    assert response.data == {
+        "output": "done\n",
+        "exit_code": 2,
+        "seconds": 1.235,
+        "isolated": True,
+        "left_out": 5,
+    }
+    assert shell.asked == [("make", 20)]
+    assert context.progressed == [("The command has written 12 lines.", None)]
+    assert context.audited == [("command_run", {"exit_code": 2, "stopped": ""})]
+
+
+def test_a_command_that_was_stopped_may_have_done_something() -> None:
+    shell = Fixed(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
+    failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
+    assert failure is not None
+    assert (failure.type, failure.partial_side_effects, failure.retryable) == ("TRANSIENT", True, False)
+    assert failure.message == "The command was stopped after 20 seconds: its time was up."
+    assert failure.details is not None
+    assert failure.details["output"].endswith("end")
+    assert len(failure.details["output"]) == 1500

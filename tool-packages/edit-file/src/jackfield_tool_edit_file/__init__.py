@@ -1,0 +1,1 @@
+"""Jackfield tool `edit_file`: a text in a file, replaced."""

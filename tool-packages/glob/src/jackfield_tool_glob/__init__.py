@@ -1,0 +1,1 @@
+"""Jackfield tool `glob`: files by name."""

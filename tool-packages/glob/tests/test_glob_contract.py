@@ -1,0 +1,97 @@
+"""The standard tests of the tool, on real files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from jackfield import Mode, ToolContext
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_testkit import Example, ToolContractTests, ToolTestContext
+from jackfield_workspace import jackfield_capabilities
+
+FILES = {
+    "src/app.py": "x = 1\n",
+    "src/deep/util.py": "y = 2\n",
+    "README.md": "# Readme\n",
+    ".gitignore": "build/\n",
+    "build/out.txt": "made\n",
+    **{f"many/file-{number:03}-{'x' * 80}.txt": "z" for number in range(60)},
+}
+
+
+class TestGlob(ToolContractTests):
+    tool_id = "glob"
+    # The threads that read the disk share the machine with whatever else is tested.
+    max_block_ms = 250
+    place: Path
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.place = tmp_path
+
+    def context(self, mode: Mode) -> ToolContext:
+        # A folder of its own for every run, so that none stands in the way of the next.
+        root = Path(mkdtemp(dir=self.place))
+        for name, text in FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, "utf-8")
+            os.utime(root / name, (1_700_000_000, 1_700_000_000))
+        offers = {offer.name: offer for offer in jackfield_capabilities()}
+        made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
+        return ToolTestContext(mode, workspace=made)
+
+    examples = (
+        Example(
+            {"pattern": "**/*.py"},
+            data=lambda data: (
+                data["count"] == 2
+                and not data["truncated"]
+                and [each["path"] for each in data["files"]] == ["src/app.py", "src/deep/util.py"]
+            ),
+        ),
+        Example(
+            {"pattern": "*.py", "path": "src"},
+            data={
+                "count": 1,
+                "files": [{"path": "src/app.py", "size": 6, "modified": "2023-11-14T22:13:20Z"}],
+                "truncated": False,
+            },
+            mode="text",
+            name="the facts",
+        ),
+        Example(
+            {"pattern": "*.py", "path": "src"},
+            data=lambda data: data["files"] == [{"path": "src/app.py"}],
+            mode="voice",
+        ),
+        Example(
+            {"pattern": "many/*", "limit": 200},
+            data=lambda data: data["count"] == 60 and data["truncated"] == (len(data["files"]) < 60),
+            name="many",
+        ),
+        Example(
+            {"pattern": "many/*", "limit": 2},
+            data=lambda data: len(data["files"]) == 2 and data["count"] == 60 and data["truncated"],
+            name="a few of many",
+        ),
+        Example({"pattern": "*.rs"}, data={"count": 0, "files": [], "truncated": False}, name="nothing"),
+        Example(
+            {"pattern": "build/*"},
+            data=lambda data: data["count"] == 0 and len(data["notices"]) == 1,
+            name="ignored",
+        ),
+        Example({"pattern": "build/*", "include_ignored": True}, data=lambda data: data["count"] == 1),
+        Example({"pattern": "*", "path": "gone"}, error="PERMANENT"),
+        Example({"pattern": "*", "path": "README.md"}, error="PERMANENT", name="no folder"),
+        Example({"pattern": "../*"}, error="PERMANENT", name="up"),
+        Example({"pattern": "{a,b}" * 10}, error="PERMANENT", name="too many alternatives"),
+        Example({"pattern": ""}, error="VALIDATION"),
+        Example({"pattern": "x" * 201}, error="VALIDATION"),
+        Example({"pattern": "*", "limit": 0}, error="VALIDATION"),
+        Example({"pattern": "*", "limit": 201}, error="VALIDATION"),
+        Example({}, error="VALIDATION"),
+    )

@@ -1,0 +1,1 @@
+"""Jackfield tool `grep`: lines by their text."""

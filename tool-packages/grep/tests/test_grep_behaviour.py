@@ -1,0 +1,66 @@
+"""What is told of a search, aloud and on a screen."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import orjson
+import pytest
+from jackfield import Mode
+from jackfield.capabilities.workspace import Match, Matches, Search
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_grep.handler import execute
+
+ASKED: dict[str, Any] = {
+    "pattern": "needle",
+    "path": "src",
+    "glob": "*.py",
+    "literal": True,
+    "ignore_case": True,
+    "context": 2,
+    "limit": 30,
+    "include_ignored": True,
+}
+
+
+class Fixed:
+    """A workspace that finds what it is told to, and remembers what it was asked."""
+
+    def __init__(self, *matches: Match, more: bool = False) -> None:
+        self.found = Matches(matches, len({each.path for each in matches}), more)
+        self.asked: list[Search] = []
+
+    async def grep(self, search: Search) -> Matches:
+        self.asked.append(search)
+        return self.found
+
+
+def call(workspace: Fixed, mode: Mode = "text") -> dict[str, Any]:
+    data: dict[str, Any] = asyncio.run(execute(ASKED, ToolTestContext(mode, workspace=workspace))).data
+    return data
+
+
+def test_everything_that_was_asked_reaches_the_search() -> None:
+    workspace = Fixed()
+    call(workspace)
+    call(workspace, "voice")
+    assert workspace.asked == [
+        Search("needle", "src", "*.py", True, True, 2, 30, True),
+        Search("needle", "src", "*.py", True, True, 0, 5, True),
+    ]
+
+
+@pytest.mark.parametrize("text", ["word " * 90, "w" * 500, '"\\' * 250, "字" * 500])
+def test_in_voice_an_answer_is_short_whatever_was_found(text: str) -> None:
+    data = call(Fixed(*(Match(f"{'p' * 200}/{number}", number, text) for number in range(1, 6))), "voice")
+    assert len(orjson.dumps(data).decode()) <= 1500
+    assert data["matches"]
+    assert data["truncated"] is (len(data["matches"]) < 5)
+    assert data["files"] == 5
+
+
+def test_the_audit_says_how_much_was_found_and_not_what() -> None:
+    context = ToolTestContext(workspace=Fixed(Match("a", 1, "needle"), Match("a", 2, "needle")))
+    asyncio.run(execute(ASKED, context))
+    assert context.audited == [("lines_found", {"matches": 2, "files": 1})]

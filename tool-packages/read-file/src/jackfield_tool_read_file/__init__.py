@@ -1,0 +1,1 @@
+"""Jackfield tool `read_file`: lines of a text file."""

@@ -1,0 +1,69 @@
+"""How much of a file one answer holds, and that reading on misses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from jackfield import Mode
+from jackfield_conversation.output import LIMIT
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_read_file.handler import execute
+from jackfield_workspace import jackfield_capabilities
+
+
+def context(root: Path, mode: Mode = "text") -> ToolTestContext:
+    offers = {offer.name: offer for offer in jackfield_capabilities()}
+    made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
+    return ToolTestContext(mode, workspace=made)
+
+
+def read(root: Path, mode: Mode = "text", **given: Any) -> dict[str, Any]:
+    asked = {"path": "file.txt", "offset": 1, "limit": 1000, **given}
+    data: dict[str, Any] = asyncio.run(execute(asked, context(root, mode))).data
+    return data
+
+
+@pytest.mark.parametrize("line", ["plain text of a line", '"quoted" \\ and\ttabbed', "字" * 50, ""])
+def test_reading_on_gives_every_line_once(line: str, tmp_path: Path) -> None:
+    lines = [f"{line} {number}".rstrip() for number in range(400)]
+    (tmp_path / "file.txt").write_text("\n".join(lines) + "\n", "utf-8")
+    seen: list[str] = []
+    offset: int | None = 1
+    while offset is not None:
+        data = read(tmp_path, offset=offset)
+        # What is longer would be cut in the middle on its way to the model.
+        assert len(orjson.dumps(data).decode()) < LIMIT - 400
+        for number, shown in enumerate(data["content"].split("\n"), offset):
+            told, _, text = shown.partition("\t")
+            assert told == str(number)
+            seen.append(text)
+        offset = data["next_offset"]
+    assert seen == lines
+
+
+@pytest.mark.parametrize("line", ["word " * 400, "w" * 3000, '"\\' * 900, "字" * 900, "a line of it"])
+def test_in_voice_an_answer_is_short_whatever_the_file_holds(line: str, tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_text(f"{line}\n" * 90, "utf-8")
+    data = read(tmp_path, "voice")
+    assert len(orjson.dumps(data).decode()) <= 1500
+    assert data["content"]
+    assert data["next_offset"] == data["last_line"] + 1
+
+
+def test_another_encoding_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_bytes("grün\n".encode("cp1252"))
+    data = read(tmp_path)
+    assert (data["content"], data["encoding"]) == ("1\tgrün", "cp1252")
+
+
+def test_the_audit_says_which_file_and_not_what_is_in_it(tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_text("private\n")
+    made = context(tmp_path)
+    asyncio.run(execute({"path": "file.txt", "offset": 1, "limit": 10}, made))
+    assert made.audited == [("file_read", {"path": "file.txt", "lines": 1})]

@@ -1,0 +1,100 @@
+"""The standard tests of the tool, on real files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from jackfield import Mode, ToolContext
+from jackfield.offers import Services
+from jackfield.store import MemoryStore
+from jackfield_testkit import Example, ToolContractTests, ToolTestContext
+from jackfield_workspace import jackfield_capabilities
+
+MAIN = "import sys\n\nprint(sys.argv)\n"
+FILES = {
+    "src/main.py": MAIN,
+    "empty.txt": "",
+    "long.txt": "".join(f"This is line number {number} of a long file.\n" for number in range(1, 501)),
+    "wide.txt": "x" * 100_000,
+    "marked.md": "# Title\n\n```\n<b>code</b>\n```\n| a | b |\n|---|---|\n[a](https://example.org/a)\n\x07\n",
+    ".env": "KEY=1",
+}
+
+
+class TestReadFile(ToolContractTests):
+    tool_id = "read_file"
+    # The threads that read the disk share the machine with whatever else is tested.
+    max_block_ms = 250
+    place: Path
+
+    @pytest.fixture(autouse=True)
+    def _place(self, tmp_path: Path) -> None:
+        self.place = tmp_path
+
+    def context(self, mode: Mode) -> ToolContext:
+        # A folder of its own for every run, so that none stands in the way of the next.
+        root = Path(mkdtemp(dir=self.place))
+        for name, text in FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, "utf-8")
+            os.utime(root / name, (1_700_000_000, 1_700_000_000))
+        offers = {offer.name: offer for offer in jackfield_capabilities()}
+        made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
+        return ToolTestContext(mode, workspace=made)
+
+    examples = (
+        Example(
+            {"path": "src/main.py"},
+            data={
+                "path": "src/main.py",
+                "content": "1\timport sys\n2\t\n3\tprint(sys.argv)",
+                "first_line": 1,
+                "last_line": 3,
+                "total_lines": 3,
+                "next_offset": None,
+            },
+            mode="text",
+            name="a whole file",
+        ),
+        Example(
+            {"path": "src/main.py"},
+            data=lambda data: data["content"] == "import sys print(sys.argv)",
+            mode="voice",
+            name="a whole file, spoken",
+        ),
+        Example(
+            {"path": "./src//main.py", "offset": 3, "limit": 1},
+            data=lambda data: data["path"] == "src/main.py" and data["first_line"] == data["last_line"] == 3,
+            name="one line",
+        ),
+        Example(
+            {"path": "long.txt", "offset": 1, "limit": 500},
+            data=lambda data: data["next_offset"] == data["last_line"] + 1 and data["total_lines"] == 500,
+            name="more than fits",
+        ),
+        Example(
+            {"path": "wide.txt"},
+            data=lambda data: data["shortened_lines"] == [1] and data["next_offset"] is None,
+            name="one very long line",
+        ),
+        Example(
+            {"path": "empty.txt"},
+            data=lambda data: (data["content"], data["last_line"], data["total_lines"]) == ("", 0, 0),
+            name="nothing in it",
+        ),
+        Example({"path": "marked.md"}, mode="voice", name="markup, spoken"),
+        Example({"path": "gone.txt"}, error="PERMANENT"),
+        Example({"path": "src"}, error="PERMANENT", name="a folder"),
+        Example({"path": "../main.py"}, error="PERMANENT", name="up"),
+        Example({"path": "/etc/passwd"}, error="PERMANENT", name="absolute"),
+        Example({"path": ".env"}, error="PERMANENT", name="hidden"),
+        Example({"path": "src/main.py", "offset": 4}, error="PERMANENT", name="behind the end"),
+        Example({"path": ""}, error="VALIDATION"),
+        Example({"path": "x" * 401}, error="VALIDATION"),
+        Example({"path": "x", "offset": 0}, error="VALIDATION"),
+        Example({"path": "x", "limit": 1001}, error="VALIDATION"),
+        Example({}, error="VALIDATION"),
+    )

@@ -1,0 +1,1 @@
+"""Jackfield tool `write_file`: a whole file, written."""

@@ -1,0 +1,59 @@
+"""What the card shows, what is audited, and how much of a diff is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib import resources
+from typing import Any
+
+from jackfield.capabilities.workspace import Change
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.preview import render
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_write_file.handler import execute
+
+PACKAGE = resources.files("jackfield_tool_write_file")
+MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").read_text("utf-8")))
+ASKED: dict[str, Any] = {"path": "a.txt", "content": "private\nlines\n", "overwrite": True}
+
+
+class Fixed:
+    """A workspace that does nothing and says what it is told to."""
+
+    def __init__(self, diff: str) -> None:
+        self.diff = diff
+
+    async def write(self, path: str, content: str, *, overwrite: bool) -> Change:
+        return Change(path, "replaced", 2, self.diff)
+
+
+def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+    assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.requires_confirmation) == (
+        "action",
+        "writes",
+        "policy",
+    )
+    assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 100)
+
+
+def test_the_card_shows_everything_that_will_be_written() -> None:
+    assert render(MANIFEST.preview, "write_file", ASKED).splitlines() == [
+        "Write a.txt?",
+        "Replace a file of that name: yes",
+        "Content: private\\nlines\\n",
+    ]
+
+
+def test_a_long_diff_is_cut_and_says_so() -> None:
+    data = asyncio.run(execute(ASKED, ToolTestContext(workspace=Fixed("+x" * 5000)))).data
+    assert len(data["diff"]) < 2600
+    assert data["diff"].endswith("[... 7500 characters left out ...]")
+
+
+def test_the_audit_says_which_file_and_not_what_was_written() -> None:
+    context = ToolTestContext(workspace=Fixed("+private"))
+    asyncio.run(execute(ASKED, context))
+    ((event, fields),) = context.audited
+    assert (event, fields["path"]) == ("file_written", "a.txt")
+    assert "private" not in json.dumps(fields)
