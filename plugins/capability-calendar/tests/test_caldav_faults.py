@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.calendar import CalendarView, EventDraft
 from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
+from jackfield_capability_types.calendar import CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
 from jackfield_testkit.calendar_contract.objects import calendar, event
 from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale

@@ -11,9 +11,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from jackfield.capabilities.calendar import Calendar
 from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
+from jackfield_capability_types.calendar import Calendar
 from jackfield_testkit import CalendarContractTests, ToolTestContext
 from jackfield_testkit.calendar_contract.objects import calendar, component
 from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale

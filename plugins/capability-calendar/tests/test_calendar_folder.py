@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from icalendar import Calendar as ICalendar
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.calendar import Agenda, CalendarView, EventDraft
 from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
+from jackfield_capability_types.calendar import Agenda, CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
 from jackfield_testkit.calendar_contract.objects import calendar, component, event
 
@@ -282,7 +282,7 @@ import asyncio, json, resource, signal, sys
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 from jackfield import ToolError
-from jackfield.capabilities.calendar import EventDraft
+from jackfield_capability_types.calendar import EventDraft
 from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
 

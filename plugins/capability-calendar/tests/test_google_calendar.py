@@ -20,10 +20,10 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.calendar import CalendarView, EventDraft
 from jackfield.settings import SettingsError
 from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
+from jackfield_capability_types.calendar import CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
 
 START = datetime(2027, 3, 2, 9, tzinfo=UTC)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.images import ImageOrder
+from jackfield_capability_types.images import ImageOrder
 from jackfield_images.gallery import Gallery
 from jackfield_images.images import Images
 from jackfield_images.inspection import NotAnImageError, inspect

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.images import ImageOrder, Images, StoredImage
+from jackfield_capability_types.images import ImageOrder, Images, StoredImage
 from jackfield_images.images import Images as ProvidedImages
 from jackfield_images.options import Options
 from jackfield_testkit import ImagesContractTests, ImageServer

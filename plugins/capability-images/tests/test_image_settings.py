@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.capabilities.images import QUALITIES, SHAPES, ImageOrder
 from jackfield.offers import Services
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore
+from jackfield_capability_types.images import QUALITIES, SHAPES, ImageOrder
 from jackfield_images import jackfield_capabilities, jackfield_policies
 from jackfield_images import options as options_module
 from jackfield_images.options import PROVIDERS, Options, unavailable

@@ -10,9 +10,9 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from jackfield.capabilities.images import ImageOrder, Images, ImagesView, StoredImage
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
+from jackfield_capability_types.images import ImageOrder, Images, ImagesView, StoredImage
 from jackfield_images.consent.policy import ImageConsent
 from jackfield_images.options import _KINDS, Options
 from jackfield_images.prices import BUILT_IN

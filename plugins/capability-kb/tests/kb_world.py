@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from jackfield.capabilities.knowledge import Evidence, Record
+from jackfield_capability_types.knowledge import Evidence, Record
 from jackfield_kb.library import Access, Library
 from jackfield_kb.text.analysis import stems
 from numpy.typing import NDArray

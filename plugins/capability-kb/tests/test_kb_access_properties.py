@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Filters, Record
+from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Filters, Record
 from jackfield_kb.access import SHARED, Access
 from jackfield_kb.library import Library
 from kb_world import WordModel

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.knowledge import KnowledgeBase, Record
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
+from jackfield_capability_types.knowledge import KnowledgeBase, Record
 from jackfield_kb import jackfield_capabilities
 from jackfield_kb.capability import LibraryKnowledge
 from jackfield_kb.embedding import local

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 import pytest
-from jackfield.capabilities.knowledge import Filters, Record
+from jackfield_capability_types.knowledge import Filters, Record
 from jackfield_kb.embedding import local
 from jackfield_kb.errors import ClaimedTwiceError, LibraryError, RecordError
 from jackfield_kb.library import Library, Source

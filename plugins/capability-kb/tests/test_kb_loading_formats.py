@@ -12,7 +12,7 @@ from typing import Any
 
 import docx
 import pytest
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 from jackfield_kb.cli.progress import Silent
 from jackfield_kb.library import Library
 from jackfield_kb.loading.drafts import Options

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Record
+from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Record
 from jackfield_kb.cli.progress import Silent
 from jackfield_kb.library import Library
 from jackfield_kb.loading.exchange import to_line

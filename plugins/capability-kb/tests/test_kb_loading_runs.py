@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 from jackfield_kb.cli.progress import Silent
 from jackfield_kb.errors import LibraryError
 from jackfield_kb.library import Library

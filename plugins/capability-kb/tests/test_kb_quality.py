@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 from jackfield_kb.embedding.local import LocalModel, missing
 from jackfield_kb.library import Library
 from kb_world import EVERYTHING, ids

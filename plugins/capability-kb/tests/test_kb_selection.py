@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jackfield.capabilities.knowledge import Filters, Record
+from jackfield_capability_types.knowledge import Filters, Record
 from jackfield_kb import search
 from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.search import widened

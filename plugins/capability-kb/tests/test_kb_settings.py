@@ -79,7 +79,7 @@ def test_words_alone_need_no_numpy(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['numpy'] = None\n"
         "from pathlib import Path\n"
-        "from jackfield.capabilities.knowledge import Record\n"
+        "from jackfield_capability_types.knowledge import Record\n"
         "from jackfield_kb.settings import open_library\n"
         "from jackfield_kb.library import Access\n"
         f"library = open_library({{'folder': {str(tmp_path / 'kb')!r}, 'embeddings': 'off'}})\n"

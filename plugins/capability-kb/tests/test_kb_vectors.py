@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 from jackfield_kb.library import Library
 from jackfield_kb.truth.reading import Numbered
 from jackfield_kb.vectors import signs

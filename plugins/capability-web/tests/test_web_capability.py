@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.web import Link, Page
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
+from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_web_fetch.handler import execute
 from jackfield_web import jackfield_capabilities

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.capabilities.web import RECENCIES, Link, Page, Web, WebResult, WebSearch
 from jackfield.installed import Distribution, Entry
 from jackfield.offers import Services
 from jackfield.plugins import load
 from jackfield.store import MemoryStore
+from jackfield_capability_types.web import RECENCIES, Link, Page, Web, WebResult, WebSearch
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_web_search.handler import execute
 from jackfield_web import options

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.web import WebResult
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
+from jackfield_capability_types.web import WebResult
 from jackfield_web import jackfield_capabilities
 from web_site import Site
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.workspace import Finished
+from jackfield_capability_types.workspace import Finished
 from jackfield_workspace.options import ShellOptions
 from jackfield_workspace.shell import shell as module
 from jackfield_workspace.shell.shell import BashShell

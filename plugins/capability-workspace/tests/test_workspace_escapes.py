@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.workspace import Search
+from jackfield_capability_types.workspace import Search
 
 SECRET = "the neighbour's diary"
 Workspace = Callable[..., Any]

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.workspace import Search
 from jackfield.store import MemoryStore
+from jackfield_capability_types.workspace import Search
 from jackfield_testkit import ToolTestContext
 from jackfield_workspace.files.globs import Glob
 from jackfield_workspace.options import WorkspaceOptions

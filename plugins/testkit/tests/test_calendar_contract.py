@@ -16,10 +16,10 @@ from typing import Any
 import jackfield_calendar
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities import calendar as protocol
-from jackfield.capabilities.calendar import Agenda, Calendar, CalendarView, CreatedEvent, EventDraft
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
+from jackfield_capability_types import calendar as protocol
+from jackfield_capability_types.calendar import Agenda, Calendar, CalendarView, CreatedEvent, EventDraft
 from jackfield_testkit import CalendarContractTests
 from jackfield_testkit.calendar_contract.desk import Desk
 from jackfield_testkit.sealing import suite_tests

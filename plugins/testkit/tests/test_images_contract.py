@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.images import ImageOrder, Images, StoredImage
+from jackfield_capability_types.images import ImageOrder, Images, StoredImage
 from jackfield_testkit import ImagesContractTests, MemoryImages
 from jackfield_testkit.images_contract.studio import Studio
 from jackfield_testkit.sealing import suite_tests

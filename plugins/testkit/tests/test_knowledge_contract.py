@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from jackfield import SessionView
-from jackfield.capabilities.knowledge import Evidence, Filters, KnowledgeBase, Record
+from jackfield_capability_types.knowledge import Evidence, Filters, KnowledgeBase, Record
 from jackfield_testkit import KnowledgeContractTests, MemoryKnowledgeBase
 from jackfield_testkit.knowledge_contract.memory import MemoryKnowledgeView
 from jackfield_testkit.knowledge_contract.shelf import LIGHTHOUSE, STUDIO, Shelf

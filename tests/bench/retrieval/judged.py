@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "retrieval"
 NAMES = ("cranfield", "stackfaq")

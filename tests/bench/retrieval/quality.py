@@ -10,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from jackfield.capabilities.knowledge import Evidence
+from jackfield_capability_types.knowledge import Evidence
 from jackfield_kb.embedding import local
 from jackfield_kb.library import Access, Library
 from jackfield_kb.passages import number_of

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from jackfield.capabilities.knowledge import Filters
+from jackfield_capability_types.knowledge import Filters
 from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
-from jackfield.capabilities.knowledge import TYPES, Filters, Record
+from jackfield_capability_types.knowledge import TYPES, Filters, Record
 from numpy.typing import NDArray
 
 DIMENSIONS = 384

@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 from importlib import resources
 from typing import Any
 
-from jackfield.capabilities.workspace import Finished
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
+from jackfield_capability_types.workspace import Finished
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_bash.handler import execute
 

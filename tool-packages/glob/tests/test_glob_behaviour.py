@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from jackfield import Mode
-from jackfield.capabilities.workspace import FoundFile, Listing
+from jackfield_capability_types.workspace import FoundFile, Listing
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_glob.handler import execute
 

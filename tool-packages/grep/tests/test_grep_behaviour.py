@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 from jackfield import Mode
-from jackfield.capabilities.workspace import Match, Matches, Search
+from jackfield_capability_types.workspace import Match, Matches, Search
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_grep.handler import execute
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import Mode
-from jackfield.capabilities.knowledge import KnowledgeBase, Record
+from jackfield_capability_types.knowledge import KnowledgeBase, Record
 from jackfield_testkit import MemoryKnowledgeBase, ToolTestContext
 from jackfield_tool_kb_get.handler import execute
 

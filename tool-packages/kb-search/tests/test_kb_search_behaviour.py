@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, Mode, ToolError, ToolResponse
-from jackfield.capabilities.knowledge import Evidence, KnowledgeBase, Record
+from jackfield_capability_types.knowledge import Evidence, KnowledgeBase, Record
 from jackfield_testkit import MemoryKnowledgeBase, ToolTestContext
 from jackfield_tool_kb_search.handler import execute
 

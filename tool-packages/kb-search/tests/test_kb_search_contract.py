@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from jackfield import Mode
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 from jackfield_testkit import Example, MemoryKnowledgeBase, ToolContractTests, ToolTestContext
 
 HARBOUR = Record(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from jackfield import Mode
-from jackfield.capabilities.knowledge import KnowledgeBase, Record
+from jackfield_capability_types.knowledge import KnowledgeBase, Record
 from jackfield_testkit import MemoryKnowledgeBase, ToolTestContext
 from jackfield_tool_linkedin_lookup.handler import execute
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jackfield import Mode
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 from jackfield_testkit import Example, MemoryKnowledgeBase, ToolContractTests, ToolTestContext
 
 PEOPLE = (

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 from jackfield import Mode
-from jackfield_conversation.output import LIMIT
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
+from jackfield_conversation.output import LIMIT
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_read_file.handler import execute
 from jackfield_workspace import jackfield_capabilities

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from jackfield import ErrorType, Mode, ToolError
-from jackfield.capabilities.web import Link, Page
+from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
 
 FETCHED = datetime(2026, 11, 2, 9, 30, 0, 250_000, UTC)

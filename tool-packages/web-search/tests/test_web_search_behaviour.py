@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from jackfield import ToolResponse
-from jackfield.capabilities.web import RECENCIES, WebResult
 from jackfield.contract.manifest import ToolManifest
+from jackfield_capability_types.web import RECENCIES, WebResult
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_web_search.handler import execute
 

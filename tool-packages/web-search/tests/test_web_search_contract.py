@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from jackfield import ErrorType, Mode, ToolError
-from jackfield.capabilities.web import WebResult
+from jackfield_capability_types.web import WebResult
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
 
 VISIT = WebResult(

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from jackfield.capabilities.calendar import CALENDARS
 from jackfield.settings import SettingsError
+from jackfield_capability_types.calendar import CALENDARS
 
 from jackfield_calendar.zones import find_zone
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.calendar import EventDraft
+from jackfield_capability_types.calendar import EventDraft
 
 from jackfield_calendar.backend import NewEvent
 

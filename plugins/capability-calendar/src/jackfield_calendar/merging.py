@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC
 
-from jackfield.capabilities.calendar import Busy
+from jackfield_capability_types.calendar import Busy
 
 from jackfield_calendar.backend import Span, Taken
 

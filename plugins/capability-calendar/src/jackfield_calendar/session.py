@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.calendar import Agenda, CreatedEvent, EventDraft
+from jackfield_capability_types.calendar import Agenda, CreatedEvent, EventDraft
 
 from jackfield_calendar import faults
 from jackfield_calendar.backend import Backend, Found, Span

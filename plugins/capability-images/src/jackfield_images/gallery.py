@@ -14,7 +14,7 @@ from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
 
-from jackfield.capabilities.images import StoredImage
+from jackfield_capability_types.images import StoredImage
 
 _ID = re.compile(r"[0-9a-f]{32}")
 _SUFFIXES = {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 
 from jackfield import SessionView, ToolError
-from jackfield.capabilities.images import ImageOrder, StoredImage
+from jackfield_capability_types.images import ImageOrder, StoredImage
 
 from jackfield_images.gallery import Gallery
 from jackfield_images.inspection import NotAnImageError, inspect

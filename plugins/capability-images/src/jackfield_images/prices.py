@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.capabilities.images import QUALITIES, SHAPES, ImageOrder
 from jackfield.settings import SettingsError
+from jackfield_capability_types.images import QUALITIES, SHAPES, ImageOrder
 
 Price = float | Mapping[str, float]
 """US dollars for one picture: the same for every shape, or by shape."""

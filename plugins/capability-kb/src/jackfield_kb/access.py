@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from jackfield.capabilities.knowledge import NAMESPACES, Record
+from jackfield_capability_types.knowledge import NAMESPACES, Record
 
 PERSONAL = "personal"
 SHARED = tuple(name for name in NAMESPACES if name != PERSONAL)

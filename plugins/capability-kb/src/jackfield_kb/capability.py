@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.knowledge import Evidence, Filters, Record
 from jackfield.contract.context import SessionView
+from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_kb.access import Access
 from jackfield_kb.errors import IndexUnavailableError, LibraryError

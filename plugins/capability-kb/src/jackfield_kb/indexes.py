@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jackfield.capabilities.knowledge import Filters
+from jackfield_capability_types.knowledge import Filters
 
 from jackfield_kb.embedding.embedder import Embedder
 from jackfield_kb.errors import DamagedIndexError, EmbeddingError, IndexUnavailableError

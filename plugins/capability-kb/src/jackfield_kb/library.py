@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from jackfield.capabilities.knowledge import Evidence, Filters, Record
+from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_kb.access import Access
 from jackfield_kb.embedding.embedder import Embedder

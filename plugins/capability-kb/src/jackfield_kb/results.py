@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from jackfield.capabilities.knowledge import Evidence, Record
+from jackfield_capability_types.knowledge import Evidence, Record
 
 from jackfield_kb.access import Access
 from jackfield_kb.passages import ordinal_of, split

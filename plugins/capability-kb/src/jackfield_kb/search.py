@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
-from jackfield.capabilities.knowledge import Filters
+from jackfield_capability_types.knowledge import Filters
 
 from jackfield_kb.passages import number_of
 from jackfield_kb.ranking import fusion

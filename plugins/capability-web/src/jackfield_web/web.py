@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from jackfield.capabilities.web import Link, Page
+from jackfield_capability_types.web import Link, Page
 
 from jackfield_web.fetching import refusals
 from jackfield_web.options import WebOptions

@@ -9,8 +9,8 @@ from threading import Event
 from typing import TypeVar
 
 from jackfield import SessionView
-from jackfield.capabilities.workspace import Change, Listing, Matches, Passage, Search
 from jackfield.store import Store
+from jackfield_capability_types.workspace import Change, Listing, Matches, Passage, Search
 
 from jackfield_workspace.files import refusals
 from jackfield_workspace.files.changing import Changed, Changes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
-from jackfield.capabilities.workspace import Finished, Shell
+from jackfield_capability_types.workspace import Finished, Shell
 
 _LAST_WORDS = 1500
 

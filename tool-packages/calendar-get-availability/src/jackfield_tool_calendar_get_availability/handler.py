@@ -7,8 +7,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, ok
-from jackfield.capabilities.calendar import MAX_DAYS, Agenda, Busy, CalendarView
 from jackfield.moments import read_moment, read_zone
+from jackfield_capability_types.calendar import MAX_DAYS, Agenda, Busy, CalendarView
 
 from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
 

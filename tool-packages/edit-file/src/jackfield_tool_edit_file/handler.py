@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ToolContext, ToolResponse, ok
-from jackfield.capabilities.workspace import WorkspaceView
+from jackfield_capability_types.workspace import WorkspaceView
 
 _LONGEST_DIFF = 2500
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ToolContext, ToolResponse, ok
-from jackfield.capabilities.workspace import FoundFile, WorkspaceView
 from jackfield.speech import LINE, VOICE_LIMIT, characters
+from jackfield_capability_types.workspace import FoundFile, WorkspaceView
 
 _SPOKEN = 5
 """How many files anybody can listen to."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ToolContext, ToolResponse, ok
-from jackfield.capabilities.workspace import Match, Search, WorkspaceView
 from jackfield.speech import LINE, VOICE_LIMIT, characters, plain
+from jackfield_capability_types.workspace import Match, Search, WorkspaceView
 
 _SPOKEN = 5
 """How many matches anybody can listen to."""

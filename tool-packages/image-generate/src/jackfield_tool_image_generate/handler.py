@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
-from jackfield.capabilities.images import ImageOrder, StoredImage
+from jackfield_capability_types.images import ImageOrder, StoredImage
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:

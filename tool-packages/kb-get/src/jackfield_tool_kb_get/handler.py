@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from jackfield import ToolContext, ToolResponse, ok
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 from jackfield_tool_kb_get.parts import part
 from jackfield_tool_kb_get.speech import speakable

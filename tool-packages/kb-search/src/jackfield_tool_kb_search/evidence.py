@@ -6,7 +6,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from jackfield.capabilities.knowledge import Evidence, Record
+from jackfield_capability_types.knowledge import Evidence, Record
 
 ALWAYS = ("snippet", "url", "metadata")
 """The optional fields of a result when nobody says which."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
-from jackfield.capabilities.knowledge import Filters
+from jackfield_capability_types.knowledge import Filters
 
 from jackfield_tool_kb_search.evidence import ALWAYS, result
 from jackfield_tool_kb_search.speech import speakable

@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
-from jackfield.capabilities.knowledge import NAMESPACES, Evidence, Filters, Record
+from jackfield_capability_types.knowledge import NAMESPACES, Evidence, Filters, Record
 
 from jackfield_tool_linkedin_lookup.people import company_of, is_named, role_of, works_at
 from jackfield_tool_linkedin_lookup.profiles import profile_of

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 _COMPANY = ("company", "organization", "organisation", "org", "employer")
 _ROLE = ("role", "title", "job_title", "position")

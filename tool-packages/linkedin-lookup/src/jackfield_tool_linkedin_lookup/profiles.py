@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 _PROFILE = re.compile(r"/(in|pub)/[^/\s<>\"'\\]+(/[^/\s<>\"'\\]+){0,3}/?")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ToolContext, ToolResponse, ok
-from jackfield.capabilities.workspace import Passage, WorkspaceView
 from jackfield.speech import characters, plain
+from jackfield_capability_types.workspace import Passage, WorkspaceView
 
 _ROOM = 3000
 """Characters of JSON for the lines: a model is given 4000 of an answer in all."""

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
-from jackfield.capabilities.web import Page
+from jackfield_capability_types.web import Page
 
 _MOST_LINKS = 50
 

@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from typing import Any
 
 from jackfield import ToolResponse
-from jackfield.capabilities.images import ImageOrder, Images
 from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
+from jackfield_capability_types.images import ImageOrder, Images
 
 from jackfield_images.consent.request import Vocabulary
 

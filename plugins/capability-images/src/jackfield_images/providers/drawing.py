@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from jackfield.capabilities.images import ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 
 class Drawing(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Any
 from google import genai
 from google.genai import errors, types
 from jackfield import ToolError
-from jackfield.capabilities.images import ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 from jackfield_images.options import Options
 from jackfield_images.providers import refusals

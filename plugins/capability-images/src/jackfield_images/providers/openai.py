@@ -10,7 +10,7 @@ from typing import Any
 
 import openai
 from jackfield import ToolError
-from jackfield.capabilities.images import ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 from jackfield_images.options import Options
 from jackfield_images.providers import refusals

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield.capabilities.knowledge import NAMESPACES, TYPES
+from jackfield_capability_types.knowledge import NAMESPACES, TYPES
 from jackfield_cli.options import as_json, print_json, with_registry
 
 from jackfield_kb.cli.opening import opened

@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING
 
 import click
-from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Evidence, Filters, Record
+from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Evidence, Filters, Record
 from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Any
 
-from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Record
+from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Record
 
 from jackfield_kb.loading import links, naming
 from jackfield_kb.loading.problems import UnreadableError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 from jackfield_kb.loading.drafts import FIELDS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 import tantivy
-from jackfield.capabilities.knowledge import Filters, Record
+from jackfield_capability_types.knowledge import Filters, Record
 
 from jackfield_kb.access import scopes_of
 from jackfield_kb.passages import key_of, split

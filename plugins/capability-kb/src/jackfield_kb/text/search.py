@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import tantivy
-from jackfield.capabilities.knowledge import Filters
+from jackfield_capability_types.knowledge import Filters
 
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.text import fields

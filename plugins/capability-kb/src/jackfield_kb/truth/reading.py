@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 from jackfield_kb.truth.rows import COLUMNS, from_row
 from jackfield_kb.truth.writing import NOWHERE, Source

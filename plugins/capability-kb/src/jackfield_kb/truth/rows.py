@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from jackfield.capabilities.knowledge import NAMESPACES, TYPES, Record
+from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Record
 
 from jackfield_kb.access import PERSONAL
 from jackfield_kb.errors import RecordError

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import apsw
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 from jackfield_kb.errors import ClaimedTwiceError
 from jackfield_kb.truth.rows import COLUMNS, digest, to_row

@@ -10,7 +10,7 @@ from functools import partial, reduce
 from typing import NamedTuple
 
 import numpy as np
-from jackfield.capabilities.knowledge import Filters
+from jackfield_capability_types.knowledge import Filters
 from numpy.typing import NDArray
 
 from jackfield_kb.access import PERSONAL

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from html import unescape
 from typing import Any, NamedTuple, Protocol
 
-from jackfield.capabilities.web import WebResult
+from jackfield_capability_types.web import WebResult
 
 from jackfield_web.searching.options import SearchOptions
 

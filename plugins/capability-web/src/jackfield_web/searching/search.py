@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.web import WebResult
+from jackfield_capability_types.web import WebResult
 
 from jackfield_web.fetching.inflating import ACCEPTED, Body, DamagedError, UnknownEncodingError
 from jackfield_web.searching.brave import Brave

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jackfield.capabilities.web import WebResult
+from jackfield_capability_types.web import WebResult
 
 from jackfield_web.searching.options import SAFETIES, SearchOptions
 from jackfield_web.searching.provider import (

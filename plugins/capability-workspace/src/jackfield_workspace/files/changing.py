@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from jackfield.capabilities.workspace import Change
+from jackfield_capability_types.workspace import Change
 
 from jackfield_workspace.files import refusals, writing
 from jackfield_workspace.files.editing import difference, replaced

@@ -8,7 +8,7 @@ from typing import Any
 
 import re2  # type: ignore[import-untyped]
 from jackfield import ToolError
-from jackfield.capabilities.workspace import FoundFile, Listing, Match, Matches, Search
+from jackfield_capability_types.workspace import FoundFile, Listing, Match, Matches, Search
 
 from jackfield_workspace.files import refusals, tree
 from jackfield_workspace.files.paths import Parts

@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from typing import BinaryIO
 
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.workspace import Finished
+from jackfield_capability_types.workspace import Finished
 
 from jackfield_workspace.options import ShellOptions
 from jackfield_workspace.shell.ending import MARK, end_all

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from jackfield import ErrorType
-from jackfield.capabilities.calendar import CreatedEvent
+from jackfield_capability_types.calendar import CreatedEvent
 
 from jackfield_testkit.calendar_contract.desk import Desk, at, draft, on_a_loop, refused, taken
 from jackfield_testkit.calendar_contract.objects import calendar, event

@@ -12,7 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.calendar import Busy, Calendar, CalendarView, EventDraft
+from jackfield_capability_types.calendar import Busy, Calendar, CalendarView, EventDraft
 
 from jackfield_testkit.calendar_contract.objects import ZONE
 from jackfield_testkit.context import ToolTestContext

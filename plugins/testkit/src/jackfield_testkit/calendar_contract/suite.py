@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from jackfield.capabilities.calendar import Calendar
+from jackfield_capability_types.calendar import Calendar
 
 from jackfield_testkit.calendar_contract.creating import CreateTests
 from jackfield_testkit.calendar_contract.desk import Desk

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield.capabilities.images import QUALITIES, SHAPES, ImageOrder
+from jackfield_capability_types.images import QUALITIES, SHAPES, ImageOrder
 
 from jackfield_testkit.images_contract.studio import SIGNATURES, Studio, on_a_loop
 from jackfield_testkit.store_contract.verdict import give_up, holds, same

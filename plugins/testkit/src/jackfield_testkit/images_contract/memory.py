@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 
 from jackfield import SessionView, ToolError
-from jackfield.capabilities.images import ImageOrder, StoredImage
+from jackfield_capability_types.images import ImageOrder, StoredImage
 
 from jackfield_testkit.images_contract.png import SIZES, png
 

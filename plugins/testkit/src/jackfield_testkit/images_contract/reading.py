@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield.capabilities.images import ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 from jackfield_testkit.images_contract.studio import Studio, on_a_loop
 from jackfield_testkit.knowledge_contract.shelf import Visitor

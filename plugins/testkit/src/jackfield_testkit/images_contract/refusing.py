@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from jackfield import ErrorType, ToolError
-from jackfield.capabilities.images import ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 from jackfield_testkit.images_contract.studio import Studio, on_a_loop
 from jackfield_testkit.store_contract.verdict import holds, same

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jackfield.capabilities.images import Images, ImagesView
+from jackfield_capability_types.images import Images, ImagesView
 
 from jackfield_testkit.knowledge_contract.shelf import Visitor
 from jackfield_testkit.store_contract.verdict import give_up

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from jackfield.capabilities.images import Images
+from jackfield_capability_types.images import Images
 
 from jackfield_testkit.images_contract.making import MakingTests
 from jackfield_testkit.images_contract.reading import ReadingTests

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield.capabilities.knowledge import KnowledgeBase
+from jackfield_capability_types.knowledge import KnowledgeBase
 
 from jackfield_testkit.knowledge_contract.shelf import LIGHTHOUSE, STUDIO, Shelf, Visitor, notes_of, on_a_loop
 from jackfield_testkit.store_contract.verdict import same

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta, timezone
 
-from jackfield.capabilities.knowledge import Evidence, Filters, Record
+from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_testkit.knowledge_contract.shelf import (
     BREAD,

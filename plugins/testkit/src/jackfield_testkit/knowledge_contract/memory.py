@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from jackfield import SessionView
-from jackfield.capabilities.knowledge import Evidence, Filters, Record
+from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 _WORD = re.compile(r"\w+")
 _SNIPPET_WORDS = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from jackfield.capabilities.knowledge import Record
+from jackfield_capability_types.knowledge import Record
 
 from jackfield_testkit.knowledge_contract.shelf import (
     BREAD,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jackfield import Mode
-from jackfield.capabilities.knowledge import KnowledgeBase, KnowledgeView, Record
+from jackfield_capability_types.knowledge import KnowledgeBase, KnowledgeView, Record
 
 from jackfield_testkit.store_contract.verdict import give_up
 

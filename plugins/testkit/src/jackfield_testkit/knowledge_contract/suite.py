@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from jackfield.capabilities.knowledge import KnowledgeBase, Record
+from jackfield_capability_types.knowledge import KnowledgeBase, Record
 
 from jackfield_testkit.knowledge_contract.access import AccessTests
 from jackfield_testkit.knowledge_contract.filtering import FilterTests
