@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-KERNEL, TESTKIT = ROOT / "kernel", ROOT / "plugins" / "testkit"
+KERNEL, TESTKIT = ROOT / "kernel", (ROOT / "plugins" / "capability-types", ROOT / "plugins" / "testkit")
 CLI = ROOT / "plugins" / "cli"
 COMMAND_LINE = (KERNEL, ROOT / "plugins" / "builder", CLI)
 
@@ -59,7 +59,7 @@ def test_plain_pip_is_enough(tmp_path: Path) -> None:
 def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
-    fresh.install_members(*COMMAND_LINE, TESTKIT)
+    fresh.install_members(*COMMAND_LINE, *TESTKIT)
     nothing = fresh.run("jackfield", "build", check=False)
     assert nothing.returncode == 1
     assert "write one with `jackfield new-tool NAME`" in nothing.stderr
@@ -80,7 +80,7 @@ def test_a_new_tool_installs_into_an_empty_environment_builds_and_passes_the_kit
 def test_the_kits_tests_fail_for_a_new_tool_that_was_broken(environment: Make) -> None:
     fresh = environment("fresh")
     fresh.install_locked()
-    fresh.install_members(*COMMAND_LINE, TESTKIT)
+    fresh.install_members(*COMMAND_LINE, *TESTKIT)
     fresh.run("jackfield", "new-tool", "book_table")
     package = fresh.work / "book-table"
     handler = package / "src" / "jackfield_tool_book_table" / "handler.py"
