@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 COMMAND_LINE = (ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli")
+TYPES = ROOT / "plugins" / "capability-types"
 """What the command `jackfield` consists of."""
 
 
@@ -89,7 +90,7 @@ def environment(tmp_path: Path) -> Callable[[str], Environment]:
 def members() -> list[Path]:
     """What it takes to build a registry, and every tool package of this repository."""
     packages = [path.parent for path in sorted((ROOT / "tool-packages").glob("*/pyproject.toml"))]
-    return [*COMMAND_LINE, *(path for path in packages if not path.name.startswith("_"))]
+    return [*COMMAND_LINE, TYPES, *(path for path in packages if not path.name.startswith("_"))]
 
 
 class Site:
