@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from hosting import Workshop, eventually, hosted, provided
+from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
@@ -374,7 +375,37 @@ def test_a_client_that_hangs_up_ends_the_session_for_good(workshop: Workshop) ->
                 await again.say("resume", token=ada.token)
                 assert (await again.until_closed())[0] == 4000
             assert host.house
-            assert not host.house.switchboard.talks
+            talks = host.house.switchboard.talks
+            await eventually(lambda: not talks)
+
+    asyncio.run(main())
+
+
+def test_who_comes_back_before_the_end_is_written_down_finds_the_session_ended(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = asyncio.Event()
+    end_session = Runtime.end_session
+
+    async def late(self: Runtime, session: Any) -> None:
+        await written.wait()
+        await end_session(self, session)
+
+    monkeypatch.setattr(Runtime, "end_session", late)
+
+    async def main() -> None:
+        async with provided() as served, hosted(workshop, served) as host:
+            try:
+                async with host.client("text") as ada:
+                    await ada.say("end")
+                    assert (await ada.until_closed())[0] == 4000
+                async with host.connected("text") as again:
+                    await again.say("resume", token=ada.token)
+                    await again.until(lambda: again.closed or again.session)
+                    assert again.closed
+                    assert again.closed[0] == 4000
+            finally:
+                written.set()
 
     asyncio.run(main())
 

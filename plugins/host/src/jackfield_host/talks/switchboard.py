@@ -120,6 +120,8 @@ class Switchboard:
                 check(talk.session, secret, identity)
                 if await self._goes_on(talk, transport):
                     return talk
+                # One that ended meanwhile stays ended, though the store may not know it yet.
+                check(talk.session, secret, identity)
                 self.talks.pop(session_id, None)
             if self.draining:
                 raise TurnedAwayError(RESTARTING, "The host is restarting; resume again in a moment.")
@@ -247,10 +249,13 @@ class Switchboard:
 
     async def _until_over(self, talk: Talk) -> None:
         closing = await talk.over()
-        if self.talks.get(talk.session.id) is talk:
-            del self.talks[talk.session.id]
-        if closing in (ENDED, TOO_LONG):
-            await self.runtime.end_session(talk.session)
+        try:
+            # Before it is let go of: whoever asks for it in between would find it as it was kept, alive.
+            if closing in (ENDED, TOO_LONG):
+                await self.runtime.end_session(talk.session)
+        finally:
+            if self.talks.get(talk.session.id) is talk:
+                del self.talks[talk.session.id]
         _log.info("session %s: %s", talk.session.id, closing.reason)
 
     async def _handed_over(self, token: str, identity: Identity) -> str | None:
