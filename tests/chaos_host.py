@@ -93,8 +93,8 @@ async def main(store: Path, effects: Path, script: dict[str, Any]) -> None:
         for _ in range(script.get("times", 1))
     ]
     # All at once; whoever reads gets each answer as soon as those before it are there.
-    for answer in [asyncio.ensure_future(call) for call in calls]:
-        print((await answer).wire.decode(), flush=True)
+    for running in [asyncio.ensure_future(call) for call in calls]:
+        print((await running).wire.decode(), flush=True)
     for _, fields in work.events:
         print(json.dumps(fields), flush=True)
     await host.store.close()
