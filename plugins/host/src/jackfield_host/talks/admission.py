@@ -60,7 +60,9 @@ class Admission:
         await self.check_ban(identity)
         if self.closed:
             raise TurnedAwayError(RESTARTING, "The host is restarting; try again in a moment.")
-        if len(self._talks) + self.opening >= self._options.max_sessions:
+        # One whose end is only still to be written down takes no room any more.
+        carried = sum(not talk.ended for talk in self._talks.values())
+        if carried + self.opening >= self._options.max_sessions:
             raise TurnedAwayError(FULL, "There are too many sessions at the moment; try again later.")
         if identity.session is not None:
             raise TurnedAwayError(UNKNOWN, "This token is good for one session alone, and opens no other.")

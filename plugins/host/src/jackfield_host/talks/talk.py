@@ -108,6 +108,11 @@ class Talk:
         """Carry the model's events from here on."""
         self._carrying = asyncio.create_task(self._carry())
 
+    @property
+    def ended(self) -> bool:
+        """Whether the conversation here has come to its end."""
+        return self._carrying is not None and self._carrying.done()
+
     async def over(self) -> Closing:
         """Wait for the end of the conversation here; why it ended."""
         if self._carrying is not None:
