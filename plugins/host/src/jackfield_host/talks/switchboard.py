@@ -120,8 +120,7 @@ class Switchboard:
                 check(talk.session, secret, identity)
                 if await self._goes_on(talk, transport):
                     return talk
-                # One that ended meanwhile stays ended, though the store may not know it yet.
-                check(talk.session, secret, identity)
+                check(talk.session, secret, identity)  # It may have ended, and the store not know it yet.
                 self.talks.pop(session_id, None)
             if self.draining:
                 raise TurnedAwayError(RESTARTING, "The host is restarting; resume again in a moment.")
