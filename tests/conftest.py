@@ -15,8 +15,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 COMMAND_LINE = (ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli")
-TYPES = ROOT / "plugins" / "capability-types"
 """What the command `jackfield` consists of."""
+TYPES = ROOT / "plugins" / "capability-types"
 
 
 class Environment:
