@@ -1,0 +1,165 @@
+"""Every setting of a policy changes what it is said to change."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from typing import Any
+
+import jackfield_policies
+import pytest
+from jackfield import ErrorType, ToolResponse, fail, ok
+from jackfield.confirmation import Confirmations
+from jackfield.store import MemoryStore
+from jackfield_testkit.workbench import Workbench, make_tool
+
+PARAMETERS = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {"n": {"type": "integer"}, "top_k": {"type": "integer", "default": 9}},
+}
+
+
+def bench(handler: Any, settings: Any, store: Any = None, **fields: Any) -> Workbench:
+    return Workbench(
+        make_tool("tool", handler, parameters=PARAMETERS, **fields),
+        policies=jackfield_policies.jackfield_policies(),
+        settings=settings,
+        store=store,
+    )
+
+
+async def fine(args: dict[str, Any], ctx: Any) -> ToolResponse:
+    return ok({"items": [1]})
+
+
+def kind(answer: Any) -> str:
+    envelope = json.loads(answer.wire)
+    return "ok" if envelope["ok"] else str(envelope["error"]["type"])
+
+
+def meta(answer: Any) -> Any:
+    return json.loads(answer.wire)["meta"]
+
+
+@pytest.mark.parametrize("mode", ["voice", "text"])
+@pytest.mark.parametrize(("setting", "category"), [("calls", "utility"), ("retrievals", "retrieval")])
+def test_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
+    work = bench(fine, {"budgets": {f"{mode}_{setting}": 1}}, category=category)
+    session = work.session(mode)
+
+    async def main() -> list[str]:
+        return [kind(await work.call(session, "tool", json.dumps({"n": n}))) for n in range(2)]
+
+    assert asyncio.run(main()) == ["ok", "BUDGET_EXCEEDED"]
+
+
+@pytest.mark.parametrize("mode", ["voice", "text"])
+def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(mode: Any) -> None:
+    seen: list[dict[str, str]] = []
+
+    class Watcher:
+        def call_finished(self, call: Any, response: Any) -> None:
+            seen.append(call.trail())
+
+    work = Workbench(
+        make_tool("tool", fine, parameters=PARAMETERS),
+        policies=jackfield_policies.jackfield_policies(),
+        settings={"budgets": {f"{mode}_tool_ms": 0.000001}},
+        observers=[Watcher()],  # type: ignore[list-item]
+    )
+    answer = asyncio.run(work.call(work.session(mode), "tool"))
+    assert kind(answer) == "ok"
+    assert meta(answer)["turnTime"]["budgetMs"] == 0.000001
+    assert seen[0]["budgets"] == "over time"
+
+
+def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:
+    async def empty(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return ok([])
+
+    async def run(handler: Any, settings: Any, arguments: list[str]) -> list[str]:
+        work = bench(handler, {"loops": settings})
+        session = work.session()
+        return [
+            kind(await work.call(session, "tool", each, f"call_{at:08}")) for at, each in enumerate(arguments)
+        ]
+
+    assert asyncio.run(run(fine, {"identical_calls": 2}, ["{}"] * 2)) == ["ok", "LOOP_DETECTED"]
+    numbered = [json.dumps({"n": n}) for n in range(3)]
+    assert asyncio.run(run(empty, {"empty_results": 3}, numbered)) == ["ok", "ok", "LOOP_DETECTED"]
+
+
+def test_how_many_results_voice_may_have() -> None:
+    work = bench(fine, {"clamping": {"voice_top_k": 7}})
+    answer = asyncio.run(work.call(work.session("voice"), "tool"))
+    assert meta(answer)["clamped"] == {"top_k": {"from": 9, "to": 7}}
+
+
+@pytest.mark.parametrize(("seconds", "good"), [(9, True), (11, False)])
+def test_how_long_a_confirmation_can_be_given(seconds: int, good: bool) -> None:
+    now = 1_000_000.0
+    store = MemoryStore(clock=lambda: now)
+    work = bench(fine, {"confirmation": {"expiry_seconds": 10}}, store, requiresConfirmation=True)
+    session = work.session()
+
+    async def main() -> Any:
+        nonlocal now
+        await work.call(session, "tool")
+        ((_, asked),) = work.events
+        now += seconds
+        return await Confirmations(store).redeem(session, asked["token"])
+
+    assert (asyncio.run(main()) is not None) is good
+
+
+@pytest.mark.parametrize(("seconds", "runs"), [(9, 1), (11, 2)])
+def test_how_long_an_answer_is_remembered(seconds: int, runs: int) -> None:
+    now = 1_000_000.0
+    ran: list[int] = []
+
+    async def counted(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return ok({"items": ran})
+
+    store = MemoryStore(clock=lambda: now)
+    work = bench(counted, {"duplicates": {"remember_seconds": 10}}, store)
+    session = work.session()
+
+    async def main() -> None:
+        nonlocal now
+        await work.call(session, "tool", "{}", "call_12345678")
+        now += seconds
+        await work.call(session, "tool", "{}", "call_12345678")
+
+    asyncio.run(main())
+    assert len(ran) == runs
+
+
+def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    paused: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        paused.append(seconds)
+
+    async def busy(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return ok({"items": [1]}) if paused else fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
+
+    monkeypatch.setattr("jackfield_policies.recovery.asyncio.sleep", sleep)
+    work = bench(busy, {"recovery": {"pause_ms": 125}})
+    answer = asyncio.run(work.call(work.session(), "tool"))
+    assert (kind(answer), paused, meta(answer)["retried"]) == ("ok", [0.125], True)
+
+
+def test_a_tool_over_its_budget_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        await asyncio.sleep(0.02)
+        return ok({"items": [1]})
+
+    work = bench(slow, {}, latencyBudgetMs=1)
+    with caplog.at_level(logging.WARNING):
+        asyncio.run(work.call(work.session(), "tool"))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("tool took ")
+    assert record.getMessage().endswith(" ms of its 1")
