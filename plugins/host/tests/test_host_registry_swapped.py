@@ -1,0 +1,57 @@
+"""A registry that is swapped under a live session: fatal in development, pinned and shown in production."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+
+import pytest
+from hosting import HostProcess, Workshop, provided
+from jackfield.contract.snapshot import seal
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+
+async def looks(model: ScriptedModel) -> None:
+    while True:
+        heard = await model.hears()
+        if heard.text == "look":
+            await model.calls(Call("hst_look", {"text": "a"}))
+        await model.says("Yes.")
+
+
+@pytest.mark.parametrize("deployment", ["development", "production"])
+def test_a_session_of_another_registry_is_refused_or_goes_on_and_is_told(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, deployment: str
+) -> None:
+    monkeypatch.setenv("JACKFIELD_DEPLOYMENT", deployment)
+    registry = workshop.folder / "tool_registry.json"
+    shutil.copy(workshop.registry, registry)
+    own = Workshop(workshop.folder, registry, workshop.site)
+    whole = json.loads(registry.read_text())
+    fewer = seal({**whole, "tools": [each for each in whole["tools"] if each["toolId"] != "hst_much"]})
+
+    async def main() -> None:
+        async with provided(looks) as served:
+            async with HostProcess(own, served) as host, host.client("text") as ada:
+                await ada.say("text", text="hello")
+                await ada.until_type("turn_complete")
+            registry.write_text(json.dumps(fewer.wire))
+            async with HostProcess(own, served) as host, host.connected("text") as back:
+                await back.say("resume", token=ada.token, lastEvent=ada.last_event)
+                if deployment == "development":
+                    assert (await back.until_closed())[0] == 4007
+                    assert f"pinned to registry {whole['version']}" in back.of("error")[0]["message"]
+                    return
+                await back.until(lambda: back.session)
+                assert back.session
+                assert back.session["registry"] == whole["version"]
+                told = await back.until_type("notification")
+                assert (told["code"], whole["version"] in told["text"]) == ("registry_changed", True)
+                await back.say("text", text="look")
+                await back.until_type("tool_complete")
+                line = (await own.audited(1))[0]
+                assert (line["pinnedVersion"], line["registryVersion"]) == (whole["version"], fewer.version)
+            assert f"is pinned to registry {whole['version']}" in host.output.read_text()
+
+    asyncio.run(main())

@@ -1,0 +1,70 @@
+"""What the settings change in what goes to Gemini."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gemini_line import live, run, text
+from jackfield.transport.events import Trouble
+from jackfield.transport.protocol import Opening
+from jackfield_gemini.transport import GeminiTransport
+from jackfield_testkit.providers.model import ScriptedModel
+
+
+async def answers(model: ScriptedModel) -> None:
+    while True:
+        await model.hears()
+        await model.says("Good day.")
+
+
+def test_the_model_of_text_and_the_version_of_the_interface() -> None:
+    asked: list[str] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readline()).decode())
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    async def talk() -> None:
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        async with server:
+            base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            settings = {"base_url": base_url, "text_model": "our-own-model", "api_version": "v1alpha"}
+            transport = GeminiTransport.from_settings(settings)
+            connection = await transport.connect(Opening("text", "", {}))
+            await connection.send_text("Hello.")
+            async for event in connection.events():
+                if isinstance(event, Trouble):
+                    await connection.close()
+            await transport.close()
+        assert asked[0].startswith("POST /v1alpha/models/our-own-model:")
+
+    run(talk())
+
+
+def test_the_model_voice_and_language_of_speech() -> None:
+    async def talk() -> None:
+        settings = {"voice_model": "our-own-voice", "voice": "Puck", "language": "fr-FR"}
+        async with live(answers, settings=settings) as line:
+            setup = line.model.setup
+        assert setup["model"] == "models/our-own-voice"
+        speech = setup["generationConfig"]["speechConfig"]
+        assert speech["voiceConfig"]["prebuiltVoiceConfig"]["voiceName"] == "Puck"
+        assert speech["languageCode"] == "fr-FR"
+
+    run(talk())
+
+
+def test_an_answer_that_stays_silent_is_given_up() -> None:
+    async def silent(model: ScriptedModel) -> None:
+        await model.hears()
+        await asyncio.sleep(60)
+
+    async def talk() -> None:
+        async with text(silent, settings={"request_timeout": 0.2}) as line:
+            await line.connection.send_text("Hello.")
+            assert (await line.next(Trouble)).code == "network"
+
+    run(talk())

@@ -1,0 +1,40 @@
+"""What the console asks of the browser's microphone."""
+
+from __future__ import annotations
+
+import asyncio
+
+from jackfield_testkit.providers.model import ScriptedModel
+from playwright.async_api import expect
+
+from browser.consoles import Deployment, consoled
+
+WATCH = """
+window.wishes = [];
+const ask = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+navigator.mediaDevices.getUserMedia = (wishes) => { window.wishes.push(wishes); return ask(wishes); };
+"""
+
+
+async def _silent(model: ScriptedModel) -> None:
+    await model.hears()
+
+
+def test_echo_noise_and_gain_are_left_to_the_browser(deployment: Deployment) -> None:
+    async def run() -> None:
+        args = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
+        async with asyncio.timeout(90), consoled(deployment, _silent, args=args) as console:
+            await console.context.add_init_script(WATCH)
+            await console.open()
+            page = console.page
+            await expect(page.get_by_test_id("state")).to_have_text("ready")
+            await page.get_by_role("button", name="Talk", exact=True).click()
+            await expect(page.get_by_role("group", name="Call")).to_be_visible()
+            (wishes,) = await page.evaluate("window.wishes")
+            asked = wishes["audio"]
+            assert asked["echoCancellation"] is True
+            assert asked["noiseSuppression"] is True
+            assert asked["autoGainControl"] is True
+            assert asked["channelCount"] == 1
+
+    asyncio.run(run())
