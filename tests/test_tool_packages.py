@@ -1,0 +1,36 @@
+"""The tools of this repository: one package each, called as the contract says."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = sorted(
+    path.parent
+    for path in (ROOT / "tool-packages").glob("*/pyproject.toml")
+    if not path.parent.name.startswith("_")
+)
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+def test_a_tool_its_entry_point_and_its_distribution_have_one_name(folder: Path) -> None:
+    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    ((tool_id, package),) = project["entry-points"]["jackfield.tools"].items()
+    home = folder / "src" / package
+    assert json.loads((home / "schema.json").read_text("utf-8"))["toolId"] == tool_id
+    assert (home / "guide.md").is_file()
+    assert (home / "handler.py").is_file()
+    assert project["name"] == f"jackfield-tool-{tool_id.replace('_', '-')}"
+    assert folder.name == tool_id.replace("_", "-")
+
+
+@pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
+def test_a_tool_depends_on_the_kernel_and_on_nothing_else_of_ours(folder: Path) -> None:
+    project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
+    ours = [each for each in project["dependencies"] if each.startswith("jackfield")]
+    assert [each.partition(">")[0].partition("=")[0].strip() for each in ours] == ["jackfield-kernel"]
