@@ -6,6 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from typing import NamedTuple
 
 from jackfield.transport.events import Closed, Event, TextDelta, Transcript, Trouble
@@ -39,7 +40,7 @@ class Line:
         self._connection = connection
         self._whole = asyncio.Event()
         self._whole.set()
-        self._hung_up = False
+        self._over = asyncio.Event()
         self._unsent = bytearray()
         self.renewals = 0
         """How many connections came before this one."""
@@ -83,18 +84,22 @@ class Line:
             if current is not self._connection:
                 continue  # It was renewed: the next one stands already.
             code = last.code or "network"
-            if self._hung_up or not TROUBLES[code].recoverable:
+            if self._over.is_set() or not TROUBLES[code].recoverable:
                 self._whole.set()
                 yield last
                 return
             self._whole.clear()
             yield Trouble(code, last.detail)
             try:
-                await self._restore(resume=TROUBLES[code].remedy == "reconnect")
+                restored = await self._restore(resume=TROUBLES[code].remedy == "reconnect")
             except TransportError as error:
-                self._hung_up = True
+                self._over.set()
                 self._whole.set()
                 yield Closed(error.code, error.detail)
+                return
+            self._whole.set()
+            if not restored:
+                yield Closed()
                 return
             yield Restored()
 
@@ -107,15 +112,20 @@ class Line:
 
     async def hang_up(self) -> None:
         """End the line for good."""
-        self._hung_up = True
+        self._over.set()
         await self._connection.close()
 
-    async def _restore(self, *, resume: bool) -> None:
+    async def _restore(self, *, resume: bool) -> bool:
+        """Open a connection again; whether there is one, and not that the line was hung up meanwhile."""
         token = self._connection.resume if resume else None
         failure = TransportError("network")
         for pause in PAUSES:
             wait = max(pause * random.uniform(1, 1.5), failure.retry_after or 0.0)  # noqa: S311 - not a secret
-            await asyncio.sleep(min(wait, LONGEST_WAIT))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait, LONGEST_WAIT)):
+                    await self._over.wait()
+            if self._over.is_set():
+                return False
             try:
                 self._connection = await self._transport.connect(self._opening(token))
             except TransportError as error:
@@ -125,12 +135,14 @@ class Line:
                 # What takes up the provider's own session may be what it no longer accepts.
                 failure, token = error, None
             else:
+                if self._over.is_set():
+                    await self._connection.close()
+                    return False
                 self.renewals += 1
                 unsent, self._unsent = bytes(self._unsent), bytearray()
                 if unsent:
                     await self._connection.send_audio(unsent)
-                self._whole.set()
-                return
+                return True
         raise failure
 
 
