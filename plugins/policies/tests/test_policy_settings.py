@@ -11,6 +11,8 @@ import jackfield_policies
 import pytest
 from jackfield import ErrorType, ToolResponse, fail, ok
 from jackfield.confirmation import Confirmations
+from jackfield.offers import Services
+from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore
 from jackfield_testkit.workbench import Workbench, make_tool
 
@@ -150,6 +152,21 @@ def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch
     work = bench(busy, {"recovery": {"pause_ms": 125}})
     answer = asyncio.run(work.call(work.session(), "tool"))
     assert (kind(answer), paused, meta(answer)["retried"]) == ("ok", [0.125], True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "known"),
+    [("modes", "none"), ("confirmation", "expiry_seconds, trusted"), ("loops", "identical_calls, ")],
+)
+def test_a_setting_that_is_misspelt_is_answered_with_all_there_are(policy: str, known: str) -> None:
+    with pytest.raises(SettingsError, match=f"policies.{policy}: unknown setting 'loud'; known are {known}"):
+        bench(fine, {policy: {"loud": 1}})
+
+
+def test_what_lends_bans_has_no_settings_and_says_so() -> None:
+    (offer,) = jackfield_policies.jackfield_capabilities()
+    with pytest.raises(SettingsError, match="has no setting 'loud'; there are none"):
+        offer.create({"loud": 1}, Services(MemoryStore()))
 
 
 def test_a_tool_over_its_budget_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, PluginSettings, PolicyOffer, Services, Stage
+from jackfield.settings import SettingsError
 
 from jackfield_policies.availability import Availability
 from jackfield_policies.bans import BanPolicy, Bans
@@ -44,5 +45,7 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
     return [CapabilityOffer("bans", _bans)]
 
 
-def _bans(_: PluginSettings, services: Services) -> Bans:
+def _bans(settings: PluginSettings, services: Services) -> Bans:
+    if settings:
+        raise SettingsError(f"[capabilities.bans] has no setting {min(settings)!r}; there are none")
     return Bans(services.store)

@@ -23,7 +23,8 @@ class Confirmation:
     def __init__(self, settings: PluginSettings, services: Services) -> None:
         self._trusted = frozenset(_names(settings.get("trusted", ())))
         rest = {name: value for name, value in settings.items() if name != "trusted"}
-        self._seconds = numbers("confirmation", rest, {"expiry_seconds": 300})["expiry_seconds"]
+        known = numbers("confirmation", rest, {"expiry_seconds": 300}, ["trusted"])
+        self._seconds = known["expiry_seconds"]
         self._confirmations = Confirmations(services.store)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002

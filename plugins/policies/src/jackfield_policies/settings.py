@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jackfield.offers import PluginSettings
 from jackfield.settings import SettingsError
 
 
-def numbers(policy: str, given: PluginSettings, known: Mapping[str, float]) -> dict[str, float]:
-    """The known settings, those given in place of their defaults."""
+def numbers(
+    policy: str, given: PluginSettings, known: Mapping[str, float], others: Sequence[str] = ()
+) -> dict[str, float]:
+    """The known settings, those given in place of their defaults; `others` are read by the policy itself."""
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise SettingsError(
-            f"policies.{policy}: unknown setting {unknown[0]!r}; known are {', '.join(known)}"
-        )
+        names = ", ".join((*known, *others)) or "none"
+        raise SettingsError(f"policies.{policy}: unknown setting {unknown[0]!r}; known are {names}")
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
             raise SettingsError(f"policies.{policy}.{name}: {value!r} is not a number of at least 0")
