@@ -1,0 +1,275 @@
+"""docs/spec.md and the code tell the same: what it names is there, and what there is, it names."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import jackfield_host.endpoints.events as streamed
+import pytest
+from jackfield import ToolContext, hookspecs
+from jackfield.contract.errors import ErrorType
+from jackfield.contract.manifest import tool_schema
+from jackfield.offers import Services
+from jackfield.plugins import Plugins, load
+from jackfield.session.machine import State
+from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, SettingsError
+from jackfield.store import MemoryStore
+from jackfield.transport.troubles import TROUBLES
+from jackfield_builder.discovery import Selection, discover
+from jackfield_builder.findings import Code
+from jackfield_builder.pipeline import build
+from jackfield_cli import main
+from jackfield_host.app import ROUTES
+from jackfield_host.options import HostOptions
+from jackfield_host.security.settings import JwtSettings, KeySettings
+from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, type_of
+from jackfield_host.wire.closing import CLOSINGS
+from jackfield_host.wire.outgoing import EVENTS
+from jackfield_observability.exposition import METRICS
+from starlette.routing import Route
+
+ROOT = Path(__file__).parents[1]
+PENDING = "Not there yet"
+REFERENCE = re.compile(r"`([\w./-]+\.py(?:::\w+)+)`")
+SUITES = "plugins/testkit/src/"
+
+
+class Row(NamedTuple):
+    """One row of the page: where it stands, the head of its table, and its cells."""
+
+    chapter: str
+    section: str
+    head: tuple[str, ...]
+    cells: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """What the first cell lists, where the code enumerates it."""
+        return [] if self.head[0] == "what" else re.findall(r"`([^`]+)`", self.cells[0])
+
+    @property
+    def tests(self) -> list[str]:
+        """The tests that the last cell names."""
+        return REFERENCE.findall(self.cells[-1])
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """Every row of every table."""
+    found: list[Row] = []
+    chapter = section = ""
+    head: tuple[str, ...] = ()
+    for line in (ROOT / "docs" / "spec.md").read_text("utf-8").splitlines():
+        if line.startswith("## "):
+            chapter, section, head = line[3:], "", ()
+        elif line.startswith("### "):
+            section, head = line[4:], ()
+        elif not line.startswith("|"):
+            head = ()
+        elif not line.startswith("|--"):
+            cells = tuple(cell.strip() for cell in line.strip("|").split(" | "))
+            cells = tuple(cell.strip("| ") for cell in cells)
+            if head:
+                found.append(Row(chapter, section, head, cells))
+            head = head or cells
+    return tuple(found)
+
+
+def listed(section: str) -> list[str]:
+    """What the page lists under a heading."""
+    return [name for row in rows() if row.section == section for name in row.names]
+
+
+# What is named is there.
+
+
+@cache
+def defined(path: str) -> dict[str, ast.AST]:
+    """What a module defines, methods by `Class::method`."""
+    found: dict[str, ast.AST] = {}
+    for node in ast.parse((ROOT / path).read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[node.name] = node
+        if isinstance(node, ast.ClassDef):
+            methods = [each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef)]
+            found |= {f"{node.name}::{each.name}": each for each in methods}
+        if isinstance(node, ast.Assign):
+            found |= {target.id: node for target in node.targets if isinstance(target, ast.Name)}
+    return found
+
+
+def bases(path: str, name: str) -> set[str]:
+    """The classes that a class is made of, as far as its own module tells."""
+    node = defined(path).get(name)
+    if not isinstance(node, ast.ClassDef):
+        return set()
+    direct = {each.id for each in node.bases if isinstance(each, ast.Name)}
+    return direct.union(*(bases(path, each) for each in direct))
+
+
+def is_run(reference: str, others: Iterable[str]) -> bool:
+    """Whether one of the classes named beside a standard test runs the suite that it belongs to."""
+    path, mixin, _ = reference.split("::")
+    suite = (Path(path).parent / "suite.py").as_posix()
+    owners = {name for name in defined(suite) if mixin in bases(suite, name)}
+    return any(owners & bases(*other.split("::")[:2]) for other in others)
+
+
+def missing(row: Row) -> list[str]:
+    """Which of the tests that a row names nobody would run."""
+    wrong = []
+    for reference in row.tests:
+        path, _, name = reference.partition("::")
+        there = (ROOT / path).is_file() and name in defined(path)
+        runs = path.startswith(SUITES) or Path(path).name.startswith("test_")
+        if not (there and runs and name.rpartition("::")[2].lower().startswith("test")):
+            wrong.append(reference)
+        elif path.startswith(SUITES) and not is_run(reference, row.tests):
+            wrong.append(f"{reference} is run by no class that stands beside it")
+    return wrong
+
+
+def test_every_test_that_is_named_exists_and_is_run() -> None:
+    assert [wrong for row in rows() for wrong in missing(row)] == []
+
+
+def test_no_row_is_without_a_test_but_those_of_what_is_missing() -> None:
+    assert len(rows()) > 250
+    assert [row.cells[0] for row in rows() if not row.tests and row.chapter != PENDING] == []
+    named = [name for row in rows() for name in re.findall(r"`([^`]*\.py[^`]*)`", row.cells[-1])]
+    assert [name for name in named if "::" in name and not REFERENCE.fullmatch(f"`{name}`")] == []
+
+
+# What is there is named.
+
+
+@cache
+def plugins() -> Plugins:
+    """What the distributions of this repository offer."""
+    return load(discover(Selection(allow=("jackfield-*",))).plugins)
+
+
+def offered(hook: str) -> set[str]:
+    return {each.name for each in plugins().of(hook)}
+
+
+def endpoints() -> set[str]:
+    found = set()
+    for route in ROUTES:
+        path = re.sub(r":\w+}", "}", route.path)
+        methods = (route.methods or set()) - {"HEAD", "OPTIONS"} if isinstance(route, Route) else {"WS"}
+        found |= {f"{method} {path}" for method in methods}
+    return found
+
+
+def over_sse() -> set[str]:
+    in_passing = set(re.findall(r'"type": "(\w+)"', inspect.getsource(streamed)))
+    return {type_of(event) for event in EVENTS} | in_passing & set(map(type_of, SAID_BY_HOST))
+
+
+ENUMERATED: dict[str, Callable[[], set[str]]] = {
+    "The fields of schema.json": lambda: set(tool_schema()["properties"]),
+    "Capabilities": lambda: offered("jackfield_capabilities"),
+    "Checks by code": lambda: {code.id for code in Code},
+    "Error types": lambda: {kind.value for kind in ErrorType},
+    "What a handler gets": lambda: {f"ctx.{name}" for name in vars(ToolContext) if name[0] != "_"},
+    "Intents": lambda: offered("jackfield_intent_handlers"),
+    "Hooks": lambda: {name for name in vars(hookspecs) if name.startswith("jackfield_")},
+    "Stores": lambda: offered("jackfield_stores") | {"memory"},
+    "By name": lambda: offered("jackfield_policies"),
+    "Schema adapters": lambda: offered("jackfield_schema_adapters"),
+    "Transports": lambda: offered("jackfield_transports"),
+    "Troubles": lambda: set(TROUBLES),
+    "States": lambda: {state.value for state in State},
+    "Endpoints": endpoints,
+    "What a client says": lambda: {*map(type_of, SAID_BY_CLIENT), "sound"},
+    "What the host says": lambda: {*map(type_of, SAID_BY_HOST), "sound"},
+    "Events over SSE": over_sse,
+    "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSINGS},
+    "Commands": lambda: set(main.list_commands(click.Context(main))),
+    "Observers": lambda: offered("jackfield_observers"),
+    "Metrics": lambda: {metric.name for metric in METRICS},
+    "Keys and tables": lambda: {*KEYS, *TABLES, *SECTIONS},
+    "The host": lambda: set(HostOptions.model_fields),
+    "A key of the host": lambda: set(KeySettings.model_fields),
+    "Tokens of others": lambda: set(JwtSettings.model_fields),
+}
+
+
+@pytest.mark.parametrize("section", ENUMERATED)
+def test_everything_that_the_code_enumerates_is_listed_and_nothing_else(section: str) -> None:
+    assert sorted(listed(section)) == sorted(ENUMERATED[section]())
+
+
+def test_every_field_of_a_snapshot_is_listed(site: Any) -> None:
+    site.tool("fab_words")
+    built = build(Settings(allow=("fab-*",)))
+    assert built.snapshot, built.findings
+    document = built.snapshot.wire
+    (tool,) = document["tools"]
+    assert sorted(listed("The fields of the snapshot")) == sorted({*document, *tool})
+
+
+def test_every_rule_and_every_fault_has_its_number() -> None:
+    for section, chapter, count in (("By rule", "4. Policies", 9), ("", "10. Faults", 14)):
+        said = [row.cells[0] for row in rows() if (row.section, row.chapter) == (section, chapter)]
+        numbers = {int(found[1]) for each in said if (found := re.match(r"(\d+)\. ", each))}
+        assert numbers == set(range(1, count + 1))
+
+
+def known(create: Callable[..., Any], *more: Any) -> set[str]:
+    """The settings that an offer knows, as it tells whoever misspells one."""
+    with pytest.raises((SettingsError, ValueError)) as told:
+        create({"zzz_zzz": 1}, *more)
+    found = re.search(r"(?:known are|there are|this intent has) ([\w, ]+)", str(told.value))
+    assert found, told.value
+    return set(found[1].split(", ")) - {"none"}
+
+
+def test_every_setting_of_a_plugin_is_listed() -> None:
+    there = {}
+    for each in plugins().offered:
+        kind = each.hook.removeprefix("jackfield_")
+        if kind in TABLES:
+            more = () if kind in ("transports", "stores") else (Services(MemoryStore()),)
+            create: Any = each.offer.create  # type: ignore[union-attr]
+            there[f"{kind}.{each.name}"] = known(create, *more)
+    page = {row.names[0]: re.findall(r"`(\w+)`", row.cells[1]) for row in rows() if row.section == "Plugins"}
+    assert {name: sorted(settings) for name, settings in page.items()} == {
+        name: sorted(settings) for name, settings in there.items() if settings
+    }
+
+
+# The tools.
+
+
+def manifests() -> dict[str, dict[str, Any]]:
+    found = [
+        json.loads(path.read_text("utf-8")) for path in ROOT.glob("tool-packages/[!_]*/src/*/schema.json")
+    ]
+    return {each["toolId"]: each for each in found}
+
+
+def as_listed(manifest: dict[str, Any]) -> tuple[str, ...]:
+    """A tool's row, without its name and its tests."""
+    confirms = {True: "yes", False: "no"}.get(manifest["requiresConfirmation"], "policy")
+    modes = ["yes" if mode in manifest["allowedModes"] else "no" for mode in ("voice", "text")]
+    budget = str(manifest["latencyBudgetMs"])
+    return (manifest["category"], manifest["sideEffects"], *modes, budget, confirms)
+
+
+def test_every_tool_is_listed_as_its_manifest_is() -> None:
+    page = {row.names[0]: row.cells[1:-1] for row in rows() if row.section == "The tools of this repository"}
+    assert page == {name: as_listed(manifest) for name, manifest in manifests().items()}
+
+
+def test_a_tool_that_is_there_is_not_called_missing() -> None:
+    assert sorted(set(listed("Tools that are missing")) & set(manifests())) == []
