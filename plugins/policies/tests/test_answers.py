@@ -84,12 +84,12 @@ async def refusal_of(kind: str) -> Any:
         ran.append(1)
         return ok({"done": True})
 
-    fields: dict[str, Any] = {
+    asks: dict[str, dict[str, Any]] = {
         "MODE_RESTRICTED": {"allowedModes": ["text"]},
         "CONFIRMATION_REQUIRED": {"requiresConfirmation": True},
         "RATE_LIMIT": {"rateLimit": {"calls": 1, "windowMs": 60_000}},
-    }.get(kind, {})
-    work = bench(handler, **WRITES, **fields)
+    }
+    work = bench(handler, **WRITES, **asks.get(kind, {}))
     session = work.session("voice", user="ada")
     if kind == "AUTH":
         await Bans(work.store).impose("ada", 60)
