@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,9 @@ def test_a_tool_its_entry_point_and_its_distribution_have_one_name(folder: Path)
 
 
 @pytest.mark.parametrize("folder", PACKAGES, ids=lambda folder: folder.name)
-def test_a_tool_depends_on_the_kernel_and_on_nothing_else_of_ours(folder: Path) -> None:
+def test_a_tool_depends_on_the_kernel_and_on_types_and_on_nothing_else_of_ours(folder: Path) -> None:
     project: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]
-    ours = [each for each in project["dependencies"] if each.startswith("jackfield")]
-    assert [each.partition(">")[0].partition("=")[0].strip() for each in ours] == ["jackfield-kernel"]
+    named = {re.split(r"[\[<>=!~; ]", each)[0] for each in project["dependencies"]}
+    ours = {each for each in named if each.startswith("jackfield-")}
+    assert "jackfield-kernel" in ours
+    assert ours <= {"jackfield-kernel", "jackfield-capability-types"}
