@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from jackfield.contract.context import Audio, Voice
 from jackfield.contract.response import ToolResponse
 
 if TYPE_CHECKING:
@@ -97,6 +98,16 @@ class Context:
     def messaging(self) -> Messaging:
         """A way to the user's client."""
         return Messaging(self._call.session)
+
+    @property
+    def voice(self) -> Voice:
+        """The session's voice, if it has one."""
+        return Voice(self.session)
+
+    @property
+    def audio(self) -> Audio:
+        """What is heard of this turn."""
+        return Audio()
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Tell the user how far a long call has come."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
+from jackfield.contract.intents import Intent, end_voice_session, suppress_audio
 from jackfield.contract.response import ToolResponse
 
 Mode = Literal["text", "voice"]
@@ -45,6 +46,34 @@ class Messaging(Protocol):
         """Tell the client something that is not for the model; `ConnectionError` when none is connected."""
 
 
+class Voice:
+    """The voice of a session. Intents alone change it, so a verb makes one, to be returned with `ok`."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: SessionView) -> None:
+        self._session = session
+
+    @property
+    def active(self) -> bool:
+        """Whether somebody listens: the session is a voice session, and goes on."""
+        return self._session.mode == "voice" and self._session.active
+
+    def end(self, after: Literal["current_turn", "farewell_spoken"] = "current_turn") -> Intent:
+        """The intent that ends it when the current turn, or the farewell, is over."""
+        return end_voice_session(after)
+
+
+class Audio:
+    """What is heard of a turn."""
+
+    __slots__ = ()
+
+    def suppress(self, value: bool = True) -> Intent:
+        """The intent with which the answer to this turn is not spoken."""
+        return suppress_audio(value)
+
+
 class ToolContext(Protocol):
     """The second argument of `execute`.
 
@@ -58,6 +87,14 @@ class ToolContext(Protocol):
     @property
     def messaging(self) -> Messaging:
         """A way to the user's client."""
+
+    @property
+    def voice(self) -> Voice:
+        """The session's voice, if it has one."""
+
+    @property
+    def audio(self) -> Audio:
+        """What is heard of this turn."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Tell the user how far a long call has come."""

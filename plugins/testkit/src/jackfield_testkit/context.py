@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jackfield import Mode, ToolResponse
+from jackfield.contract.context import Audio, Voice
 
 from jackfield_testkit.json_values import json_faults
 
@@ -74,6 +75,8 @@ class ToolTestContext:
         **capabilities: Any,
     ) -> None:
         self.session = _Session(session_id, user, mode, turn, registry_version, active)
+        self.voice = Voice(self.session)
+        self.audio = Audio()
         self.sent: list[Sent] = []
         """What the handler told the client with `messaging.send`, in order."""
         self.messaging: Any = capabilities.pop("messaging", None) or _Messaging(self.sent)

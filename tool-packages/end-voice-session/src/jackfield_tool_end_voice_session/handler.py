@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from jackfield import ErrorType, ToolContext, ToolResponse, end_voice_session, fail, ok
+from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     """Leave the text in the chat, and end after the turn, or after the closing message if there is one."""
-    session = ctx.session
-    if not session.active:
+    if not ctx.session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over already.")
-    if session.mode != "voice":
+    if not ctx.voice.active:
         return fail(
             ErrorType.SESSION_INACTIVE,
             "This is a text session; there is no voice session to end.",
@@ -23,7 +22,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     after: Literal["current_turn", "farewell_spoken"] = "farewell_spoken" if closing else "current_turn"
     ctx.audit("voice_session_end_requested", reason=args["reason"], after=after, text_sent=text_sent)
     data = {"reason": args["reason"], "ends_after": after, "say": closing, "text_sent": text_sent}
-    return ok(data, end_voice_session(after=after))
+    return ok(data, ctx.voice.end(after))
 
 
 async def _send_text(text: str, ctx: ToolContext) -> bool:
