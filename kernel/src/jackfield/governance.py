@@ -17,6 +17,7 @@ import orjson
 
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
+from jackfield.finite import is_finite
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.session.turn import Turn
@@ -25,28 +26,6 @@ _log = logging.getLogger(__name__)
 
 MAX_DEPTH = 4
 """How deep tools may call tools."""
-
-
-_PLAIN = frozenset({int, bool, type(None)})
-
-
-def _is_finite(value: Any) -> bool:
-    """Whether every number in it is one; a walk without recursion, because most answers hold some null."""
-    waiting: list[Iterable[Any]] = [(value,)]
-    for members in waiting:
-        for each in members:
-            kind = each.__class__
-            if kind is str or kind in _PLAIN:
-                continue
-            if kind is float:
-                # Zero for every number, and not a number for what is none.
-                if each - each:
-                    return False
-            elif isinstance(each, dict):
-                waiting.append(each.values())
-            elif isinstance(each, list | tuple):
-                waiting.append(each)
-    return True
 
 
 class Call:
@@ -142,7 +121,7 @@ class Call:
         """Write out a handler's data, once; what is not JSON becomes a failure of the handler's own."""
         try:
             data = orjson.dumps(response.data)
-            if data.rfind(b"null") >= 0 and not _is_finite(response.data):
+            if data.rfind(b"null") >= 0 and not is_finite(response.data):
                 # orjson writes such a number as null, which would be a lie.
                 raise ValueError("a number in it is not finite")
         except (TypeError, ValueError, RecursionError) as error:
