@@ -34,7 +34,7 @@ class Call:
     __slots__ = (
         "_encoded", "answers_for", "args", "began", "call_id", "children", "confirmed", "decisions",
         "defaults_filled", "ended", "ended_by", "fingerprint", "key", "meta", "notes", "parent", "policies",
-        "ran_for", "remarks", "session", "stopped", "task", "took", "tool", "turn", "vouched", "wire",
+        "ran_for", "remarks", "session", "stopped", "task", "text", "took", "tool", "turn", "vouched", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -70,6 +70,8 @@ class Call:
         self.ran_for = 0.0
         """Seconds that its handler took, all the times it ran."""
         self.wire: bytes | None = None
+        self.text = ""
+        """The answer as it was sent, once it was."""
         self.policies: tuple[str, ...] = ()
         """What stands in its way, in order."""
         self.ended_by = ""

@@ -31,12 +31,13 @@ _log = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """What goes back to the model for one call: the envelope, as it is and as bytes."""
+    """What goes back to the model for one call: the envelope, as it is, as bytes and as text."""
 
     tool_id: str
     call_id: str | None
     response: ToolResponse
     wire: bytes
+    text: str
 
 
 class Observer(Protocol):
@@ -166,6 +167,8 @@ class Orchestrator:
 
     def _finish(self, call: Call, response: ToolResponse) -> Answer:
         wire = call.wire or call.seal(response)
+        # Once, for whoever sends it and for those who count characters.
+        call.text = text = wire.decode()
         call.ended = time.perf_counter()
         try:
             for tell in self._tell:
@@ -173,7 +176,7 @@ class Orchestrator:
         except Exception:  # noqa: BLE001
             # Whoever watches must not be able to take an answer away from whoever waits for it.
             _log.exception("an observer failed")
-        return tuple.__new__(Answer, (call.tool.id, call.call_id, response, wire))
+        return tuple.__new__(Answer, (call.tool.id, call.call_id, response, wire, text))
 
     def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
         """The chain of those who have something to say; the same for every tool and session with the same."""

@@ -58,7 +58,7 @@ def answering(runtime: Runtime, session: Session, tools: tuple[str, ...] = (TOOL
         if number % 2 == 0:
             session.begin_turn()
         call = ToolCall(tools[number % several], arguments, f"call_{number:010}")
-        return (await handle(session, (call,)))[0].wire.decode()
+        return (await handle(session, (call,)))[0].text
 
     return answer
 

@@ -74,8 +74,7 @@ class Metrics:
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Count a call; on the path of every call."""
         now = _now()
-        wire = call.wire or b""
-        size = len(wire) if wire.isascii() else len(wire.decode())
+        size = len(call.text)
         tool = self.tools.get(call.tool.id) or self._meet(call.tool)
         if tool.add(now - call.began, size) and now >= tool.next_look:
             self._look_at_size(call.tool.id, tool, now)

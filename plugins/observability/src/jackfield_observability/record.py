@@ -55,7 +55,7 @@ class Records:
 
     def call(self, call: Call, response: ToolResponse) -> Line | Unfinished:
         """The line of a call that is over, as far as it can be written on the path of every call."""
-        tool, session, failure, wire = call.tool, call.session, response.failure, call.wire or b""
+        tool, session, failure = call.tool, call.session, response.failure
         met = self._met.get(tool.id)
         if met is None or met.tool is not tool:
             met = self._meet(tool)
@@ -67,7 +67,7 @@ class Records:
             _SUCCESS if failure is None and not call.stopped else _outcome(failure, call.stopped),
             call.turn.number,
             _identity(call.call_id, call.key),
-            len(wire) if wire.isascii() else len(wire.decode()),
+            len(call.text),
         )
         course = (
             _passed(call.policies, call.defaults_filled)
