@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,6 @@ _LOOK_AGAIN_SECONDS = 1.0
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 _log = logging.getLogger(__name__)
-_now = time.perf_counter
 
 
 class _ContextUse:
@@ -73,8 +71,7 @@ class Metrics:
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Count a call; on the path of every call."""
-        now = _now()
-        size = len(call.text)
+        now, size = call.ended, len(call.text)
         tool = self.tools.get(call.tool.id) or self._meet(call.tool)
         if tool.add(now - call.began, size) and now >= tool.next_look:
             self._look_at_size(call.tool.id, tool, now)

@@ -99,9 +99,10 @@ class ToolFigures:
         if size <= self._limit:
             return False
         self._large += 1
-        # P95 lies between two neighbours; it can only pass the limit when the upper one does.
+        # P95 lies between two neighbours; it can only pass the limit when the upper one does, and with it one
+        # in twenty.
         seen = len(sizes)
-        return seen >= ENOUGH and self._large >= seen - 1 - math.floor(0.95 * (seen - 1))
+        return seen >= ENOUGH and self._large * 20 >= seen - 1
 
     @property
     def tokens(self) -> int:
