@@ -17,7 +17,7 @@ from jackfield.governance import Call
 from jackfield_observability.audit import Audit
 from jackfield_observability.metrics import Metrics
 from jackfield_observability.options import AuditOptions
-from jackfield_observability.record import Records, Unfinished
+from jackfield_observability.record import Marked, Records
 from jackfield_observability.traces import Traces
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -93,7 +93,7 @@ def main() -> None:
             asyncio.run(observer.close())
         records = Records(arguments=True)
         line = records.call(call, response)
-        assert isinstance(line, Unfinished)
+        assert isinstance(line, Marked)
         record = orjson.loads(records.finish(line))
         metrics, client = Metrics(), Client()
         for name, work, after in [

@@ -25,7 +25,7 @@ _COMPLAINT_SECONDS = 60.0
 _log = logging.getLogger(__name__)
 
 
-class Audit(OffPath[record.Line | record.Unfinished]):
+class Audit(OffPath[record.Line | record.Marked]):
     """Writes a line for every call, and a line in place of those it had to drop."""
 
     def __init__(self, options: AuditOptions | None = None) -> None:
@@ -77,35 +77,45 @@ class Audit(OffPath[record.Line | record.Unfinished]):
 
         return read_tail(self._file.path, self._backups, limit, fits)
 
-    def receive(self, items: Sequence[record.Line | record.Unfinished]) -> None:
+    def receive(self, items: Sequence[record.Line | record.Marked]) -> None:
         """Finish lines, and hold them until they are written."""
+        parts: list[bytes] = []
         for item in items:
-            line = self._finished(item) if isinstance(item, record.Unfinished) else b"".join(item)
-            if line is None or self._pending_bytes + len(line) > PENDING_BYTES:
-                self._lost += 1
-                continue
-            self._pending.append(line)
-            self._pending_bytes += len(line)
+            if isinstance(item, record.Marked):
+                parts.append(self._finished(item))
+            else:
+                parts += item
+        lines = b"".join(parts)
+        room = PENDING_BYTES - self._pending_bytes
+        if len(lines) > room:
+            end = lines.rfind(b"\n", 0, room) + 1
+            self._lost += _count(lines[end:])
+            lines = lines[:end]
+        self._pending.append(lines)
+        self._pending_bytes += len(lines)
 
-    def _finished(self, line: record.Unfinished) -> bytes | None:
+    def _finished(self, marked: record.Marked) -> bytes:
         try:
-            return self._records.finish(line)
+            return self._records.finish(marked)
         except Exception:  # noqa: BLE001 - notes are somebody else's objects, which may do anything
-            _log.exception("audit: no line could be made of a call of %s", line.call.tool.id)
-            return None
+            _log.exception("audit: no line could be made of a call of %s", marked.call.tool.id)
+            self._lost += 1
+            return b""
 
     def settle(self) -> None:
         """Write the lines that wait, then say how many are missing after them."""
         dropped = self.dropped
         missing = dropped - self._reported
-        lines = [*self._pending, record.dropped(missing)] if missing else self._pending
+        lines = b"".join(self._pending) + (record.dropped(missing) if missing else b"")
         if not lines:
             return
         written, fault = self._file.append(lines)
         if missing and written == len(lines):
             self._reported = dropped
-        del self._pending[:written]
-        self._pending_bytes = sum(map(len, self._pending)) if self._pending else 0
+        # What says how many are missing is written anew, because by then more may be.
+        left = lines[written : self._pending_bytes]
+        self._pending = [left] if left else []
+        self._pending_bytes = len(left)
         self._tell(fault, missing)
 
     def forget(self) -> None:
@@ -122,7 +132,7 @@ class Audit(OffPath[record.Line | record.Unfinished]):
         elif fault is not None and (not self._failing or due):
             _log.error(
                 "audit: %s cannot be written (%s); %d lines wait, %d were dropped",
-                self._file.path, fault.strerror or fault, len(self._pending), missing,
+                self._file.path, fault.strerror or fault, sum(map(_count, self._pending)), missing,
             )  # fmt: skip
         else:
             return
@@ -132,3 +142,7 @@ class Audit(OffPath[record.Line | record.Unfinished]):
     def _end(self) -> None:
         super()._end()
         self._file.close()
+
+
+def _count(lines: bytes) -> int:
+    return lines.count(b"\n")

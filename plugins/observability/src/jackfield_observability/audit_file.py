@@ -12,9 +12,8 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +25,9 @@ _log = logging.getLogger(__name__)
 
 
 class Written(NamedTuple):
-    """How many lines are in the file, and what kept out the others."""
+    """How much of what was given is in the file, in whole lines, and what kept out the rest."""
 
-    lines: int
+    length: int
     fault: OSError | None
 
 
@@ -42,16 +41,16 @@ class AuditFile:
         self._fd: int | None = None
         self._may_rotate = True
 
-    def append(self, lines: Sequence[bytes]) -> Written:
-        """Write lines, each of which ends in a newline; a fault ends it and is returned."""
+    def append(self, lines: bytes) -> Written:
+        """Write lines, the last of which ends in a newline too; a fault ends it and is returned."""
         done = 0
         try:
             while done < len(lines):
                 with self._held() as fd:
                     file = os.fstat(fd)
-                    count = self._fitting(lines, done, file)
-                    if count:
-                        done += _write(fd, file, lines[done : done + count])
+                    end = self._fitting(lines, done, file)
+                    if end:
+                        done = _write(fd, file, lines, done, end)
                     else:
                         self._rotate()
         except OSError as fault:
@@ -91,21 +90,18 @@ class AuditFile:
         except FileNotFoundError:
             return False
 
-    def _fitting(self, lines: Sequence[bytes], start: int, file: os.stat_result) -> int:
-        """How many lines go into the file as it is; none when it has to be rotated first."""
-        waiting = len(lines) - start
-        if not self._max_bytes or not stat.S_ISREG(file.st_mode):
-            return waiting
+    def _fitting(self, lines: bytes, start: int, file: os.stat_result) -> int:
+        """Where the lines end that go into the file as it is; 0 when it has to be rotated first."""
         room = self._max_bytes - file.st_size
-        if sum(map(len, lines)) <= room:
-            return waiting
-        sizes = accumulate(len(line) for line in lines[start:])
-        fitting = next((index for index, size in enumerate(sizes) if size > room), waiting)
+        if not self._max_bytes or not stat.S_ISREG(file.st_mode) or len(lines) - start <= room:
+            return len(lines)
+        fitting = lines.rfind(b"\n", start, start + max(room, 0)) + 1
         if fitting:
             return fitting
         if file.st_size == 0:
-            return 1
-        return 0 if self._may_rotate else waiting
+            # A line that is longer than a file may be has one of its own.
+            return lines.index(b"\n", start) + 1
+        return 0 if self._may_rotate else len(lines)
 
     def _rotate(self) -> None:
         """Rename file to file.1, file.1 to file.2 and so on; the last one is replaced."""
@@ -132,22 +128,22 @@ def _lock(fd: int) -> None:
     raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
 
 
-def _write(fd: int, file: os.stat_result, lines: Sequence[bytes]) -> int:
-    """Write lines and say how many are whole in the file; the fault is raised when none is."""
+def _write(fd: int, file: os.stat_result, lines: bytes, start: int, end: int) -> int:
+    """Write lines and say where those end that are whole in the file; the fault is raised when none is."""
     regular = stat.S_ISREG(file.st_mode)
     # A process that was killed while it wrote leaves half a line, which must not spoil the next one.
-    start = b"\n" if regular and file.st_size and os.pread(fd, 1, file.st_size - 1) != b"\n" else b""
-    data = memoryview(start + b"".join(lines))
+    mended = regular and file.st_size and os.pread(fd, 1, file.st_size - 1) != b"\n"
+    data = memoryview((b"\n" if mended else b"") + lines[start:end])
     written = 0
     try:
         while written < len(data):
             written += os.write(fd, data[written:])
     except OSError:
-        ends = list(accumulate((len(line) for line in lines), initial=len(start)))
-        whole = sum(end <= written for end in ends[1:])
+        before = start - bool(mended)
+        whole = lines.rfind(b"\n", start, max(before + written, start)) + 1
         if regular:
-            os.ftruncate(fd, file.st_size + (ends[whole] if whole else 0))
+            os.ftruncate(fd, file.st_size + (whole - before if whole else 0))
         if not whole:
             raise
         return whole
-    return len(lines)
+    return end
