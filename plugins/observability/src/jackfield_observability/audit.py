@@ -20,6 +20,9 @@ from jackfield_observability.options import AuditOptions
 PENDING_BYTES = 16 * 1024 * 1024
 """How much of what cannot be written is kept until it can."""
 
+# Written out as soon as there is so much, so that a busy host uses the same memory again and again.
+_WRITE_BYTES = 64 * 1024
+
 _COMPLAINT_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
@@ -93,6 +96,8 @@ class Audit(OffPath[record.Line | record.Marked]):
             lines = lines[:end]
         self._pending.append(lines)
         self._pending_bytes += len(lines)
+        if self._pending_bytes >= _WRITE_BYTES and not self._failing:
+            self.settle()
 
     def _finished(self, marked: record.Marked) -> bytes:
         try:
