@@ -11,7 +11,7 @@ from pathlib import Path
 
 import orjson
 from jackfield.contract.snapshot import Snapshot, content_hash
-from jackfield.packages import locate, package_hash
+from jackfield.packages import folder_of, package_hash
 from jackfield.registry.invoke import as_handler
 from jackfield.registry.registry import Registry
 
@@ -35,13 +35,13 @@ def parts(path: Path, registry: Registry) -> dict[str, float]:
     wire = orjson.loads(path.read_bytes())
     tools = [tool.frozen for tool in registry.tools.values()]
     packages = [tool.handler.partition(":")[0].rpartition(".")[0] for tool in tools]
-    folders = [folder for package in packages if (folder := locate(package))]
+    folders = [folder for package in packages if (folder := folder_of(package))]
     handlers = [tool.handler for tool in registry.tools.values()]
     return {
         "the file read": best(lambda: orjson.loads(path.read_bytes())),
         "its hash": best(lambda: content_hash(wire)),
         "manifests": best(lambda: Snapshot.from_wire(wire)),
-        "packages found": best(lambda: [locate(package) for package in packages]),
+        "packages found": best(lambda: [folder_of(package) for package in packages]),
         "packages hashed": best(lambda: [package_hash(folder, "1.0.0") for folder in folders]),
         "handlers looked at": best(lambda: [as_handler(handler) for handler in handlers]),
     }

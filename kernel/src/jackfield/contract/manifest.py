@@ -44,8 +44,8 @@ class ToolManifest:
     returns: Mapping[str, Any] | None = None
 
     @classmethod
-    def from_wire(cls, wire: Mapping[str, Any]) -> ToolManifest:
-        """Read a manifest that `tool.schema.json` accepts."""
+    def from_wire(cls, wire: Mapping[str, Any], parameters: Mapping[str, Any] | None = None) -> ToolManifest:
+        """Read a manifest that `tool.schema.json` accepts; a registry keeps its parameters elsewhere."""
         limit = wire.get("rateLimit")
         return cls(
             tool_id=wire["toolId"],
@@ -58,7 +58,7 @@ class ToolManifest:
             # Sorted, because the order in the file means nothing and must not reach the registry's hash.
             allowed_modes=tuple(sorted(wire["allowedModes"])),
             latency_budget_ms=wire["latencyBudgetMs"],
-            parameters=wire["parameters"],
+            parameters=wire["parameters"] if parameters is None else parameters,
             timeout_ms=wire.get("timeoutMs", DEFAULT_TIMEOUT_MS),
             requires=tuple(sorted(wire.get("requires", ()))),
             rate_limit=RateLimit(limit["calls"], limit["windowMs"]) if limit else None,

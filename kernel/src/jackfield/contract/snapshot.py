@@ -43,7 +43,7 @@ class FrozenTool:
     def from_wire(cls, wire: Mapping[str, Any]) -> FrozenTool:
         """Read one entry of `tools`."""
         return cls(
-            manifest=ToolManifest.from_wire({**wire, "parameters": wire["jsonSchema"]}),
+            manifest=ToolManifest.from_wire(wire, wire["jsonSchema"]),
             provider_schemas=wire["providerSchemas"],
             summary=wire["summary"],
             documentation=wire["documentation"],

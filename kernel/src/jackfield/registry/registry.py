@@ -18,7 +18,7 @@ from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.contract.snapshot import FrozenTool, Snapshot
-from jackfield.packages import locate, package_hash
+from jackfield.packages import folder_of, package_hash
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.invoke import Handler, as_handler
 
@@ -215,7 +215,7 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
 def _drift(frozen: FrozenTool) -> str:
     """How the installed package differs from the frozen one; empty when it does not."""
     package = frozen.handler.partition(":")[0].rpartition(".")[0]
-    folder = locate(package)
+    folder = folder_of(package)
     if folder is None:
         return f"is not installed in this environment ({package})"
     if package_hash(folder, frozen.distribution_version) != frozen.content_hash:
