@@ -39,7 +39,7 @@ In two parts, because the first is there already, and a whole line would be thre
 class Marked(NamedTuple):
     """A call with more to tell than that it passed, which may have to be looked through for secrets."""
 
-    own: bytes
+    line: Line
     call: Call
     response: ToolResponse
 
@@ -68,40 +68,33 @@ class Records:
             orjson.dumps(identifier(key)) if key else b"null",
             len(call.text),
         )
-        if self._has_more(call, response):
-            return Marked(own, call, response)
         failure = response.failure
         error = None if failure is None else failure.type
+        if call.decisions or call.confirmed or call.parent:
+            # What became of this call is its own; that is written off the path.
+            return Marked((b"", own), call, response)
         kind = (
             tool.id, tool.registry_version, call.session.id, error, call.stopped, call.policies,
             call.defaults_filled,
         )  # fmt: skip
-        return self._shared.get(kind) or self._meet(kind, call, error), own
+        line = (self._shared.get(kind) or self._meet(kind, call, error), own)
+        if call.meta or call.notes or response.meta or self._arguments:
+            return Marked(line, call, response)
+        return line
 
     def finish(self, marked: Marked) -> bytes:
         """The line of a call that has more to tell; off the path, because it may take long."""
-        own, call, response = marked
-        error = None if response.failure is None else response.failure.type
-        begun = _shared(call, error) + own
+        (shared, own), call, response = marked
+        if not shared:
+            shared = _shared(call, None if response.failure is None else response.failure.type)
         more = self._more(call, response)
         if not more:
-            return begun
-        begun = begun.removesuffix(_END)
+            return shared + own
+        begun = shared + own.removesuffix(_END)
         whole = begun + _members(more)
         if len(whole) > MAX_LINE:
             whole = begun + _members(dict.fromkeys(more, f"[left out: the line had {len(whole)} bytes]"))
         return whole
-
-    def _has_more(self, call: Call, response: ToolResponse) -> bool:
-        return bool(
-            call.decisions
-            or call.meta
-            or call.notes
-            or call.confirmed
-            or call.parent
-            or response.meta
-            or self._arguments
-        )
 
     def _meet(self, kind: Any, call: Call, error: ErrorType | None) -> bytes:
         return _remember(self._shared, kind, _shared(call, error))
