@@ -128,7 +128,8 @@ class CapabilityOffer:
 
     `unavailable` says why a deployment cannot have it, in a clause such as "no provider is configured"; tools
     that require it are then withheld for that reason. What is made may have `for_session(session)`, which
-    gives the view that the handlers of that session get, and an `async def close()`.
+    gives the view that the handlers of that session get, `started(runtime)`, which is called when everything
+    stands and before the first session, and an `async def close()`.
     """
 
     name: str

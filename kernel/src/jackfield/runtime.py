@@ -59,7 +59,11 @@ class Runtime:
             observers=[*provision.made("observers", services).values(), *observers],
         )
         registry.lock()
-        return cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
+        runtime = cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
+        for capability in capabilities.values():
+            if started := getattr(capability, "started", None):
+                started(runtime)
+        return runtime
 
     def transport(self) -> Transport:
         """The way to the provider that the settings name; whoever asks closes it."""
