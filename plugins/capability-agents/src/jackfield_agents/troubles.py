@@ -58,11 +58,10 @@ def nothing_found(why: str, *, wrote: bool, so_far: Mapping[str, Any]) -> ToolEr
 
 def too_many(limit: int, *, own: bool) -> ToolError:
     """The answer to a task for which there is no room."""
-    several = limit > 1
-    whose = "of this user" if own else "on this host"
+    there_are = f"{limit} tasks are" if limit > 1 else "A task is"
     return ToolError(
         ErrorType.RATE_LIMIT,
-        f"{limit} {'tasks' if several else 'task'} {whose} {'are' if several else 'is'} under way; more may not be.",
+        f"{there_are} under way {'for this user' if own else 'on this host'}, and no more may be.",
         retryable=True,
         suggestion="Wait until one has reported, or do it yourself.",
     )

@@ -12,6 +12,7 @@ from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.transport.protocol import ToolResult
 
+from jackfield_conversation.beside import BEGUN_SECONDS, parts, provisional, runs_beside
 from jackfield_conversation.continuity import Continuity
 from jackfield_conversation.journal import Journal
 from jackfield_conversation.notices import Notice, of_slow_tools
@@ -47,12 +48,15 @@ class Calls:
         self._answered = answered
         self._dead_air = dead_air
         self._tasks: set[asyncio.Task[None]] = set()
+        self._beside: set[asyncio.Task[None]] = set()
 
     async def start(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of one message."""
         for call in calls:
             self._session.publish("tool_start", begun(self._orchestrator.registry, call))
-        self._run(await self._journal.began(calls), self._continuity.line.renewals)
+        asked_on = self._continuity.line.renewals
+        for part in parts(self._orchestrator.registry, calls):
+            self._run(await self._journal.began(part), asked_on)
 
     def take_up(self) -> bool:
         """Run what was under way when another process had to leave it; whether there was something.
@@ -67,10 +71,16 @@ class Calls:
         """Stop what only reads, all or these; what writes goes on to its end."""
         self._orchestrator.interrupt(self._session, reason, call_ids)
 
-    async def settle(self) -> None:
-        """Wait until everything under way has come to its end."""
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+    @property
+    def beside(self) -> bool:
+        """Whether calls are under way that nobody waits for."""
+        return bool(self._beside)
+
+    async def settle(self, *, beside: bool = True) -> None:
+        """Wait until everything under way has come to its end, or everything that somebody waits for."""
+        while waiting := self._tasks if beside else self._tasks - self._beside:
+            # One that is waited for now may be let go of in the next moment.
+            await asyncio.wait(waiting, timeout=BEGUN_SECONDS)
 
     def told(self, answer: Answer) -> None:
         """Tell the client what became of a call."""
@@ -84,18 +94,50 @@ class Calls:
 
     async def _carry(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
         reassuring = asyncio.create_task(self._reassure([call.tool_id for call in message]))
+        running = asyncio.create_task(self._orchestrator.handle(self._session, message))
         try:
-            answers = await self._orchestrator.handle(self._session, message)
+            goes_on = await self._goes_on(message, running)
+            answers = [provisional(call) for call in message] if goes_on else await running
         finally:
             reassuring.cancel()
             self._continuity.working -= 1
+        if goes_on:
+            answers = await self._let_go(answers, asked_on, running)
         for answer in answers:
             self._journal.memory.add_call(answer.tool_id, answer.wire)
             if answer.call_id not in self._journal.told:
                 self.told(answer)
         self._answered()
-        await self._bring_back(answers, asked_on)
+        await (self._report(answers) if goes_on else self._bring_back(answers, asked_on))
         await self._journal.ended(message)
+
+    async def _goes_on(self, message: tuple[ToolCall, ...], running: asyncio.Task[list[Answer]]) -> bool:
+        """Whether the model should not wait for these calls, after a moment in which they may be refused."""
+        if not any(runs_beside(self._orchestrator.registry, call) for call in message):
+            return False
+        done, _ = await asyncio.wait({running}, timeout=BEGUN_SECONDS)
+        return not done
+
+    async def _let_go(
+        self, begun: Sequence[Answer], asked_on: int, running: asyncio.Task[list[Answer]]
+    ) -> list[Answer]:
+        """Tell the model that its calls have begun, and wait for what comes of them."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._beside.add(task)
+            task.add_done_callback(self._beside.discard)
+        for answer in begun:
+            self._journal.memory.add_call(answer.tool_id, answer.wire)
+        await self._bring_back(begun, asked_on)
+        return await running
+
+    async def _report(self, answers: Sequence[Answer]) -> None:
+        """Bring back what the model was not waiting for; it says so at the next pause."""
+        self._continuity.owed = True
+        connection = await self._continuity.connection()
+        for answer in answers:
+            text = f"The call of {answer.tool_id} that ran in the background has ended. Its answer: "
+            await connection.send_context(text + cut(answer.wire).decode(), respond=answer is answers[-1])
 
     async def _bring_back(self, answers: Sequence[Answer], asked_on: int) -> None:
         # While the user speaks, results wait for what he says: the model answers both at once.

@@ -124,12 +124,12 @@ class Conversation:
     @property
     def ending(self) -> bool:
         """Whether last words are being spoken, or a tool is running that may ask for them."""
-        return self._farewell.deaf or self.busy
+        return self._farewell.deaf or (self._reached is not None and self._held.working > 0)
 
     @property
     def busy(self) -> bool:
         """Whether tools are running."""
-        return self._reached is not None and self._held.working > 0
+        return self._reached is not None and (self._held.working > 0 or self._calls.beside)
 
     async def open(self) -> None:
         """Reach the model; `TransportError` when it cannot be reached."""
@@ -168,8 +168,11 @@ class Conversation:
         if ended.code:
             await self._notice(ended.code)
         self._farewell.cancel()
-        await self._calls.settle()
+        await self._calls.settle(beside=False)
         await self.journal.keep(counters=True)
+        if self._calls.beside:
+            # Whoever takes the conversation up finds these calls under way, and keeps the journal then.
+            self.journal.abandon()
         return ended
 
     # What the user does.
@@ -269,7 +272,7 @@ class Conversation:
         """Hang up; writes that are under way still end."""
         self._farewell.cancel()
         await self._held.end()
-        await self._calls.settle()
+        await self._calls.settle(beside=False)
 
     # What the model does.
 
