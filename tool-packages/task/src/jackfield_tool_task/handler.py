@@ -29,10 +29,13 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         "report": report.text,
         "complete": not report.cut_short,
         "steps": report.steps,
-        "tools": list(report.tools),
-        "sources": [dict(each) for each in report.sources],
         "seconds": report.seconds,
     }
+    # Left out where there are none: an answer of empty lists would be taken for one that says nothing.
+    if report.tools:
+        data["tools"] = list(report.tools)
+    if report.sources:
+        data["sources"] = [dict(each) for each in report.sources]
     if report.cut_short:
         data["note"] = report.cut_short
     return ok(data)

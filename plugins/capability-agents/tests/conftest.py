@@ -1,0 +1,12 @@
+"""The tests' own modules, for them to import, and what every one of them needs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from jackfield_testkit.sites import site
+
+__all__ = ["site"]
+
+sys.path.insert(0, str(Path(__file__).parent))

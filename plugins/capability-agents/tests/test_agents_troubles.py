@@ -1,0 +1,134 @@
+"""What an agent's model fails at reaches the one who handed the work over, as a sentence and a type."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agency import agency, run
+from jackfield import ToolError
+from jackfield.store import StoreUnavailableError
+from jackfield.transport.protocol import TransportError
+from jackfield.transport.troubles import TROUBLES
+from jackfield_agents import troubles, work
+from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_testkit.sites import Site
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAB_KEY", "k")
+    monkeypatch.setattr(work, "PAUSES", (0.01, 0.01))
+
+
+async def reports(model: ScriptedModel) -> None:
+    await model.hears()
+    await model.says("It was found.")
+
+
+def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("fab_look", {"text": "rooms"}))
+        await model.errs("server_error", "a fault of ours")
+        await model.hears()
+        await model.says("It was found.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script, reports) as there:
+            assert (await there.hand_over())["data"]["report"] == "It was found."
+
+    run(act)
+
+
+def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, tmp_path: Path) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("fab_look", {"text": "rooms"}))
+        for _ in range(3):
+            await model.errs("server_error", "secret detail of the provider")
+            await model.hears()
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script) as there:
+            envelope = await there.hand_over()
+            error = envelope["error"]
+            assert error["type"] == "TRANSIENT"
+            assert (
+                error["message"] == "The agent could not finish: its model's provider had a fault of its own."
+            )
+            assert error["details"] == {
+                "steps": 1,
+                "tools": ["fab_look"],
+                "soFar": "Nothing was written yet. What had been found: About rooms",
+            }
+            assert "secret" not in str(envelope)
+            assert there.watcher.ended == [there.watcher.opened[1]]
+
+    run(act)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "kind", "words"),
+    [
+        (Refusal(401, "invalid_api_key", "no"), "PERMANENT", "does not accept the key"),
+        (Refusal(429, "insufficient_quota", "no"), "PERMANENT", "quota of this deployment is used up"),
+        (Refusal(400, "context_length_exceeded", "no"), "PERMANENT", "too long for its model"),
+    ],
+)
+def test_a_fault_that_cannot_be_waited_out_is_permanent(
+    site: Site, tmp_path: Path, refusal: Refusal, kind: str, words: str
+) -> None:
+    async def act() -> None:
+        async with agency(site, tmp_path, reports, refusals=[refusal] * 5) as there:
+            error = (await there.hand_over())["error"]
+            assert error["type"] == kind
+            assert words in error["message"]
+            assert error["retryable"] is False
+
+    run(act)
+
+
+def test_every_trouble_of_a_transport_has_a_sentence() -> None:
+    for code, kind in TROUBLES.items():
+        told = troubles.failure(TransportError(code, "detail"), wrote=False, so_far={})
+        if code != "no_audio":  # Agents work in text.
+            assert told.message != "The agent could not finish: its model failed."
+        if not kind.recoverable:
+            assert told.type == "PERMANENT"
+
+
+def test_work_that_wrote_something_is_not_to_be_repeated() -> None:
+    told = troubles.failure(TransportError("network"), wrote=True, so_far={})
+    assert (told.type, told.retryable, told.partial_side_effects) == ("TRANSIENT", False, True)
+
+
+def test_without_a_provider_no_agent_works(site: Site, tmp_path: Path) -> None:
+    async def act() -> None:
+        async with agency(site, tmp_path, reports, provider="nowhere") as there:
+            error = (await there.hand_over())["error"]
+            assert error["type"] == "PERMANENT"
+            assert "no provider is set up" in error["message"]
+
+    run(act)
+
+
+def test_without_a_store_no_agent_begins(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def act() -> None:
+        async with agency(site, tmp_path, reports) as there:
+
+            async def tell(what: str) -> None: ...
+
+            async def away(*_: Any, **__: Any) -> None:
+                raise StoreUnavailableError("gone")
+
+            view = there.runtime.capabilities["agents"].for_session(there.session)
+            with monkeypatch.context() as patch:
+                patch.setattr(there.runtime.store, "put", away)
+                with pytest.raises(ToolError) as raised:
+                    await view.work("x", tools=(), tell=tell)
+            assert (raised.value.type, raised.value.retryable) == ("TRANSIENT", True)
+            assert (await view.work("x", tools=(), tell=tell)).text == "It was found."
+
+    run(act)

@@ -1,0 +1,184 @@
+"""Work done by an agent: a session of its own, governed calls, a report with sources."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agency import agency, run
+from jackfield.session.machine import State
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_testkit.sites import Site
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAB_KEY", "k")
+
+
+def test_an_agent_searches_and_reports_in_a_session_of_its_own(site: Site, tmp_path: Path) -> None:
+    seen: dict[str, Any] = {}
+
+    async def script(model: ScriptedModel) -> None:
+        seen["task"] = (await model.hears()).text
+        seen["instructions"], seen["tools"] = model.instructions, set(model.tools)
+        first = await model.calls(Call("fab_look", {"text": "rooms"}), Call("fab_look", {"text": "keys"}))
+        seen["found"] = sorted(each["data"]["results"][0]["id"] for each in first.values())
+        await model.calls(Call("fab_look", {"text": "lamps"}))
+        await model.says("Rooms are booked at the desk. Sources: About keys, doc:keys.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script) as there:
+            answer = await there.hand_over("Find out how rooms are booked.")
+            data = answer["data"]
+            assert data["report"] == "Rooms are booked at the desk. Sources: About keys, doc:keys."
+            assert data["complete"] is True
+            assert (data["steps"], data["tools"]) == (3, ["fab_look"])
+            # What the report names comes first.
+            assert [each["id"] for each in data["sources"]] == ["doc:keys", "doc:rooms", "doc:lamps"]
+            assert data["sources"][0] == {
+                "id": "doc:keys", "title": "About keys", "type": "doc", "tool": "fab_look",
+            }  # fmt: skip
+            messages = [fields["message"] for event, fields in there.told if event == "tool_progress"]
+            assert messages == ["Rooms: begun", "Rooms: step 1, fab_look", "Rooms: step 2, fab_look"]
+            _, own = there.watcher.opened
+            assert {call.session for call, _ in there.inner()} == {own}
+            assert (own.user, own.mode, own.id == there.session.id) == ("ada", "text", False)
+            assert own.state is State.TERMINATED
+            assert there.watcher.ended == [own]
+            ((task, _),) = [each for each in there.watcher.calls if each[0].tool.id == "task"]
+            assert task.notes[0] == {"event": "agent_worked", "session": own.id, "steps": 3, "complete": True}
+
+    run(act)
+    assert seen["task"] == "Find out how rooms are booked."
+    assert seen["found"] == ["doc:keys", "doc:rooms"]
+    assert seen["tools"] == {"fab_look", "fab_slow", "fab_through", "fab_staff"}
+    assert "nobody answers a question" in seen["instructions"]
+    assert "- fab_look: " in seen["instructions"]
+
+
+def test_what_may_not_run_unattended_is_refused_though_the_model_asks_for_it(
+    site: Site, tmp_path: Path
+) -> None:
+    refused: dict[str, Any] = {}
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        more = {"title": "More", "instructions": "Go on."}
+        for call in (
+            Call("fab_note", {"text": "x"}),
+            Call("fab_book", {"text": "x"}),
+            Call("task", more),
+            Call("fab_through", {"text": "x"}),
+        ):
+            (refused[call.tool],) = (await model.calls(call)).values()
+        await model.says("Nothing could be done.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script) as there:
+            answer = await there.hand_over()
+            assert answer["data"]["tools"] == ["fab_through"]
+            assert there.noted == []
+            assert len(there.watcher.opened) == 2
+            trails = [call.trail() for call, _ in there.watcher.calls]
+            assert sum(trail.get("unattended") == "refused" for trail in trails) == 4
+
+    run(act)
+    assert {each["error"]["type"] for each in refused.values()} == {"MODE_RESTRICTED"}
+
+
+def test_an_agent_has_the_tools_it_was_given_and_no_others(site: Site, tmp_path: Path) -> None:
+    seen: list[Any] = []
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        seen.append(set(model.tools))
+        seen.extend((await model.calls(Call("fab_through", {"text": "x"}))).values())
+        await model.says("Done.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script) as there:
+            assert (await there.hand_over(tools=["fab_look"]))["data"]["report"] == "Done."
+            error = (await there.hand_over(tools=["fab_look", "fab_note"]))["error"]
+            assert error["type"] == "PERMANENT"
+            assert "'fab_note'" in error["message"]
+            assert "fab_look" in error["suggestion"]
+            assert len(there.server.models) == 1
+
+    run(act)
+    assert seen[0] == {"fab_look"}
+    assert seen[1]["error"]["type"] == "MODE_RESTRICTED"
+
+
+def test_a_deployment_may_allow_more_and_then_the_user_is_asked(site: Site, tmp_path: Path) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("fab_note", {"text": "noted by the agent"}))
+        await model.says("Noted.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script, agents={"tools": ["fab_note"]}) as there:
+            asked = await there.hand_over()
+            assert asked["error"]["type"] == "CONFIRMATION_REQUIRED"
+            (card,) = [fields for event, fields in there.told if event == "confirmation_required"]
+            assert "It may use fab_note without asking again." in card["preview"]
+            assert there.noted == []
+            done = await there.runtime.confirm(there.session, card["token"], approve=True)
+            assert done is not None
+            assert there.noted == ["noted by the agent"]
+            # Narrowed to what only reads, it needs no asking.
+            assert (await there.hand_over(tools=["fab_look"]))["ok"]
+
+    run(act)
+
+
+def test_turn_budgets_and_loops_hold_for_an_agent(site: Site, tmp_path: Path) -> None:
+    kinds: list[str] = []
+
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        for number, text in enumerate(("a", "a", "a", "b", "c", "d", "e")):
+            call = Call("fab_look", {"text": text}, id=f"call_stable_{number}")
+            (answer,) = (await model.calls(call)).values()
+            kinds.append("ok" if answer["ok"] else answer["error"]["type"])
+        await model.says("That is all.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script) as there:
+            assert (await there.hand_over())["ok"]
+
+    run(act)
+    assert kinds == ["ok", "ok", "LOOP_DETECTED", "ok", "ok", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]
+
+
+def test_an_agent_has_its_users_roles_and_none_of_a_users_words(site: Site, tmp_path: Path) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("fab_staff", {"text": "wages"}))
+        await model.says("Looked.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script, roles=frozenset({"staff"})) as there:
+            assert (await there.hand_over("Draw me a picture."))["data"]["sources"][0]["id"] == "doc:wages"
+            ((call, _),) = there.inner()
+            assert call.turn.said == ""
+
+    run(act)
+
+
+def test_the_same_call_twice_is_one_agent(site: Site, tmp_path: Path) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("Once.")
+
+    async def act() -> None:
+        async with agency(site, tmp_path, script) as there:
+            both = await asyncio.gather(
+                *(there.hand_over(call_id="call_stable_0001", said="Research the rooms.") for _ in range(2))
+            )
+            assert both[0] == both[1]
+            assert len(there.server.models) == 1
+
+    run(act)

@@ -1,0 +1,63 @@
+"""What the tool hands over, what the user sees meanwhile, and what the model is told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from importlib import resources
+from typing import Any
+
+import pytest
+from agents_at_hand import SOURCE, AgentsAtHand
+from jackfield import ErrorType, ToolError, ToolResponse
+from jackfield.contract.manifest import ToolManifest
+from jackfield_testkit import ToolTestContext
+from jackfield_tool_task.handler import execute
+
+SCHEMA = resources.files("jackfield_tool_task").joinpath("schema.json").read_text("utf-8")
+MANIFEST = ToolManifest.from_wire(json.loads(SCHEMA))
+
+
+def call(context: ToolTestContext, **given: Any) -> ToolResponse:
+    work = {"title": " Rooms ", "instructions": " Find out. ", "tools": [], **given}
+    return asyncio.run(execute(work, context))
+
+
+def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+    assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
+    assert set(MANIFEST.allowed_modes) == {"text", "voice"}
+    assert (MANIFEST.latency_budget_ms, MANIFEST.timeout_ms) == (300_000, 300_000)
+    assert (MANIFEST.requires_confirmation, MANIFEST.requires) == ("policy", ("agents",))
+
+
+def test_the_work_is_handed_over_and_every_step_is_shown() -> None:
+    agents = AgentsAtHand()
+    context = ToolTestContext("voice", agents=agents)
+    data = call(context, tools=["kb_search"]).data
+    assert agents.asked == [("Find out.", ("kb_search",))]
+    assert [each.message for each in context.progressed] == ["Rooms: begun", "Rooms: step 1, kb_search"]
+    assert data == {
+        "title": "Rooms",
+        "report": "Found.",
+        "complete": True,
+        "steps": 2,
+        "tools": ["kb_search"],
+        "sources": [SOURCE],
+        "seconds": 1.5,
+    }
+    assert context.audited == [("agent_worked", {"session": "s1", "steps": 2, "complete": True})]
+
+
+def test_work_that_was_cut_short_says_why_and_what_there_is_none_of_is_left_out() -> None:
+    agents = AgentsAtHand(cut_short="Its time was over.", tools=(), sources=())
+    data = call(ToolTestContext(agents=agents)).data
+    assert (data["complete"], data["note"]) == (False, "Its time was over.")
+    assert "tools" not in data
+    assert "sources" not in data
+
+
+def test_a_failure_reaches_the_model_as_the_capability_says_it() -> None:
+    refusal = ToolError(ErrorType.RATE_LIMIT, "Too many.", retryable=True)
+    with pytest.raises(ToolError) as raised:
+        call(ToolTestContext(agents=AgentsAtHand(refusal)))
+    assert raised.value is refusal
