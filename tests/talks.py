@@ -200,6 +200,7 @@ async def talk(
     *scripts: Script,
     dead_air: float = 60.0,
     patience: float = 60.0,
+    plugins: tuple[str, ...] = PLUGINS,
     **server: Any,
 ) -> AsyncIterator[Talk]:
     """A conversation over one way; what a script asserts is raised at the end."""
@@ -226,7 +227,7 @@ async def talk(
         if getattr(served, "ca_file", None):
             table["ca_file"] = served.ca_file
         settings = Settings(
-            allow=PLUGINS, store="memory", provider=way.provider, tables={"transports": {way.provider: table}}
+            allow=plugins, store="memory", provider=way.provider, tables={"transports": {way.provider: table}}
         )
         built = build(settings, import_handlers=False)
         assert built.snapshot, built.findings

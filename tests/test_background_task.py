@@ -1,0 +1,295 @@
+"""A task in the background: the conversation goes on meanwhile, and gets the report when it is there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jackfield import ToolCall
+from jackfield.runtime import Runtime
+from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
+from jackfield_client import connect
+from jackfield_client.wire.messages import Message, ToolComplete, ToolProgress, TurnComplete
+from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.journal import Journal
+from jackfield_host.options import HostOptions
+from jackfield_host.serving import running
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_testkit.providers.openai import OpenAIServer
+from talks import INSTRUCTIONS, PLUGINS, WAYS, hears, talk, tools
+
+WITH_AGENTS = (*PLUGINS, "jackfield-capability-agents", "jackfield-tool-task")
+TASK = Call(
+    "task", {"title": "Rooms", "instructions": "Find out how rooms are booked."}, id="call_stable_task"
+)
+REPORT = "Rooms are booked at the desk, says the note on rooms."
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAB_KEY", "k")
+
+
+class Agent:
+    """An agent's model that looks once, waits until it may go on, and reports."""
+
+    def __init__(self) -> None:
+        self.may_report = asyncio.Event()
+        self.tools: set[str] = set()
+
+    async def __call__(self, model: ScriptedModel) -> None:
+        await model.hears()
+        self.tools = set(model.tools)
+        await model.calls(Call("fab_look", {"text": "rooms"}))
+        await self.may_report.wait()
+        await model.says(REPORT)
+
+
+@pytest.mark.parametrize("way", ["openai-chat", "openai-realtime", "gemini-text", "gemini-live"])
+def test_the_user_is_answered_while_a_task_runs_and_hears_of_it_when_it_is_done(
+    way: str, site: Any, tmp_path: Path
+) -> None:
+    there, agent, seen = WAYS[way], Agent(), {}
+
+    async def talker(model: ScriptedModel) -> None:
+        await hears(there)(model, "look into the rooms")
+        (seen["begun"],) = (await model.calls(TASK)).values()
+        await model.says("I have begun.")
+        await hears(there)(model, "are you there")
+        await model.says("I am here.")
+        seen["told"] = (await model.hears()).text + str(model.received)
+        await model.says("It is done.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
+            await user.says("look into the rooms")
+            await user.until(lambda: "I have begun" in user.words)
+            assert user.conversation.busy
+            await user.says("are you there")
+            await user.until(lambda: "I am here" in user.words)
+            assert user.told("tool_complete") == []
+            agent.may_report.set()
+            await user.until(lambda: "It is done" in user.words)
+            (done,) = user.told("tool_complete")
+            assert (done["tool"], done["data"]["report"]) == ("task", REPORT)
+            progress = [each["message"] for each in user.told("tool_progress")]
+            assert progress == ["Rooms: begun", "Rooms: step 1, fab_look"]
+            await user.conversation.settle()
+            assert not user.conversation.busy
+            assert not user.notices
+
+    asyncio.run(main())
+    assert seen["begun"]["data"]["status"] == "running"
+    assert REPORT in seen["told"]
+    assert "fab_look" in agent.tools
+    assert not agent.tools & {"fab_note", "fab_book", "task"}
+
+
+def test_a_task_beside_other_calls_of_its_message_keeps_none_of_them_waiting(
+    site: Any, tmp_path: Path
+) -> None:
+    there, agent, seen = WAYS["openai-chat"], Agent(), {}
+
+    async def talker(model: ScriptedModel) -> None:
+        await model.hears()
+        seen.update(await model.calls(TASK, Call("fab_note", {"text": "x"}, id="call_stable_note")))
+        await model.says("Noted, and begun.")
+        await model.hears()
+        await model.says("It is done.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
+            await user.says("research the rooms and note it")
+            await user.until(lambda: "Noted, and begun" in user.words)
+            assert user.effects("fab_note") == 1
+            agent.may_report.set()
+            await user.until(lambda: "It is done" in user.words)
+
+    asyncio.run(main())
+    assert seen["call_stable_note"]["data"]["words"] == 1
+    assert seen["call_stable_task"]["data"]["status"] == "running"
+
+
+def test_a_task_that_waits_for_the_user_is_refused_at_once_and_runs_when_approved(
+    site: Any, tmp_path: Path
+) -> None:
+    there, agent, seen = WAYS["openai-chat"], Agent(), {}
+
+    async def talker(model: ScriptedModel) -> None:
+        await model.hears()
+        (seen["pending"],) = (await model.calls(TASK)).values()
+        await model.says("It waits for you.")
+        await model.hears()
+        await model.says("I am here.")
+        seen["told"] = (await model.hears()).text + str(model.received)
+        await model.says("It is done.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
+            await user.says("hello")
+            await user.turn_ends(1)
+            (card,) = user.told("confirmation_required")
+            approving = asyncio.create_task(
+                user.conversation.answer_confirmation(card["token"], approve=True)
+            )
+            await user.until(lambda: len(user.told("tool_progress")) == 2)
+            await user.says("are you there")
+            await user.until(lambda: "I am here" in user.words)
+            agent.may_report.set()
+            await approving
+            await user.until(lambda: "It is done" in user.words)
+
+    asyncio.run(main())
+    assert seen["pending"]["error"]["type"] == "CONFIRMATION_REQUIRED"
+    assert REPORT in seen["told"]
+
+
+def test_who_hangs_up_does_not_wait_and_whoever_takes_up_the_session_gets_the_report(
+    site: Any, tmp_path: Path
+) -> None:
+    there, agent, seen = WAYS["openai-chat"], Agent(), {}
+
+    async def talker(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(TASK)
+        await model.says("I have begun.")
+
+    async def again(model: ScriptedModel) -> None:
+        seen["first"] = (await model.hears()).text + str(model.received)
+        await model.says("It still runs.")
+        seen["told"] = (await model.hears()).text + str(model.received)
+        await model.says("It is done.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, talker, agent, again, plugins=WITH_AGENTS) as user:
+            await user.says("look into the rooms")
+            await user.until(lambda: "I have begun" in user.words)
+            session, runtime = user.conversation.session, user.runtime
+            await user.conversation.close()
+            transport = runtime.transport()
+            said: list[Any] = []
+
+            async def deliver(event: Any) -> None:
+                said.append(event)
+                user.news.set()
+
+            taken_up = Conversation(
+                runtime,
+                session,
+                transport,
+                deliver,
+                instructions=INSTRUCTIONS,
+                journal=await Journal.resumed(session, runtime.store),
+            )
+            await taken_up.open()
+            carrying = asyncio.create_task(taken_up.run())
+            await taken_up.go_on()
+            await user.until(lambda: "still runs" in "".join(getattr(each, "text", "") for each in said))
+            agent.may_report.set()
+            await user.until(lambda: "It is done" in "".join(getattr(each, "text", "") for each in said))
+            await taken_up.close()
+            await carrying
+            await transport.close()
+
+    asyncio.run(main())
+    assert "running" in seen["first"]
+    assert REPORT in seen["told"]
+
+
+def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None:
+    agent = Agent()
+
+    async def talker(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(TASK)
+        await model.says("I have begun.")
+        await model.hears()
+        await model.says("It is done.")
+
+    async def main() -> None:
+        tools(site, tmp_path / "log.txt")
+        async with OpenAIServer(talker, agent) as served:
+            table = {"base_url": served.base_url, "api_key_env": "FAB_KEY"}
+            settings = Settings(
+                allow=WITH_AGENTS, store="memory", provider="openai", tables={"transports": {"openai": table}}
+            )
+            built = build(settings, import_handlers=False)
+            assert built.snapshot, built.findings
+            freeze.write(built.snapshot, settings.registry)
+            async with (
+                running(settings, HostOptions.load({}, port=0)) as url,
+                connect(url) as session,
+                asyncio.timeout(30),
+                httpx.AsyncClient(base_url=url) as client,
+            ):
+                messages = session.__aiter__()
+
+                async def until(kind: type[Message]) -> Any:
+                    async for message in messages:
+                        if isinstance(message, kind):
+                            return message
+                    raise AssertionError(f"no {kind.__name__} came")
+
+                async def task() -> Any:
+                    named = {"Jackfield-Session": session.welcome.token}
+                    return (await client.get("/tasks/call_stable_task", headers=named)).json()
+
+                await session.say("look into the rooms")
+                await until(ToolProgress)
+                step = await until(ToolProgress)
+                assert step.message == "Rooms: step 1, fab_look"
+                await until(TurnComplete)
+                shown = await task()
+                assert (shown["state"], shown["tool"]) == ("running", "task")
+                assert shown["progress"]["message"] == "Rooms: step 1, fab_look"
+                agent.may_report.set()
+                await until(ToolComplete)
+                shown = await task()
+                assert (shown["state"], shown["data"]["report"]) == ("done", REPORT)
+
+    asyncio.run(main())
+
+
+def test_the_agent_on_this_machine_finds_out_how_to_book_the_photo_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Everything real and nothing to set up: the sample knowledge base, the embedded planner, a report."""
+    monkeypatch.chdir(tmp_path)
+    allow = ("jackfield-*",)
+    settings = Settings(allow=allow, deny=("jackfield-observability",), store="memory", provider="local")
+    built = build(settings, import_handlers=False)
+    assert built.snapshot, built.findings
+    freeze.write(built.snapshot, settings.registry)
+    loaded = [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"]
+    done = subprocess.run(loaded, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+
+    async def main() -> dict[str, Any]:
+        runtime = await Runtime.start(settings)
+        try:
+            session = await runtime.open_session("text", user="ada")
+            session.hear("Find out in the background how to book the photo room.")
+            work = {"title": "Photo room", "instructions": "Find out how to book the photo room."}
+            async with asyncio.timeout(60):
+                (answer,) = await runtime.orchestrator.handle(
+                    session, [ToolCall("task", json.dumps(work), "call_stable_task")]
+                )
+            envelope: dict[str, Any] = json.loads(answer.wire)
+            return envelope
+        finally:
+            await runtime.close()
+
+    data = asyncio.run(main())["data"]
+    assert data["complete"] is True
+    assert "kb_search" in data["tools"]
+    assert data["sources"][0]["id"] == "process:book-photo-room"
+    assert "How to book the photo room" in data["report"]
+    assert "team calendar" in data["report"]
