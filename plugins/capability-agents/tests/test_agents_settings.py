@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from agency import agency, run
-from jackfield.capabilities.agents import AgentsView, Report
+from jackfield_capability_types.agents import AgentsView, Report
 from jackfield.offers import Services
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore

@@ -36,11 +36,10 @@ def test_an_agent_searches_and_reports_in_a_session_of_its_own(site: Site, tmp_p
             assert data["report"] == "Rooms are booked at the desk. Sources: About keys, doc:keys."
             assert data["complete"] is True
             assert (data["steps"], data["tools"]) == (3, ["fab_look"])
-            # What the report names comes first.
-            assert [each["id"] for each in data["sources"]] == ["doc:keys", "doc:rooms", "doc:lamps"]
-            assert data["sources"][0] == {
-                "id": "doc:keys", "title": "About keys", "type": "doc", "tool": "fab_look",
-            }  # fmt: skip
+            # Three were found, and the report names one of them.
+            assert data["sources"] == [
+                {"id": "doc:keys", "title": "About keys", "type": "doc", "tool": "fab_look"}
+            ]
             messages = [fields["message"] for event, fields in there.told if event == "tool_progress"]
             assert messages == ["Rooms: begun", "Rooms: step 1, fab_look", "Rooms: step 2, fab_look"]
             _, own = there.watcher.opened

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jackfield import SessionView, ToolError
-from jackfield.capabilities.agents import Report, Tell
+from jackfield_capability_types.agents import Report, Tell
 
 SOURCE = {"id": "doc:rooms", "title": "Rooms", "type": "doc", "tool": "kb_search"}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jackfield import SessionView
-from jackfield.capabilities.agents import Report, Tell
+from jackfield_capability_types.agents import Report, Tell
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError

@@ -25,8 +25,9 @@ class Sources:
             self._found.setdefault(str(kept.get("id") or kept.get("url")), {**kept, "tool": tool_id})
 
     def for_report(self, text: str) -> tuple[Mapping[str, Any], ...]:
-        """Those that a report speaks of first, then the others, as they were found."""
-        return tuple(sorted(self._found.values(), key=lambda each: not _named(each, text))[:MOST])
+        """Those that a report speaks of; when it speaks of none, all that were found."""
+        found = list(self._found.values())
+        return tuple(([each for each in found if _named(each, text)] or found)[:MOST])
 
 
 def _evidence(value: Any, depth: int) -> Iterator[Mapping[str, Any]]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jackfield.capabilities.agents import Tell
+from jackfield_capability_types.agents import Tell
 from jackfield.contract.call import ToolCall
 from jackfield.orchestrator import Orchestrator
 from jackfield.registry.registry import RegisteredTool

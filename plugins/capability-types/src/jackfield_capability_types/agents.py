@@ -22,7 +22,7 @@ class Report:
     """What it used, each once, in the order of first use."""
 
     sources: tuple[Mapping[str, Any], ...]
-    """What the answers of those tools gave as evidence: `title`, and `id` or `url` or both."""
+    """What its tools gave as evidence for the text: `title`, and `id` or `url` or both."""
 
     seconds: float
     session: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jackfield import ErrorType, ToolContext, ToolResponse, fail, ok
-from jackfield.capabilities.agents import Report
+from jackfield_capability_types.agents import Report
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
