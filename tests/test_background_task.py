@@ -49,7 +49,9 @@ class Agent:
         await model.hears()
         self.tools = set(model.tools)
         await model.calls(Call("fab_look", {"text": "rooms"}))
-        await self.may_report.wait()
+        # Not for ever, so that a conversation that waits for it fails and does not hang.
+        async with asyncio.timeout(15):
+            await self.may_report.wait()
         await model.says(REPORT)
 
 
@@ -141,6 +143,8 @@ def test_a_task_that_waits_for_the_user_is_refused_at_once_and_runs_when_approve
                 user.conversation.answer_confirmation(card["token"], approve=True)
             )
             await user.until(lambda: len(user.told("tool_progress")) == 2)
+            assert user.told("confirmation_settled")
+            assert user.conversation.busy
             await user.says("are you there")
             await user.until(lambda: "I am here" in user.words)
             agent.may_report.set()

@@ -90,6 +90,7 @@ class Conversation:
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
         self._superseded = 0
+        self._approved = 0
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
             Audio: self._on_audio,
@@ -129,7 +130,9 @@ class Conversation:
     @property
     def busy(self) -> bool:
         """Whether tools are running."""
-        return self._reached is not None and (self._held.working > 0 or self._calls.beside)
+        return bool(self._approved) or (
+            self._reached is not None and (self._held.working > 0 or self._calls.beside)
+        )
 
     async def open(self) -> None:
         """Reach the model; `TransportError` when it cannot be reached."""
@@ -223,11 +226,13 @@ class Conversation:
 
         The approved call's answer, the declined call, or nothing for a token that is good for nothing.
         """
-        settled = await self._runtime.confirm(self.session, token, approve=approve)
-        if settled is None:
+        pending = await self._runtime.confirmations.redeem(self.session, token)
+        if pending is None:
             return None
-        outcome = {"tool": settled.tool_id, "callId": settled.call_id, "approved": approve}
+        outcome = {"tool": pending.tool_id, "callId": pending.call_id, "approved": approve}
+        # Before it runs, which may take minutes: the user's word has arrived.
         self.session.publish("confirmation_settled", outcome)
+        settled = await self._run_approved(pending) if approve else pending
         if isinstance(settled, Answer):
             self.memory.add_call(settled.tool_id, settled.wire)
             self._calls.told(settled)
@@ -239,6 +244,13 @@ class Conversation:
         await self.journal.keep(counters=True)
         await self._tell_model(text, respond=True)
         return settled
+
+    async def _run_approved(self, pending: Pending) -> Answer:
+        self._approved += 1
+        try:
+            return await self._runtime.orchestrator.run_confirmed(self.session, pending)
+        finally:
+            self._approved -= 1
 
     async def note(self, text: str, *, urgent: bool = False) -> None:
         """Something the model should know: at once, or when it next pauses."""
