@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from agency import agency, run
-from jackfield_capability_types.agents import AgentsView, Report
 from jackfield.offers import Services
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore
 from jackfield_agents.consent import TaskConsent, asks_for_work
 from jackfield_agents.options import Options
 from jackfield_agents.unattended import Unattended
+from jackfield_capability_types.agents import AgentsView, Report
 from jackfield_testkit.sites import Site
 
 PAGE = Path(__file__).parents[3].joinpath("docs", "agents.md").read_text("utf-8")

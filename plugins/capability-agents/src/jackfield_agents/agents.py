@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jackfield import SessionView
-from jackfield_capability_types.agents import Report, Tell
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
+from jackfield_capability_types.agents import Report, Tell
 
 from jackfield_agents import troubles
 from jackfield_agents.briefing import brief

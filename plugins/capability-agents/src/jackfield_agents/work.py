@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jackfield_capability_types.agents import Tell
 from jackfield.contract.call import ToolCall
 from jackfield.orchestrator import Orchestrator
 from jackfield.registry.registry import RegisteredTool
@@ -15,6 +14,7 @@ from jackfield.session.session import Session
 from jackfield.transport.events import Closed, Event, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult, Transport, TransportError
 from jackfield.transport.troubles import TROUBLES
+from jackfield_capability_types.agents import Tell
 from jackfield_conversation.output import cut
 
 from jackfield_agents.briefing import GO_ON, LAST_STEP, NOTHING_WRITTEN
