@@ -39,4 +39,5 @@ def parts(registry: Registry, calls: Sequence[ToolCall]) -> list[list[ToolCall]]
 def provisional(call: ToolCall) -> Answer:
     """What the model gets for a call that goes on."""
     response = ok(_BEGUN).with_meta(toolId=call.tool_id, provisional=True)
-    return Answer(call.tool_id, call.call_id, response, orjson.dumps(response.to_wire()))
+    wire = orjson.dumps(response.to_wire())
+    return Answer(call.tool_id, call.call_id, response, wire, wire.decode())
