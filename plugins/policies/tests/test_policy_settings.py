@@ -58,7 +58,9 @@ def test_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["voice", "text"])
-def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(mode: Any) -> None:
+def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
+    mode: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     seen: list[dict[str, str]] = []
 
     class Watcher:
@@ -75,6 +77,7 @@ def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(mode: 
     assert kind(answer) == "ok"
     assert meta(answer)["turnTime"]["budgetMs"] == 0.000001
     assert seen[0]["budgets"] == "over time"
+    assert "the tools of a turn took" in caplog.text
 
 
 def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
@@ -9,6 +11,8 @@ from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
 from jackfield_policies.settings import numbers
+
+_log = logging.getLogger(__name__)
 
 _DEFAULTS = {
     "voice_calls": 3,
@@ -63,6 +67,9 @@ class Budgets(Check):
         turn.tool_ms += call.ran_for * 1000
         if tool_ms and turn.tool_ms > tool_ms:
             call.decide("budgets", "over time")
+            _log.warning(
+                "the tools of a turn took %.0f ms of %g, last %s", turn.tool_ms, tool_ms, call.tool.id
+            )
             call.meta["turnTime"] = {"spentMs": round(turn.tool_ms), "budgetMs": tool_ms}
         return response
 
