@@ -17,6 +17,7 @@ nox.options.sessions = ["tests", "lint"]
 ROOT = Path(__file__).parent
 LOCK = ROOT / "requirements.lock"
 PEERS = ROOT / "tests" / "bench" / "peers.lock"
+CHECKERS = ROOT / "tests" / "releases" / "checkers.lock"
 SYSTEM = {"bwrap": "bubblewrap", "chromium": "chromium", "nginx": "nginx-light", "openssl": "openssl"}
 """Programs that tests use, with the packages of Debian that bring them."""
 MEMBERS = [
@@ -147,14 +148,23 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def dists(session: nox.Session) -> None:
+    """Build every distribution into dist/ and check it; try each alone, or those named behind `--`."""
+    workspace(session)
+    session.install("--require-hashes", "-r", str(CHECKERS))
+    session.run("python", "-m", "releases", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def lock(session: nox.Session) -> None:
     """Resolve requirements.lock anew from what the members and the dev group ask for."""
     session.install("uv")
     requirements = Path(session.create_tmp()) / "requirements.in"
     requirements.write_text("\n".join(_third_party()) + "\n", "utf-8")
     _compile(session, requirements, LOCK)
-    # What the bench is measured against, beside the rest and in agreement with it.
+    # What the bench is measured against and what releases are checked with, in agreement with the rest.
     _compile(session, PEERS.with_suffix(".in"), PEERS, "--constraints", str(LOCK))
+    _compile(session, CHECKERS.with_suffix(".in"), CHECKERS, "--constraints", str(LOCK))
 
 
 def _compile(session: nox.Session, asked: Path, lock: Path, *more: str) -> None:

@@ -166,8 +166,8 @@ def test_check_says_what_is_not_up_to_date(site: Any) -> None:
     ("content", "reason"),
     [
         (b"{", "not a registry"),
-        (b"[]", "not a registry of format 1"),
-        (b'{"formatVersion": 99}', "not a registry of format 1"),
+        (b"[]", "not a registry"),
+        (b'{"formatVersion": 99}', "a registry of format 99, and this kernel reads format 1"),
     ],
 )
 def test_a_file_that_is_no_registry_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -16,7 +16,10 @@ from jackfield_client.wire.closings import CLOSINGS
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.providers.openai import OpenAIServer
 
-PAGE = (Path(__file__).parents[3] / "docs" / "client.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the pages are in the repository only", allow_module_level=True)
+PAGE = (DOCS / "client.md").read_text("utf-8")
 
 
 def blocks(language: str) -> list[str]:

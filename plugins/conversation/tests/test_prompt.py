@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import jackfield_conversation
 import pytest
 from jackfield.settings import SettingsError
 from jackfield_conversation.prompt import compose, estimated_tokens
 
-OURS = Path(__file__).parents[3] / "prompts"
+OURS = Path(jackfield_conversation.__file__).parent / "prompts"
 
 
 class Tool:

@@ -34,6 +34,8 @@ from websockets.exceptions import InvalidStatus
 
 ROOT = Path(__file__).parents[3]
 DEPLOY = ROOT / "deploy"
+if not DEPLOY.is_dir():
+    pytest.skip("deploy is in the repository only", allow_module_level=True)
 PAGE = "\n".join(
     (ROOT / "docs" / f"{name}.md").read_text("utf-8") for name in ("host", "deployment", "lifecycle")
 )

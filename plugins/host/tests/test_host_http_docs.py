@@ -21,7 +21,10 @@ from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.identity import REFUSALS
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
-PAGE = (Path(__file__).parents[3] / "docs" / "http.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the pages are in the repository only", allow_module_level=True)
+PAGE = (DOCS / "http.md").read_text("utf-8")
 
 TOOLS = {
     "count_words": ("plain", {}),

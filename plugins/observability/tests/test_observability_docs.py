@@ -25,7 +25,10 @@ from jackfield_observability.options import AuditOptions, MetricsOptions, Traces
 from jackfield_observability.record import dropped
 from jackfield_observability.sensitive import MARKS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "observability.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the pages are in the repository only", allow_module_level=True)
+PAGE = (DOCS / "observability.md").read_text("utf-8")
 
 
 def rows(heading: str) -> dict[str, list[str]]:

@@ -14,7 +14,10 @@ import pytest
 from jackfield_testkit.providers.gemini import GeminiServer, LiveHabits, LiveModel, TextModel
 from jackfield_testkit.providers.model import ScriptedModel
 
-PAGE = Path(__file__).parents[3].joinpath("docs", "testkit-providers.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the pages are in the repository only", allow_module_level=True)
+PAGE = (DOCS / "testkit-providers.md").read_text("utf-8")
 GEMINI = PAGE[PAGE.index("\n## Gemini") :].lstrip("\n").split("\n## ")[0]
 
 

@@ -18,7 +18,9 @@ from jackfield_testkit.sealing import suite_tests
 from jackfield_testkit.store_contract import StoreContractTests
 from jackfield_testkit.store_contract.world import World
 
-PAGE = Path(__file__).parents[3].joinpath("docs", "store.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+PAGE = (DOCS / "store.md").read_text("utf-8") if DOCS.is_dir() else ""
+needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
 TESTS = suite_tests(StoreContractTests)
 OPENER = f"{__name__}:open_in_memory"
 GOOD: dict[str, Any] = {"opener": OPENER}
@@ -192,15 +194,18 @@ def signature(name: str) -> str:
     return f"{'async ' if inspect.iscoroutinefunction(method) else ''}{name}{described}"
 
 
+@needs_pages
 def test_every_method_is_documented_by_its_literal_signature_and_no_other() -> None:
     section = PAGE.partition("## The protocol")[2].partition("\n## ")[0]
     assert re.findall(r"^### (.+)$", section, re.MULTILINE) == [signature(name) for name in methods()]
 
 
+@needs_pages
 def test_every_state_of_a_claim_is_documented() -> None:
     assert [state.name for state in ClaimState if f"| `{state.name}` |" not in PAGE] == []
 
 
+@needs_pages
 def test_every_standard_test_and_everything_a_subclass_decides_is_documented() -> None:
     assert [name for name in TESTS if f"`{name}`" not in PAGE] == []
     assert [
@@ -208,6 +213,7 @@ def test_every_standard_test_and_everything_a_subclass_decides_is_documented() -
     ] == []
 
 
+@needs_pages
 def test_the_example_of_the_page_runs(tmp_path: Path) -> None:
     blocks = re.findall(r"^```python\n# (\w+\.py)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
     assert [name for name, _ in blocks] == ["noted_store.py", "test_noted_store.py"]

@@ -13,7 +13,10 @@ from jackfield_cli.scaffold import scaffold
 from jackfield_testkit import ToolContractTests, ToolTestContext
 from jackfield_testkit.sealing import standard_tests
 
-PAGE = Path(__file__).parents[3].joinpath("docs", "testkit.md").read_text("utf-8")
+DOCS = Path(__file__).parents[3] / "docs"
+if not DOCS.is_dir():
+    pytest.skip("the pages are in the repository only", allow_module_level=True)
+PAGE = (DOCS / "testkit.md").read_text("utf-8")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import orjson
 from jackfield.contract.manifest import ToolManifest
 
 FORMAT_VERSION = 1
+"""The version of a registry file's layout; it changes when an older kernel would misread the file."""
 
 API_VERSION = "1"
 """The version of what tools and plugins are written against; part of every registry's identity."""
@@ -81,9 +82,14 @@ class Snapshot:
             raise SnapshotError(f"{path}: {error.strerror}") from None
         except orjson.JSONDecodeError as error:
             raise SnapshotError(f"{path}: not a registry ({error}); run `jackfield build`") from None
-        if not isinstance(wire, dict) or wire.get("formatVersion") != FORMAT_VERSION:
-            raise SnapshotError(f"{path}: not a registry of format {FORMAT_VERSION}; run `jackfield build`")
-        if wire.get("contentHash") != content_hash(wire):
+        if not isinstance(wire, dict) or "formatVersion" not in wire:
+            raise SnapshotError(f"{path}: not a registry; run `jackfield build`")
+        if wire["formatVersion"] != FORMAT_VERSION:
+            raise SnapshotError(
+                f"{path}: a registry of format {wire['formatVersion']}, and this kernel reads format "
+                f"{FORMAT_VERSION} alone; run `jackfield build`, or serve it with the kernel that built it"
+            )
+        if not _is_whole(wire):
             raise SnapshotError(f"{path}: edited or damaged since it was built; run `jackfield build`")
         return cls.from_wire(wire)
 
@@ -104,6 +110,13 @@ class Snapshot:
 def previous(path: Path) -> Path:
     """Where the registry is kept that stood at a path before the one that stands there now."""
     return path.with_name(f"{path.stem}.previous{path.suffix}")
+
+
+def _is_whole(wire: Mapping[str, Any]) -> bool:
+    try:
+        return bool(wire["contentHash"] == content_hash(wire))
+    except (KeyError, TypeError):
+        return False
 
 
 def content_hash(wire: Mapping[str, Any]) -> str:

@@ -17,7 +17,7 @@ import orjson
 from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
-from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
 from jackfield.packages import folder_of, package_hash
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.invoke import Handler, as_handler
@@ -194,6 +194,12 @@ class Registry:
 
 
 def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, RegisteredTool], dict[str, str]]:
+    api = snapshot.wire["kernel"]["api"]
+    if api != API_VERSION:
+        raise RegistryError(
+            f"the registry was built for version {api} of the kernel's API, and this kernel has version "
+            f"{API_VERSION}; run `jackfield build`, or serve it with the kernel that built it"
+        )
     tools: dict[str, RegisteredTool] = {}
     withdrawn: dict[str, str] = {}
     for tool_id, frozen in snapshot.tools.items():

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from jackfield_host.endpoints.hearing import Hearing
 from jackfield_host.house import House
-from jackfield_host.security.gate import Arrival, spoken
+from jackfield_host.security.gate import PROTOCOL, Arrival, spoken, understood
 from jackfield_host.security.identity import Identity, Refused
 from jackfield_host.talks.admission import TurnedAwayError
 from jackfield_host.talks.briefing import Place
@@ -49,7 +49,7 @@ class TextSocket:
                 _denied(refused.status, refused.code, refused.sentence, refused.headers)
             )
             return
-        if denial := _unwelcome(house, identity):
+        if denial := _foreign(websocket) or _unwelcome(house, identity):
             await websocket.send_denial_response(denial)
             return
         await websocket.accept(spoken(websocket.headers))
@@ -70,6 +70,14 @@ def _admitted(house: House, scope: Scope, mode: Mode) -> Identity:
     if identity.mode not in (None, mode):
         raise Refused("bad_token")
     return identity
+
+
+def _foreign(websocket: WebSocket) -> JSONResponse | None:
+    """What a client is told that was written for another version of the protocol."""
+    if understood(websocket.headers):
+        return None
+    sentence = f"This host speaks the subprotocol {PROTOCOL}, and the client offers only others."
+    return _denied(400, "unknown_protocol", sentence, {})
 
 
 def _unwelcome(house: House, identity: Identity) -> JSONResponse | None:

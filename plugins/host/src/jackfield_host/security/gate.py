@@ -174,6 +174,12 @@ def spoken(headers: Headers) -> str | None:
     return PROTOCOL if PROTOCOL in _protocols(headers) else None
 
 
+def understood(headers: Headers) -> bool:
+    """Whether a client speaks as we do: it offers our subprotocol, or none at all besides a token."""
+    offers = [offer for offer in _protocols(headers) if offer and not offer.startswith(TOKEN_PROTOCOL)]
+    return PROTOCOL in offers or not offers
+
+
 def _protocols(headers: Headers) -> list[str]:
     return [offer.strip() for line in headers.getlist("sec-websocket-protocol") for offer in line.split(",")]
 

@@ -1,0 +1,1 @@
+"""Releases: every distribution built, looked into, and tried alone in an empty environment."""

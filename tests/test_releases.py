@@ -1,0 +1,146 @@
+"""Releases: every distribution says all it should, declares what it imports, and packs what it needs.
+
+`nox -s dists` builds them all and runs the tests of each alone in an empty environment; here stands what is
+quick enough for every run.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+from releases.building import build, build_wheel_from_tree
+from releases.contents import faults_between, faults_of_sdist, faults_of_wheel
+from releases.members import LOCK, Member, members
+
+ALL = members()
+SIBLINGS = {each.name: each for each in ALL}
+OWNERS = {
+    **{package: set(map(canonicalize_name, names)) for package, names in packages_distributions().items()},
+    **{each.package: {canonicalize_name(each.name)} for each in ALL},
+}
+"""Which distributions install an import package."""
+
+every = pytest.mark.parametrize("member", ALL, ids=lambda member: member.folder.name)
+
+
+@every
+def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
+    project = member.project
+    assert project["readme"] == "README.md"
+    assert project["authors"] == [{"name": "The Jackfield authors"}]
+    assert project["requires-python"] == ">=3.11"
+    assert "MIT" in project["license"]
+    for name in ("README.md", *project["license-files"]):
+        assert (member.folder / name).stat().st_size > 100, name
+    assert (member.folder / "LICENSE").read_text("utf-8") == (LOCK.parent / "LICENSE").read_text("utf-8")
+    assert 20 < len(project["description"]) <= 200
+    assert {"agents", "jackfield"} & set(project["keywords"])
+    assert {"Typing :: Typed", "Intended Audience :: Developers"} <= set(project["classifiers"])
+    # An address that leads nowhere is worse than none.
+    assert "urls" not in project
+    Version(member.version)
+
+
+@every
+def test_it_packs_its_types_and_its_data(member: Member) -> None:
+    files = member.package_files()
+    assert f"{member.package}/py.typed" in files
+    assert not [name for name in files if "test" in Path(name).name and "template" not in name]
+    if "jackfield.tools" in member.project.get("entry-points", {}):
+        assert {f"{member.package}/{name}" for name in ("schema.json", "guide.md", "handler.py")} <= files
+
+
+@every
+def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_repository(
+    member: Member,
+) -> None:
+    asked = [*member.dependencies, *(each for extra in member.extras.values() for each in extra)]
+    ours = {each.name: each.specifier for each in asked if each.name.startswith("jackfield-")}
+    assert sorted(ours) == list(member.document.get("tool", {}).get("uv", {}).get("sources", {}))
+    for name, specifier in ours.items():
+        assert specifier.contains(SIBLINGS[name].version), f"{name} is {SIBLINGS[name].version}"
+
+
+@every
+def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
+    pinned = dict(re.findall(r"^([\w.-]+)==([\w.]+)", LOCK.read_text("utf-8"), re.MULTILINE))
+    for each in [*member.dependencies, *(one for extra in member.extras.values() for one in extra)]:
+        if not each.name.startswith("jackfield-"):
+            assert each.specifier, f"{each} names no version"
+            assert SpecifierSet(str(each.specifier)).contains(pinned[canonicalize_name(each.name)]), each
+
+
+@every
+def test_what_it_imports_it_asks_for(member: Member) -> None:
+    asked = {canonicalize_name(each.name) for each in member.dependencies}
+    optional = {
+        canonicalize_name(each.name)
+        for name, extra in member.extras.items()
+        if name != "test"
+        for each in extra
+    }
+    assert list(undeclared(member.folder / "src", asked | optional | {member.name})) == []
+
+
+@every
+def test_what_its_tests_import_its_extra_test_asks_for(member: Member) -> None:
+    asked = {canonicalize_name(each.name) for each in [*member.dependencies, *brought_by(member, "test")]}
+    assert list(undeclared(member.folder / "tests", asked | {member.name})) == []
+
+
+def brought_by(member: Member, extra: str) -> Iterator[Requirement]:
+    """What an extra asks for, with the extras that it names in turn."""
+    for each in member.extras[extra]:
+        yield each
+        for inner in each.extras:
+            yield from brought_by(SIBLINGS[each.name], inner) if each.name in SIBLINGS else ()
+
+
+def undeclared(folder: Path, asked: set[str]) -> Iterator[str]:
+    """Imports of packages that nothing asked for installs."""
+    own = {path.stem for path in folder.rglob("*.py")}
+    for path in sorted(folder.rglob("*.py")):
+        for name in sorted(imported(path)):
+            if name not in sys.stdlib_module_names | own and not OWNERS.get(name, asked) & asked:
+                yield f"{path.name} imports {name}"
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level packages that a module imports when it runs, wherever in it."""
+    found = set()
+    tree = ast.parse(path.read_text("utf-8"))
+    typing_only = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
+        for each in node.body
+        for inner in ast.walk(each)
+    }
+    for node in ast.walk(tree):
+        if node in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found
+
+
+@pytest.mark.parametrize("name", ["jackfield-kernel", "jackfield-cli", "jackfield-tool-format-datetime"])
+def test_it_builds_and_holds_what_it_should(name: str, tmp_path: Path) -> None:
+    member = SIBLINGS[name]
+    sdist, wheel = build(member, tmp_path / "dist")
+    assert list(faults_of_sdist(member, sdist)) == []
+    assert list(faults_of_wheel(member, wheel)) == []
+    direct = build_wheel_from_tree(member, tmp_path / "direct")
+    assert list(faults_between(direct, wheel)) == []
