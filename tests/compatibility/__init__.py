@@ -1,0 +1,1 @@
+"""What was published once goes on working: golden files of each interface, and the code held against them."""

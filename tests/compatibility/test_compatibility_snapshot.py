@@ -1,0 +1,88 @@
+"""The format of a registry file: one that was built once is served as it is.
+
+`formatVersion` changes when an older kernel would misread a file; a golden registry of the new format then
+stands beside this one, and this one is refused with a sentence or still read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield import ToolCall
+from jackfield.contract.snapshot import FORMAT_VERSION, Snapshot, SnapshotError
+from jackfield.runtime import Runtime
+from jackfield.settings import Settings
+
+from compatibility.deployment import REGISTRY, SITE, jackfield
+
+WIRE: dict[str, Any] = json.loads(REGISTRY.read_text("utf-8"))
+
+
+def test_the_golden_registry_is_of_the_present_format() -> None:
+    assert WIRE["formatVersion"] == FORMAT_VERSION == 1
+
+
+def test_it_is_read_with_its_hash_and_its_version() -> None:
+    snapshot = Snapshot.load(REGISTRY)
+    assert snapshot.version == WIRE["version"] == f"1.0.{WIRE['contentHash'].removeprefix('sha256:')[:8]}"
+    price = snapshot.tools["parcel_price"]
+    assert (price.manifest.version, price.handler) == ("1.2.0", "golden_tool_price.handler:execute")
+    assert price.summary == "Tells what a parcel costs, in cents."
+    assert price.provider_schemas["golden"]["name"] == "parcel_price"
+    assert snapshot.capabilities == ("scales", "tariff")
+
+
+def test_it_is_served_though_another_kernel_built_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    # In development, which stops at the least difference between what was frozen and what is installed.
+    monkeypatch.syspath_prepend(str(SITE))
+
+    async def main() -> tuple[Any, Any]:
+        runtime = await Runtime.start(Settings(registry=REGISTRY, store="memory"))
+        session = await runtime.open_session("voice", user="ada")
+        calls = [
+            ToolCall("parcel_price", '{"kilograms": 2}', "call_golden_0001"),
+            ToolCall("parcel_book", "{}"),
+        ]
+        answers = await runtime.orchestrator.handle(session, calls)
+        await runtime.close()
+        return tuple(json.loads(answer.wire) for answer in answers)
+
+    price, withheld = asyncio.run(main())
+    assert price["data"] == {"cents": 500, "speed": "slow", "mode": "voice", "turn": 1}
+    assert price["meta"]["registryVersion"] == WIRE["version"]
+    assert "a policy that enforces requiresConfirmation" in withheld["error"]["message"]
+
+
+def test_the_same_inputs_still_give_the_same_registry(tmp_path: Path) -> None:
+    built = jackfield(tmp_path, "build", JACKFIELD_ALLOW="golden-*", SOURCE_DATE_EPOCH="1794787200")
+    assert built.returncode == 0, built.stderr
+    now = json.loads((tmp_path / "tool_registry.json").read_text("utf-8"))
+    later = ("kernel", "gitCommit")
+    assert {name: each for name, each in now.items() if name not in later} == {
+        name: each for name, each in WIRE.items() if name not in later
+    }
+
+
+@pytest.mark.parametrize("version", [2, 99, "1", None])
+def test_a_format_that_is_not_known_is_refused_with_a_sentence(version: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tool_registry.json"
+    file.write_text(json.dumps({**WIRE, "formatVersion": version, "tools": {"laid": "out otherwise"}}))
+    with pytest.raises(
+        SnapshotError, match=f"a registry of format {version}, and this kernel reads format 1"
+    ):
+        Snapshot.load(file)
+    called = jackfield(tmp_path, "call", "parcel_motto")
+    assert (called.returncode, "Traceback" in called.stderr) == (1, False)
+    assert "run `jackfield build`" in called.stderr
+
+
+@pytest.mark.parametrize("left_out", ["kernel", "tools", "plugins", "contentHash"])
+def test_a_registry_with_a_part_missing_is_damaged(left_out: str, tmp_path: Path) -> None:
+    file = tmp_path / "tool_registry.json"
+    file.write_text(json.dumps({name: each for name, each in WIRE.items() if name != left_out}))
+    with pytest.raises(SnapshotError, match="edited or damaged"):
+        Snapshot.load(file)

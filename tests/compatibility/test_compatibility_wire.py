@@ -1,0 +1,202 @@
+"""The protocol `jackfield.1`: clients and hosts of another age understand each other.
+
+Its number changes when a client would have to change; then the golden frames stay as they are, and frames of
+the new number stand beside them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield_client import ProtocolError, Session, TurnComplete, Unknown, connect
+from jackfield_host.wire import PROTOCOL
+from jackfield_host.wire.incoming import read_opening, read_spoken
+from websockets.asyncio.server import ServerConnection, serve
+from websockets.exceptions import InvalidStatus
+from websockets.typing import Subprotocol
+
+from compatibility.conversing import Told, conversed
+from compatibility.deployment import GOLDEN, PATIENCE, served
+
+
+def golden(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (GOLDEN / name).read_text("utf-8").splitlines()]
+
+
+HOST, CLIENT = golden("host-says.jsonl"), golden("client-says.jsonl")
+
+
+@pytest.mark.parametrize("frame", CLIENT, ids=lambda frame: frame["type"])
+def test_the_host_takes_every_frame_that_a_client_was_written_to_send(frame: dict[str, Any]) -> None:
+    read = read_opening if frame["type"] in ("start", "resume") else read_spoken
+    taken = read(json.dumps(frame)).model_dump(by_alias=True)
+    assert {name: taken[name] for name in frame} == frame
+
+
+def test_the_host_still_says_everything_that_a_client_was_written_to_hear(tmp_path: Path) -> None:
+    async def main() -> Told:
+        async with served(tmp_path) as host:
+            return await conversed(host)
+
+    told = asyncio.run(main())
+    assert PROTOCOL == "jackfield.1"
+    for frame in HOST:
+        said = told.get(frame["type"], [])
+        assert any(fits(frame, each) for each in said), f"no frame like {frame}, but {said[:2]}"
+
+
+def fits(old: Any, new: Any) -> bool:
+    """Whether what is said now has every member of what was said once, each of the same kind."""
+    if isinstance(old, dict):
+        # What policies decide is theirs to word, and which there are.
+        return isinstance(new, dict) and all(
+            name in new and (name == "decisions" or fits(each, new[name])) for name, each in old.items()
+        )
+    if isinstance(old, list):
+        return isinstance(new, list) and all(fits(one, other) for one, other in zip(old, new, strict=True))
+    if isinstance(old, str):
+        return isinstance(new, str)
+    number = isinstance(old, int | float) and not isinstance(old, bool)
+    return isinstance(new, int | float) if number else type(old) is type(new)
+
+
+@pytest.mark.parametrize("offers", [["jackfield.2"], ["graphql-ws", "jackfield.0"]])
+def test_a_client_that_speaks_another_protocol_is_refused_with_a_sentence(
+    tmp_path: Path, offers: list[str]
+) -> None:
+    async def main() -> Any:
+        async with served(tmp_path) as host:
+            with pytest.raises(InvalidStatus) as refused:
+                async with host.line("text", *offers):
+                    pass
+            # One that speaks ours besides is welcome.
+            async with host.line("text", *offers, "jackfield.1") as line:
+                assert line.socket.subprotocol == "jackfield.1"
+            return refused.value.response
+
+    response = asyncio.run(main())
+    assert response.status_code == 400
+    assert json.loads(response.body)["error"] == {
+        "code": "unknown_protocol",
+        "message": "This host speaks the subprotocol jackfield.1, and the client offers only others.",
+    }
+
+
+@asynccontextmanager
+async def replayed(frames: list[Any], **options: Any) -> AsyncIterator[tuple[Session, list[dict[str, Any]]]]:
+    """A client at a host that says these frames, and what the client says to it."""
+    heard: list[dict[str, Any]] = []
+
+    async def visit(line: ServerConnection) -> None:
+        heard.append(json.loads(await line.recv()))
+        for frame in frames:
+            await line.send(frame if isinstance(frame, bytes) else json.dumps(frame))
+        async for said in line:
+            heard.append(json.loads(said))
+            if heard[-1]["type"] == "end":
+                await line.close(4000)
+                return
+
+    async with (
+        asyncio.timeout(PATIENCE),
+        serve(visit, "127.0.0.1", 0, subprotocols=[Subprotocol("jackfield.1")]) as server,
+    ):
+        port = next(iter(server.sockets)).getsockname()[1]
+        async with connect(f"http://127.0.0.1:{port}", mode="voice", **options) as session:
+            yield session, heard
+
+
+KNOWN = {
+    "session": "Welcome", "caught_up": "CaughtUp", "reset": "Reset", "text_delta": "TextDelta",
+    "transcript": "Transcript", "speech_started": "SpeechStarted", "speech_stopped": "SpeechStopped",
+    "turn_complete": "TurnComplete", "interrupted": "Interrupted", "going_away": "GoingAway",
+    "error": "HostError", "tool_decisions": "ToolDecisions", "message": "Said", "tool_start": "ToolStart",
+    "tool_progress": "ToolProgress", "tool_complete": "ToolComplete", "tool_error": "ToolError",
+    "confirmation_required": "ConfirmationRequired", "confirmation_settled": "ConfirmationSettled",
+    "session_status": "SessionStatus", "notification": "Notification", "custom": "Custom", "audio": "Audio",
+}  # fmt: skip
+"""What the client calls each message."""
+
+
+def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_new() -> None:
+    new = [
+        {"type": "telepathy", "strength": 3},
+        {"type": "levitation", "id": 900, "at": 1794787200.0, "metres": 2},
+        {"type": "text_delta", "answer": 99, "atCharacter": 0, "text": "Well.", "mood": "calm"},
+    ]
+    later = [each for each in HOST if each["type"] not in ("session", "caught_up")]
+    opening = [each for each in HOST if each["type"] in ("session", "caught_up")]
+    sound = [
+        part for each in later for part in ([each, b"\x00\x01" * 10] if each["type"] == "audio" else [each])
+    ]
+
+    async def main() -> list[Any]:
+        told: list[Any] = []
+        async with replayed([*opening, *sound, *new, {"type": "turn_complete"}]) as (session, _):
+            welcome = session.welcome
+            async for message in session:
+                told.append(message)
+                if isinstance(message, Unknown):
+                    await session.interrupt()
+                if len(told) > len(later) and isinstance(message, TurnComplete):
+                    return [welcome, *told]
+        raise AssertionError(told)
+
+    welcome, *told = asyncio.run(main())
+    assert (welcome.session, welcome.token, welcome.mode) == ("4f1c9a", "4f1c9a.golden", "text")
+    assert [tool.id for tool in welcome.tools] == ["parcel_book", "parcel_motto", "parcel_price"]
+    names = [
+        type(message).__name__ for message in told if type(message).__name__ not in ("Welcome", "CaughtUp")
+    ]
+    expected = [KNOWN[each["type"]] for each in later]
+    assert names == [*expected, "Unknown", "Unknown", "TextDelta", "TurnComplete"]
+    started = next(message for message in told if type(message).__name__ == "ToolStart")
+    assert (started.tool, started.call_id, started.budget_ms) == ("parcel_price", "call_golden_0001", 800)
+
+
+def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
+    opening = [each for each in HOST if each["type"] in ("session", "caught_up", "turn_complete")]
+
+    async def main() -> list[dict[str, Any]]:
+        place = {"time_zone": "Europe/Berlin", "language": "en-GB"}
+        async with replayed(opening, **place, handover="4f1c9a.golden") as (session, heard):
+            # Said before it has caught up, it would be said again after that.
+            async for message in session:
+                if isinstance(message, TurnComplete):
+                    break
+            await session.say("price")
+            await session.interrupt()
+            await session.heard("item_2", 40)
+            await session.approve("golden-confirmation")
+            await session.decline("golden-confirmation")
+            await session.cancel("call_golden_0001")
+            await session.note("The page shows parcels.", urgent=True)
+            await session.end()
+        async with replayed(opening, **place, resume="4f1c9a.golden", last_event=41) as (_, again):
+            return [heard[0], *again[:1], *heard[1:]]
+
+    said = asyncio.run(main())
+    assert [each["type"] for each in said] == [each["type"] for each in CLIENT]
+    for old, new in zip(CLIENT, said, strict=True):
+        # The client makes up names for what the user writes.
+        assert {**new, **({"clientId": "c-1"} if "clientId" in new else {})} == old
+
+
+def test_the_client_refuses_a_host_that_does_not_speak_its_protocol() -> None:
+    async def silent(line: ServerConnection) -> None:
+        await line.wait_closed()
+
+    async def main() -> None:
+        async with serve(silent, "127.0.0.1", 0, select_subprotocol=lambda _, __: None) as server:
+            port = next(iter(server.sockets)).getsockname()[1]
+            with pytest.raises(ProtocolError, match=r"does not speak jackfield\.1"):
+                async with connect(f"http://127.0.0.1:{port}"):
+                    pass
+
+    asyncio.run(main())
