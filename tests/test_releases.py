@@ -94,6 +94,7 @@ def test_what_it_imports_it_asks_for(member: Member) -> None:
 
 @every
 def test_what_its_tests_import_its_extra_test_asks_for(member: Member) -> None:
+    assert "test" in member.extras, f"{member.name} has no extra `test`"
     asked = {canonicalize_name(each.name) for each in [*member.dependencies, *brought_by(member, "test")]}
     assert list(undeclared(member.folder / "tests", asked | {member.name})) == []
 

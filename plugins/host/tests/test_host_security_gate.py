@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.settings import SettingsError
-from jackfield_host.security.gate import MAX_TOKEN, Arrival, Gate, check_exposure, spoken
+from jackfield_host.security.gate import MAX_TOKEN, Arrival, Gate, check_exposure, spoken, understood
 from jackfield_host.security.identity import LOCAL, Identity, Refused
 from jackfield_host.security.keys import digest, new_key
 from jackfield_host.security.origins import authority, is_loopback, origin
@@ -112,6 +112,21 @@ def test_a_browser_passes_its_token_among_the_subprotocols() -> None:
 def test_the_token_is_never_the_subprotocol_that_is_spoken() -> None:
     assert spoken(Headers({"sec-websocket-protocol": token_protocol(KEY)})) is None
     assert spoken(Headers({})) is None
+
+
+@pytest.mark.parametrize(
+    ("offers", "can"),
+    [
+        (None, True),
+        ("jackfield.1", True),
+        ("jackfield.2, jackfield.1", True),
+        (token_protocol(KEY), True),
+        ("jackfield.2", False),
+        (f"graphql-ws, {token_protocol(KEY)}", False),
+    ],
+)
+def test_who_offers_only_other_subprotocols_cannot_speak_with_the_host(offers: str | None, can: bool) -> None:
+    assert understood(Headers({"sec-websocket-protocol": offers} if offers else {})) is can
 
 
 @pytest.mark.parametrize("packed", ["", "!!", "A", "/+", "gICA", "YQ==YQ=="])
