@@ -11,17 +11,18 @@ import enum
 import importlib
 import inspect
 import json
+import pkgutil
 import re
 from collections.abc import Iterator
 from typing import Any
+
+from jackfield import capabilities
 
 MODULES = (
     "jackfield",
     "jackfield.hookspecs",
     "jackfield.offers",
-    "jackfield.capabilities.calendar",
-    "jackfield.capabilities.images",
-    "jackfield.capabilities.knowledge",
+    *(f"jackfield.capabilities.{each.name}" for each in pkgutil.iter_modules(capabilities.__path__)),
     "jackfield.transport.events",
     "jackfield.transport.protocol",
 )
