@@ -99,9 +99,9 @@ def test_new_tool_is_sound_as_it_stands(site: Any, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "mine" / "book-table"
     assert "pip install -e" in done.stdout
+    assert "__" not in "".join(path.name for path in folder.rglob("*") if path.name != "__init__.py")
     report = site.run_json("validate", str(folder))
     assert (report["ok"], report["findings"], report["tools"]) == (True, [], ["book_table"])
-    assert "__" not in "".join(path.name for path in folder.rglob("*") if path.name != "__init__.py")
     assert json.loads((folder / "tool.schema.json").read_text()) == tool_schema()
 
 
