@@ -16,13 +16,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from jackfield import capabilities
+import jackfield_capability_types as types
 
 MODULES = (
     "jackfield",
     "jackfield.hookspecs",
     "jackfield.offers",
-    *(f"jackfield.capabilities.{each.name}" for each in pkgutil.iter_modules(capabilities.__path__)),
+    *(f"{types.__name__}.{each.name}" for each in pkgutil.iter_modules(types.__path__)),
     "jackfield.transport.events",
     "jackfield.transport.protocol",
 )
