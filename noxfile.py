@@ -141,9 +141,11 @@ def live(session: nox.Session) -> None:
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Measure; the figures and how they are obtained stand in docs/benchmarks.md."""
+    """Measure, with the peers beside it; options behind `--`, say `--help`; see docs/benchmarks.md."""
     workspace(session)
     session.install("--require-hashes", "-r", str(PEERS))
+    # The plots can be tested only where matplotlib is, which comes with the peers.
+    session.run("pytest", "-q", "tests/test_bench_report.py")
     session.run("python", "-m", "bench", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
 
 

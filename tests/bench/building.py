@@ -9,7 +9,11 @@ from pathlib import Path
 
 from jackfield_cli.scaffold import scaffold
 
-from bench.clock import interleaved, table
+from bench.clock import interleaved
+from bench.recording import Asked, Report, Table
+
+BUILDING = Table("building", "Building", "what", {"s": ".2f", "`jackfield build` = 1": ".2f"})
+TABLES = (BUILDING,)
 
 DISCOVER = (
     "from jackfield_builder.discovery import discover, Selection; "
@@ -44,7 +48,7 @@ def install_many(site: Path, count: int) -> None:
             (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool_id} = {package}\n")
 
 
-def run(rounds: int, count: int = 200) -> None:
+def run(report: Report, asked: Asked, count: int = 200) -> None:
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"
         site.mkdir()
@@ -59,14 +63,11 @@ def run(rounds: int, count: int = 200) -> None:
                 "`jackfield build --no-import`": [python, "-m", "jackfield_cli", "build", "--no-import"],
                 "`jackfield build`": [python, "-m", "jackfield_cli", "build"],
             },
-            rounds,
+            asked.rounds,
             cwd=Path(folder),
             env={"PYTHONPATH": str(site), "JACKFIELD_ALLOW": "bench-*"},
         )
     empty = times.pop("an empty program")
     whole = times["`jackfield build`"]
-    print(f"## {count} installed tools (CPU of the whole process and its children)\n")
-    rows = [
-        (name, f"{taken:.2f}", f"{(taken - empty) / (whole - empty):.2f}") for name, taken in times.items()
-    ]
-    table(("what", "s", "`jackfield build` = 1"), rows)
+    rows = {name: (taken, (taken - empty) / (whole - empty)) for name, taken in times.items()}
+    report.table(BUILDING, f"{count} installed tools; CPU of the whole process and its children.", rows)

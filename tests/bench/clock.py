@@ -20,6 +20,12 @@ def cpu_seconds(
     return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
 
 
+def spent() -> float:
+    """User and system time of this process so far and of all its children that have ended."""
+    taken = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in taken)
+
+
 def interleaved(
     commands: Mapping[str, Sequence[str]],
     rounds: int,
@@ -33,10 +39,3 @@ def interleaved(
         for name, command in commands.items():
             taken[name].append(cpu_seconds(command, cwd=cwd, env=env))
     return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A Markdown table on standard output."""
-    for row in (headings, ["---"] * len(headings), *rows):
-        print(f"| {' | '.join(row)} |")
-    print()

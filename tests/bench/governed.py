@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import statistics
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from bench import kb_tools
-from bench.clock import table
 from bench.contestants.job import WRONG
+from bench.programs import Figures, ask, installed, median, ratio
+from bench.recording import Asked, Report, Table
 
 
 class Contestant(NamedTuple):
@@ -26,14 +21,14 @@ class Contestant(NamedTuple):
     needs: str
 
 
-PLAIN, GOVERNED, PEER = "plain", "governed", "pydantic_ai"
+PLAIN, GOVERNED, PEER, SQLITE = "plain", "governed", "pydantic_ai", "sqlite"
 
 CONTESTANTS = (
     Contestant("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
     Contestant("**Jackfield**, all policies, audit and metrics", GOVERNED, "jackfield_observability"),
-    Contestant("Jackfield, the same, arguments in the audit", "with_arguments", "jackfield_observability"),
-    Contestant("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
-    Contestant("Jackfield, the first with SQLite", "sqlite", "jackfield_store_sqlite"),
+    Contestant("the same, arguments in the audit", "with_arguments", "jackfield_observability"),
+    Contestant("all policies, not observed", "unobserved", "jackfield_policies"),
+    Contestant("all policies, audit and metrics, SQLite", SQLITE, "jackfield_store_sqlite"),
     Contestant("openai-agents `function_tool`", "openai_agents", "agents"),
     Contestant("pydantic-ai ToolManager alone", PEER, "pydantic_ai"),
     Contestant("pydantic-ai ToolManager, a step a turn", "pydantic_ai_steps", "pydantic_ai"),
@@ -41,39 +36,44 @@ CONTESTANTS = (
     Contestant("langchain-core StructuredTool", "langchain", "langchain_core"),
 )
 
-Figures = dict[str, float]
+CALL = Table(
+    "call",
+    "A governed call",
+    "what",
+    {
+        "whole, us": ".1f",
+        "on the path, us": ".1f",
+        "plain = 1": ".2f",
+        "path alone": ".2f",
+        "ToolManager = 1": ".2f",
+        "refuses": ".0f",
+    },
+)
+WHERE = Table("call-parts", "A governed call", "of a call", {"us": ".1f"})
+TOOLS = Table(
+    "tools",
+    "As things grow",
+    "tools",
+    {"calls of one (5 tools = 1)": ".2f", "calls spread over all": ".2f"},
+)
+TURNS = Table("turns", "As things grow", "turns", {"a call (turns 1 to 50 = 1)": ".2f"})
+LOADING = Table("loading", "Loading", "what", {"ms": ".1f"})
+TABLES = (CALL, WHERE, TOOLS, TURNS, LOADING)
+
+COUNTS = (5, 50, 500)
+LOADED = 200
 
 
-def run(rounds: int) -> None:
-    calls(rounds)
-    many_tools(rounds)
-    long_session(rounds)
-    loading(rounds)
+def run(report: Report, asked: Asked) -> None:
+    calls(report, asked.rounds)
+    where_it_goes(report, asked.rounds)
+    many_tools(report, asked.rounds)
+    long_session(report, asked.rounds)
+    loading(report, asked.rounds)
 
 
-def ask(module: str, folder: Path, environment: Mapping[str, str]) -> Figures:
-    """What a program measured."""
-    ran = subprocess.run(
-        [sys.executable, "-m", f"bench.{module}"],
-        cwd=folder, env={**os.environ, **environment}, check=False, capture_output=True, text=True,
-    )  # fmt: skip
-    if ran.returncode:
-        raise SystemExit(f"bench.{module} failed:\n{ran.stderr}")
-    figures: Figures = json.loads(ran.stdout.splitlines()[-1])
-    return figures
-
-
-def median(rounds: Iterable[Figures], name: str) -> float:
-    return statistics.median(figures[name] for figures in rounds)
-
-
-def ratio(rounds: Iterable[Figures], to: Iterable[Figures], name: str = "us") -> float:
-    """The median of what stood in each round beside each other, which a slow minute disturbs least."""
-    return statistics.median(figures[name] / others[name] for figures, others in zip(rounds, to, strict=True))
-
-
-def calls(rounds: int) -> None:
-    present = [each for each in CONTESTANTS if find_spec(each.needs)]
+def calls(report: Report, rounds: int) -> None:
+    present = [each for each in CONTESTANTS if installed(each.needs)]
     taken: dict[str, list[Figures]] = {each.module: [] for each in present}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -81,67 +81,68 @@ def calls(rounds: int) -> None:
         for _ in range(rounds):
             for each in present:
                 taken[each.module].append(ask(f"contestants.{each.module}", folder, environment))
-    report(present, taken)
+    caption = (
+        f"Microseconds of CPU, {rounds} rounds. The last column counts how many of {len(WRONG)} calls with "
+        "wrong arguments did not get through."
+    )
+    report.table(CALL, caption, {each.name: _row(each, taken) for each in present})
     if absent := [each.name for each in CONTESTANTS if each not in present]:
-        print(f"Not installed and left out: {', '.join(absent)}.\n")
-    if "sqlite" in taken:
-        print(f"With SQLite a call takes {median(taken['sqlite'], 'wall_us'):.0f} microseconds to its end.\n")
+        report.note(CALL.section, f"Not installed and left out: {', '.join(absent)}.")
+    if SQLITE in taken:
+        waited = median(taken[SQLITE], "wall_us")
+        report.note(CALL.section, f"With SQLite a call takes {waited:.0f} microseconds to its end.")
 
 
-def report(present: Iterable[Contestant], taken: Mapping[str, list[Figures]]) -> None:
-    print("## A governed call (microseconds of CPU)\n")
-    rows = []
-    for each in present:
-        figures = taken[each.module]
-        rows.append(
-            (
-                each.name,
-                f"{median(figures, 'us'):.1f}",
-                f"{median(figures, 'path_us'):.1f}",
-                f"{ratio(figures, taken[PLAIN]):.2f}",
-                f"{ratio(figures, taken[PLAIN], 'path_us'):.2f}",
-                f"{ratio(figures, taken[PEER]):.2f}" if PEER in taken else "",
-                f"{median(figures, 'refused'):.0f}",
-            )
-        )
-    headings = ("what", "whole", "on the path", "plain = 1", "path alone", "ToolManager = 1", "refuses")
-    table(headings, rows)
-    print(
-        f"The last column counts how many of {len(WRONG)} calls with wrong arguments did not get through.\n"
+def _row(each: Contestant, taken: Mapping[str, list[Figures]]) -> Sequence[float | None]:
+    figures = taken[each.module]
+    return (
+        median(figures, "us"),
+        median(figures, "path_us"),
+        ratio(figures, taken[PLAIN]),
+        ratio(figures, taken[PLAIN], "path_us"),
+        ratio(figures, taken[PEER]) if PEER in taken else None,
+        median(figures, "refused"),
     )
 
 
-def many_tools(rounds: int, counts: tuple[int, ...] = (5, 50, 500)) -> None:
-    taken: dict[int, list[Figures]] = {count: [] for count in counts}
+def where_it_goes(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        folders = {count: Path(name) / str(count) for count in counts}
+        environment = kb_tools.install(Path(name), 1)
+        taken = [ask("probes.where_it_goes", Path(name), environment) for _ in range(rounds)]
+    caption = "Policies by the difference that switching them off makes."
+    report.table(WHERE, caption, {part: (median(taken, part),) for part in taken[0]})
+
+
+def many_tools(report: Report, rounds: int) -> None:
+    taken: dict[int, list[Figures]] = {count: [] for count in COUNTS}
+    with tempfile.TemporaryDirectory() as name:
+        folders = {count: Path(name) / str(count) for count in COUNTS}
         for folder in folders.values():
             folder.mkdir()
         environments = {count: kb_tools.install(folder, count) for count, folder in folders.items()}
         for _ in range(rounds):
-            for count in counts:
+            for count in COUNTS:
                 taken[count].append(ask("probes.many_tools", folders[count], environments[count]))
-    print(f"## Calls among many tools (CPU, {counts[0]} tools = 1)\n")
-    fewest = taken[counts[0]]
-    rows = [
-        (str(count), *(f"{ratio(taken[count], fewest, way):.2f}" for way in ("one", "spread")))
-        for count in counts
-    ]
-    table(("tools", "calls of one", "calls spread over all"), rows)
+    fewest = taken[COUNTS[0]]
+    rows = {str(count): [ratio(taken[count], fewest, way) for way in ("one", "spread")] for count in COUNTS}
+    report.table(TOOLS, "CPU of a call among many tools.", rows)
 
 
-def long_session(rounds: int) -> None:
+def long_session(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
         environment = kb_tools.install(Path(name), 1)
         taken = [ask("probes.long_session", Path(name), environment) for _ in range(rounds)]
-    print("## Calls late in a session (CPU, turns 1 to 50 = 1)\n")
-    later = statistics.median(figures["last"] / figures["first"] for figures in taken)
-    table(("turns", "a call"), [("1 to 50", "1.00"), ("951 to 1000", f"{later:.2f}")])
+    first = next(iter(taken[0]))
+    rows = {
+        turns: [median([{"to first": each[turns] / each[first]} for each in taken], "to first")]
+        for turns in taken[0]
+    }
+    report.table(TURNS, "CPU of a call late in a session.", rows)
 
 
-def loading(rounds: int, count: int = 200) -> None:
+def loading(report: Report, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        environment = kb_tools.install(Path(name), count)
+        environment = kb_tools.install(Path(name), LOADED)
         taken = [ask("probes.loading", Path(name), environment) for _ in range(rounds)]
-    print(f"## Loading {count} tools (CPU)\n")
-    table(("what", "ms"), [(part, f"{median(taken, part):.1f}") for part in taken[0]])
+    rows = {part: (median(taken, part),) for part in taken[0]}
+    report.table(LOADING, f"CPU of loading {LOADED} tools.", rows)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 
-from bench.clock import interleaved, table
+from bench.clock import interleaved
+from bench.recording import Asked, Report, Table
+
+START = Table("start", "Start", "what", {"ms": ".0f", "`import jackfield` = 1": ".2f"})
+TABLES = (START,)
 
 
-def run(rounds: int) -> None:
+def run(report: Report, asked: Asked) -> None:
     python = sys.executable
     times = interleaved(
         {
@@ -17,13 +21,9 @@ def run(rounds: int) -> None:
             "`import jackfield`": [python, "-c", "import jackfield"],
             "`jackfield --help`": [python, "-m", "jackfield_cli", "--help"],
         },
-        rounds,
+        asked.rounds,
     )
     empty = times.pop("an empty program")
     kernel = times["`import jackfield`"] - empty
-    print(f"## Start (CPU beyond an empty program, which takes {empty * 1000:.0f} ms)\n")
-    rows = [
-        (name, f"{(taken - empty) * 1000:.0f}", f"{(taken - empty) / kernel:.2f}")
-        for name, taken in times.items()
-    ]
-    table(("what", "ms", "`import jackfield` = 1"), rows)
+    rows = {name: ((taken - empty) * 1000, (taken - empty) / kernel) for name, taken in times.items()}
+    report.table(START, f"CPU time beyond an empty program, which takes {empty * 1000:.0f} ms.", rows)

@@ -22,9 +22,9 @@ OBSERVERS = ("audit", "metrics", "traces")
 
 @asynccontextmanager
 async def started(
-    store: str = "memory", *, observed: bool = True, arguments: bool = False
+    store: str = "memory", *, observed: bool = True, arguments: bool = False, without: tuple[str, ...] = ()
 ) -> AsyncIterator[Runtime]:
-    """A runtime on the registry this process was told of; its files vanish with it."""
+    """A runtime on the registry this process was told of, some policies off; its files vanish with it."""
     with tempfile.TemporaryDirectory() as folder:
         observers: dict[str, Any] = {name: {"enabled": False} for name in OBSERVERS}
         if observed:
@@ -33,7 +33,11 @@ async def started(
         settings = Settings(
             registry=Path(os.environ["JACKFIELD_REGISTRY"]),
             store=store,
-            tables={"observers": observers, "stores": {"sqlite": {"path": str(Path(folder) / "store.db")}}},
+            tables={
+                "observers": observers,
+                "policies": {name: {"enabled": False} for name in without},
+                "stores": {"sqlite": {"path": str(Path(folder) / "store.db")}},
+            },
         )
         runtime = await Runtime.start(settings)
         try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bench.hosting import idle, sound, words
+from bench.recording import Asked, Report
 
-def run(rounds: int) -> None:
-    from bench.hosting import idle, sound, spoken, words
+TABLES = (sound.HOST, sound.MANY, words.WAITS, idle.MEMORY, idle.CHURNED)
 
-    rounds = min(rounds, 5)
-    sound.run(rounds)
-    words.run(rounds)
-    spoken.run()
-    idle.run()
+
+def run(report: Report, asked: Asked) -> None:
+    sound.run(report, asked)
+    words.run(report, asked)
+    idle.run(report, asked)

@@ -10,28 +10,31 @@ from pathlib import Path
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from bench.clock import table
 from bench.hosting.programs import Program, running
+from bench.recording import Asked, Report, Table
 
+MEMORY = Table("memory", "The host", "what", {"kB": ".0f"})
+CHURNED = Table("sessions", "The host", "sessions opened and ended", {"MB": ".0f"})
 SESSIONS = 1000
-CHURN = 10_000
+CHURN, CHURN_FULL = 2_000, 10_000
 
 
-def run() -> None:
+def run(report: Report, asked: Asked) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    rows = []
+    kept = {}
     with running("bench.hosting.bare") as bare:
-        rows.append(("a bare Starlette socket", held(bare, "/echo", start=False)))
+        kept["a bare Starlette socket"] = held(bare, "/echo", start=False)
     with tempfile.TemporaryDirectory() as folder, running("bench.hosting.provider") as provider:
         env = {"BENCH_PORT": str(provider.port), "OPENAI_API_KEY": "none"}
         with running("bench.hosting.ours", Path(folder), env) as ours:
-            rows.append(("a socket at the host that has said nothing", held(ours, "/ws/text", start=False)))
-            rows.append(("**an idle text session**", held(ours, "/ws/text", start=True)))
-            left = churned(ours)
-    print(f"## Memory of an idle session, over {SESSIONS} of them\n")
-    table(("what", "kB"), [(name, f"{size / 1024:.0f}") for name, size in rows])
-    print(f"Sessions opened and ended, and the megabytes the host holds then: {left}.\n")
+            kept["a socket at the host that has said nothing"] = held(ours, "/ws/text", start=False)
+            kept["**an idle text session**, with its line to a provider"] = held(ours, "/ws/text", start=True)
+            left = churned(ours, CHURN_FULL if asked.full else CHURN)
+    caption = f"Memory of the host, its own pages, over {SESSIONS} connections each."
+    report.table(MEMORY, caption, {name: (size / 1024,) for name, size in kept.items()})
+    rows = {f"{count:,}": (size / 1e6,) for count, size in left.items()}
+    report.table(CHURNED, "What the host holds after so many, one after the other.", rows)
 
 
 def held(program: Program, path: str, *, start: bool) -> float:
@@ -77,16 +80,15 @@ async def _open(program: Program, path: str, *, start: bool) -> ClientConnection
     return socket
 
 
-def churned(program: Program) -> str:
-    """How much the host holds after so many sessions have come and gone."""
+def churned(program: Program, count: int) -> dict[int, int]:
+    """How many bytes the host holds after so many sessions have come and gone."""
 
-    async def churn() -> list[str]:
-        seen = []
-        for done in range(0, CHURN + 1, CHURN // 5):
-            if done:
-                for _ in range(CHURN // 5):
-                    await _many(program, "/ws/text", 1, start=True, between=_nothing)
-            seen.append(f"{done}: {program.memory / 1e6:.0f}")
+    async def churn() -> dict[int, int]:
+        seen = {0: program.memory}
+        for done in range(count // 5, count + 1, count // 5):
+            for _ in range(count // 5):
+                await _many(program, "/ws/text", 1, start=True, between=_nothing)
+            seen[done] = program.memory
         return seen
 
-    return ", ".join(asyncio.run(churn()))
+    return asyncio.run(churn())

@@ -10,10 +10,16 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.clock import table
 from bench.hosting.programs import running
+from bench.recording import Asked, Report, Table
 
+HOST = Table("host", "The host", "what", {"us a frame": ".0f", "plain = 1": ".2f", "frames lost": ".0f"})
+MANY = Table(
+    "callers", "The host", "callers", {"frames sent": ",.0f", "came back": ",.0f", "us a frame": ".0f"}
+)
 CALLERS, SECONDS = 40, 5.0
+MOST_ROUNDS = 3
+CROWD, CROWD_SECONDS, CROWD_SECONDS_FULL = 100, 15.0, 60.0
 
 
 class Contestant(NamedTuple):
@@ -38,28 +44,28 @@ class Carried(NamedTuple):
     taken: int
 
 
-def run(rounds: int) -> None:
+def run(report: Report, asked: Asked) -> None:
+    rounds = min(asked.rounds, MOST_ROUNDS)
     taken: dict[str, list[Carried]] = {each.name: [] for each in CONTESTANTS}
     for _ in range(rounds):
         for each in CONTESTANTS:
             taken[each.name].append(carry(each, CALLERS, SECONDS))
-    print(f"## A host's CPU for 20 ms of sound, in and out, {CALLERS} callers at once\n")
-    rows = []
-    for each in CONTESTANTS:
-        ours, plain = taken[each.name], taken[RELAY.name]
-        ratio = statistics.median(
-            one.microseconds / other.microseconds for one, other in zip(ours, plain, strict=True)
-        )
-        cost = statistics.median(one.microseconds for one in ours)
-        rows.append(
-            (each.name, f"{cost:.0f}", f"{ratio:.2f}", str(sum(one.sent - one.taken for one in ours)))
-        )
-    table(("what", "us a frame", "plain = 1", "frames lost"), rows)
-    many = carry(CONTESTANTS[-1], 100, 60.0)
-    print(
-        f"100 callers for a minute at Jackfield's host: {many.sent} frames sent, {many.taken} came back, "
-        f"{many.microseconds:.0f} us of CPU a frame.\n"
+    rows = {each.name: _row(taken[each.name], taken[RELAY.name]) for each in CONTESTANTS}
+    caption = (
+        f"A server's CPU for 20 ms of sound, in and out, {CALLERS} callers at once for {SECONDS:.0f} "
+        f"seconds; {rounds} rounds."
     )
+    report.table(HOST, caption, rows)
+    seconds = CROWD_SECONDS_FULL if asked.full else CROWD_SECONDS
+    many = carry(CONTESTANTS[-1], CROWD, seconds)
+    caption = f"Many callers at Jackfield's host, for {seconds:.0f} seconds."
+    report.table(MANY, caption, {str(CROWD): (many.sent, many.taken, many.microseconds)})
+
+
+def _row(ours: list[Carried], plain: list[Carried]) -> tuple[float, float, float]:
+    ratios = [one.microseconds / other.microseconds for one, other in zip(ours, plain, strict=True)]
+    cost = statistics.median(one.microseconds for one in ours)
+    return cost, statistics.median(ratios), sum(one.sent - one.taken for one in ours)
 
 
 def carry(contestant: Contestant, callers: int, seconds: float) -> Carried:

@@ -11,10 +11,17 @@ from pathlib import Path
 from jackfield_client import connect
 from jackfield_client.session import Session
 from jackfield_client.wire.messages import Audio, SpeechStopped, TurnComplete
-from jackfield_local.models.speech import engines
+from jackfield_local.models.speech import engines, missing
 
 from bench.hosting.programs import running
+from bench.recording import Asked, Report, Table
 
+SPOKEN = Table(
+    "spoken",
+    "The agent on this machine",
+    "to the first sound of the answer, from",
+    {"p50, ms": ".0f", "p95, ms": ".0f", "slowest, ms": ".0f"},
+)
 QUESTIONS = (
     "What time is it in Tokyo?",
     "Hello, who are you?",
@@ -30,20 +37,23 @@ SILENCE = 50
 """A sample that is louder than this can be heard."""
 
 
-def run() -> None:
+def run(report: Report, _: Asked) -> None:
+    if lacking := missing():
+        report.note(SPOKEN.section, f"Spoken questions left out; not installed: {', '.join(lacking)}.")
+        return
     with tempfile.TemporaryDirectory() as folder, running("bench.hosting.ours", Path(folder)) as host:
         waits, stopped = asyncio.run(_measured(f"http://127.0.0.1:{host.port}"))
-    print("## From the end of speech to the first sound of the answer\n")
-    print(
-        f"{len(waits)} spoken questions to the planner over a WebSocket, from the last audible sound: "
-        f"p50 {_ms(waits, 50)} ms, p95 {_ms(waits, 95)} ms, of which 224 (after a question) "
-        "to 500 are the silence that ends a turn. "
-        f"From the end of the turn: p50 {_ms(stopped, 50)} ms, p95 {_ms(stopped, 95)} ms.\n"
+    caption = (
+        f"{len(waits)} spoken questions to the planner over a WebSocket; the silence that ends a turn lasts "
+        "224 (after a question) to 500 ms."
     )
+    rows = {"the last audible sound": _row(waits), "the end of the turn": _row(stopped)}
+    report.table(SPOKEN, caption, rows)
 
 
-def _ms(seconds: list[float], percent: int) -> int:
-    return round(statistics.quantiles(seconds, n=100)[percent - 1] * 1000)
+def _row(seconds: list[float]) -> list[float]:
+    percentiles = statistics.quantiles(seconds, n=100, method="inclusive")
+    return [1000 * each for each in (percentiles[49], percentiles[94], max(seconds))]
 
 
 async def _measured(url: str) -> tuple[list[float], list[float]]:

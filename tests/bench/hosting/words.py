@@ -14,15 +14,18 @@ from pathlib import Path
 
 from websockets.asyncio.client import ClientConnection, connect
 
-from bench.clock import table
 from bench.hosting.programs import running
+from bench.recording import Asked, Report, Table
 
+WAITS = Table("waits", "The host", "what", {"ms": ".2f", "the echo's = 1": ".1f"})
 TIMES = 20
+MOST_ROUNDS = 5
 
 Taken = dict[str, list[float]]
 
 
-def run(rounds: int) -> None:
+def run(report: Report, asked: Asked) -> None:
+    rounds = min(asked.rounds, MOST_ROUNDS)
     taken: Taken = {}
     for _ in range(rounds):
         with tempfile.TemporaryDirectory() as folder, running("bench.hosting.provider") as provider:
@@ -33,12 +36,11 @@ def run(rounds: int) -> None:
             ):
                 for name, milliseconds in asyncio.run(_measured(bare.port, ours.port, provider.port)).items():
                     taken.setdefault(name, []).append(milliseconds)
-    print("## What a client waits for (milliseconds; medians)\n")
-    rows = []
+    rows = {}
     for name, base in BASES.items():
         ratios = [each / plain for each, plain in zip(taken[name], taken[base], strict=True)]
-        rows.append((name, f"{statistics.median(taken[name]):.2f}", f"{statistics.median(ratios):.1f}"))
-    table(("what", "ms", "the echo's = 1"), rows)
+        rows[name] = (statistics.median(taken[name]), statistics.median(ratios))
+    report.table(WAITS, f"What a client waits for; medians of {rounds} rounds of {TIMES}.", rows)
 
 
 CONNECT, ECHO = "an echo: connect, say, hear", "an echo: say, hear"

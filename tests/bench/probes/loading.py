@@ -61,9 +61,9 @@ def main() -> None:
     compiled = milliseconds(lambda: [tool.arguments for tool in registry.tools.values()])
     taken = {
         "importing the handlers": imported,
-        "**loading beyond that**": loaded,
+        "**loading beyond importing the handlers**": loaded,
         "what waits for the first calls: validators": compiled,
-        "loading once more": best(lambda: Registry.load(path)),
+        "loading once more in the same process": best(lambda: Registry.load(path)),
     }
     taken |= {f"of it {part}": took for part, took in parts(path, registry).items()}
     print(json.dumps(taken))

@@ -3,11 +3,13 @@ loading."""
 
 from __future__ import annotations
 
+from bench.recording import Asked, Report
 from bench.retrieval import quality, speed
 
+TABLES = (quality.QUALITY, quality.HELD_OUT, quality.WORTH, speed.SPEED, speed.LIBRARY)
 
-def run(rounds: int, records: tuple[int, ...] = (100_000,)) -> None:
-    """Quality once, because it does not vary; speed in as many rounds, at each of these sizes."""
-    quality.run()
-    for count in records:
-        speed.run(rounds, count)
+
+def run(report: Report, asked: Asked) -> None:
+    """Quality once, because it does not vary; speed in as many rounds, at each size."""
+    quality.run(report, asked)
+    speed.run(report, asked)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from jackfield_capability_types.knowledge import Record
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data" / "retrieval"
-NAMES = ("cranfield", "stackfaq")
+TITLES = {"cranfield": "Cranfield", "stackfaq": "StackFAQ"}
+NAMES = tuple(TITLES)
 
 
 class Question(NamedTuple):
@@ -29,6 +30,10 @@ class Collected(NamedTuple):
     name: str
     records: list[Record]
     questions: list[Question]
+
+    @property
+    def title(self) -> str:
+        return TITLES[self.name]
 
 
 def load(name: str) -> Collected:

@@ -18,9 +18,24 @@ from jackfield_kb.ranking import fusion
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.clock import table
+from bench.recording import Asked, Report, Table
 from bench.retrieval import judged
 from bench.retrieval.judged import Collected, Question
+
+SECTION = "Finding"
+QUALITY = Table(
+    "quality",
+    SECTION,
+    "collection",
+    {"words alone": ".3f", "meaning alone": ".3f", "both": ".3f"},
+)
+HELD_OUT = Table(
+    "held-out",
+    SECTION,
+    "chosen on: weight, pulling, pull",
+    {f"held out: {name}": ".3f" for name in judged.NAMES},
+)
+WORTH = Table("worth", SECTION, "score from", {"right": ".2f", "results": ".0f"})
 
 Search = Callable[[str], list[str]]
 GRID = tuple(product((0.5, 0.6, 0.7, 0.8, 1.0), (0, 2, 3), (0.5, 1.0)))
@@ -36,19 +51,20 @@ class Chosen(NamedTuple):
     values: dict[str, list[float]]
 
 
-def run() -> None:
+def run(report: Report, asked: Asked) -> None:
     if not judged.DATA.is_dir():
-        print("## Retrieval, quality: left out, the judged collections are not here\n")
+        report.note(SECTION, "Quality left out: the judged collections are not here.")
         return
     if local.missing():
-        print("## Retrieval, quality: left out, the local embedding model is not installed\n")
+        report.note(SECTION, "Quality left out: the local embedding model is not installed.")
         return
     with tempfile.TemporaryDirectory() as folder:
         libraries = {name: _filled(Path(folder) / name, judged.load(name)) for name in judged.NAMES}
         try:
-            _alone_and_together(libraries)
-            _held_out(libraries)
-            _worth_of_a_score(libraries)
+            _alone_and_together(report, libraries)
+            if asked.full:
+                _held_out(report, libraries)
+                _worth_of_a_score(report, libraries)
         finally:
             for library, _ in libraries.values():
                 library.close()
@@ -96,18 +112,20 @@ def _meaning(library: Library) -> Search:
     return search
 
 
-def _alone_and_together(libraries: Libraries) -> None:
-    print("## Retrieval, quality (nDCG@10)\n")
-    rows = []
-    for name, (library, collected) in libraries.items():
+def _alone_and_together(report: Report, libraries: Libraries) -> None:
+    rows = {}
+    for library, collected in libraries.values():
         figures = [statistics.mean(_values(search, collected.questions)) for search in _words(library)]
         figures += [
             statistics.mean(_values(search, collected.questions))
             for search in (_meaning(library), _both(library))
         ]
-        size = f"{len(collected.records)} records, {len(collected.questions)} questions"
-        rows.append((f"{name} ({size})", *(f"{figure:.4f}" for figure in figures)))
-    table(("collection", "words alone", "meaning alone", "both"), rows)
+        rows[collected.title] = figures
+    sizes = [
+        f"{collected.title} has {len(collected.records):,} records and {len(collected.questions)} questions"
+        for _, collected in libraries.values()
+    ]
+    report.table(QUALITY, f"nDCG@10; {', '.join(sizes)}.", rows)
 
 
 @contextmanager
@@ -118,7 +136,7 @@ def _with(point: tuple[float, int, float]) -> Iterator[None]:
     fusion.WEIGHT, fusion.PULLING, fusion.PULL = kept
 
 
-def _held_out(libraries: Libraries) -> None:
+def _held_out(report: Report, libraries: Libraries) -> None:
     """Choose the weights on some questions, and see what they give for the others."""
     tried = []
     for point in GRID:
@@ -129,8 +147,7 @@ def _held_out(libraries: Libraries) -> None:
             }
         tried.append(Chosen(point, values))
     halves = {name: [each.half for each in collected.questions] for name, (_, collected) in libraries.items()}
-    print("## Retrieval, weights chosen on some questions and measured on others (nDCG@10)\n")
-    rows = []
+    rows: dict[str, list[float | None]] = {}
     # What meaning alone gives for the very same questions: one half is easier than the other.
     alone = Chosen(
         (0, 0, 0),
@@ -139,14 +156,15 @@ def _held_out(libraries: Libraries) -> None:
     for half in (0, 1):
         best = max(tried, key=lambda each: sum(_mean(each, name, halves, half) for name in judged.NAMES))
         for what, each in ((_named(best), best), ("meaning alone", alone)):
-            held = [f"{_mean(each, name, halves, 1 - half):.4f}" for name in judged.NAMES]
-            rows.append((f"half {half + 1} of both", what, *held))
+            held = [_mean(each, name, halves, 1 - half) for name in judged.NAMES]
+            rows[f"half {half + 1} of both: {what}"] = [*held]
     for learnt, other in (judged.NAMES, judged.NAMES[::-1]):
         best = max(tried, key=lambda each: statistics.mean(each.values[learnt]))
-        figure = f"{statistics.mean(best.values[other]):.4f}"
-        rows.append((learnt, _named(best), *(figure if name == other else "" for name in judged.NAMES)))
-    table(("chosen on", "weight, pulling, pull", *(f"held out: {name}" for name in judged.NAMES)), rows)
-    print(f"In use: {fusion.WEIGHT}, {fusion.PULLING}, {fusion.PULL}.\n")
+        figure = statistics.mean(best.values[other])
+        rows[f"{learnt}: {_named(best)}"] = [figure if name == other else None for name in judged.NAMES]
+    inuse = f"{fusion.WEIGHT}, {fusion.PULLING}, {fusion.PULL}"
+    caption = f"nDCG@10 with weights chosen on some questions and measured on others; in use: {inuse}."
+    report.table(HELD_OUT, caption, rows)
 
 
 def _mean(each: Chosen, name: str, halves: dict[str, list[int]], half: int) -> float:
@@ -159,7 +177,7 @@ def _named(each: Chosen) -> str:
     return ", ".join(f"{part:g}" for part in each.point)
 
 
-def _worth_of_a_score(libraries: Libraries) -> None:
+def _worth_of_a_score(report: Report, libraries: Libraries) -> None:
     """Of the results with a score, how many are right; the other collection's questions have no answer."""
     results: list[tuple[float, bool]] = []
     for name, (library, _) in libraries.items():
@@ -168,10 +186,9 @@ def _worth_of_a_score(libraries: Libraries) -> None:
                 found = library.search(question.text, access=EVERYTHING, limit=10, snippets=False)
                 right = question.right if asked == name else frozenset()
                 results += [(each.score, each.record.id in right) for each in found]
-    print("## Retrieval, what a score is worth\n")
-    rows = []
+    rows = {}
     for tenth in range(10):
         inside = [right for score, right in results if tenth / 10 <= score < (tenth + 1) / 10]
         if inside:
-            rows.append((f"{tenth / 10:.1f}", f"{statistics.mean(inside):.2f}", str(len(inside))))
-    table(("score from", "right", "results"), rows)
+            rows[f"{tenth / 10:.1f}"] = (statistics.mean(inside), len(inside))
+    report.table(WORTH, "What a score is worth: of the results with it, how many are right.", rows)

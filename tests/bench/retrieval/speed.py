@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
@@ -17,9 +20,37 @@ from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.clock import table
+from bench.recording import Asked, Report, Table
 from bench.retrieval.synthetic import Corpus, SyntheticModel
 
+SPEED = Table(
+    "speed",
+    "Finding",
+    "records and filter",
+    {
+        "p50, ms": ".1f",
+        "p99, ms": ".1f",
+        "p50 with company": ".1f",
+        "p99 with company": ".1f",
+    },
+)
+LIBRARY = Table(
+    "library",
+    "Finding",
+    "records",
+    {
+        "written a second": ",.0f",
+        "indexed a second": ",.0f",
+        "first search, s": ".2f",
+        "memory, MB": ".0f",
+        "of it its own": ".0f",
+        "on disk, MB": ".0f",
+        "nearest ten found": ".3f",
+        "p50 while loading, ms": ".1f",
+        "p99 while loading, ms": ".1f",
+    },
+)
+SIZES, SIZES_FULL = (10_000, 100_000), (10_000, 100_000, 1_000_000)
 USER = Access.of("somebody")
 _BATCH = 2_000
 _QUERIES = 200
@@ -33,41 +64,75 @@ class Times(NamedTuple):
     most: float
     """99 of 100 took less."""
 
-    processor: float
+
+class Loaded(NamedTuple):
+    """How fast a library was filled, and how long its first search took."""
+
+    written: float
+    indexed: float
+    first_search: float
 
 
-def run(rounds: int, count: int) -> None:
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "knowledge"
-        corpus = Corpus()
-        print(f"## Retrieval, {count:,} records (made-up texts and vectors, 384 dimensions)\n")
-        _load(folder, corpus, count)
-        library = Library(folder, embedder=SyntheticModel())
-        kinds: dict[str, Callable[[], Filters | None]] = {
-            "type, tag and dates (1 in 70 passes)": corpus.filters,
-            "type (1 in 5 passes)": lambda: Filters(type="person"),
-            "namespace alone (9 in 10 pass)": lambda: None,
-        }
-        taken = {
-            kind: [_searches(library, corpus, make) for _ in range(rounds)] for kind, make in kinds.items()
-        }
-        rows = [
-            (
-                kind,
-                *(f"{statistics.median(figures):.2f}" for figures in zip(*times, strict=True)),
-                f"{min(each.most for each in times):.2f}",
-            )
-            for kind, times in taken.items()
+def run(report: Report, asked: Asked) -> None:
+    searched: dict[str, list[float]] = {}
+    libraries: dict[str, list[float]] = {}
+    for count in SIZES_FULL if asked.full else SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            found, libraries[f"{count:,}"] = _measured(Path(name) / "knowledge", count, asked.rounds)
+        searched |= {f"{count:,}: {kind}": row for kind, row in found.items()}
+    caption = (
+        "Top 10 of both searches with snippets, beyond embedding the query; made-up texts and vectors of 384 "
+        f"dimensions; {asked.rounds} rounds of {_QUERIES} searches, alone and with another process busy."
+    )
+    report.table(SPEED, caption, searched)
+    caption = f"The libraries; while loading: another process adds {_WHILE_LOADING:,} records, 500 at a time."
+    report.table(LIBRARY, caption, libraries)
+
+
+def _measured(folder: Path, count: int, rounds: int) -> tuple[dict[str, list[float]], list[float]]:
+    corpus = Corpus()
+    loaded = _load(folder, corpus, count)
+    library = Library(folder, embedder=SyntheticModel())
+    kinds: dict[str, Callable[[], Filters | None]] = {
+        "type, tag and dates (1 in 70 passes)": corpus.filters,
+        "type (1 in 5)": lambda: Filters(type="person"),
+        "namespace alone (9 in 10)": lambda: None,
+    }
+    alone: dict[str, list[Times]] = {kind: [] for kind in kinds}
+    beside: dict[str, list[Times]] = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind, make in kinds.items():
+            alone[kind].append(_searches(library, corpus, make))
+            with _company():
+                beside[kind].append(_searches(library, corpus, make))
+    found = {kind: [*_medians(alone[kind]), *_medians(beside[kind])] for kind in kinds}
+    try:
+        sizes = _sizes(library)
+        return found, [
+            *loaded,
+            *sizes,
+            _hits(folder, corpus),
+            *_while_loading(library, folder, corpus, count),
         ]
-        table(("top 10 of both searches, filtered by", "p50 ms", "p99 ms", "CPU ms", "best p99"), rows)
-        print(f"Beyond embedding the query. Median of {rounds} rounds of {_QUERIES} searches.\n")
-        _size(library)
-        _missed(folder, corpus)
-        _while_loading(library, folder, corpus, count)
+    finally:
         library.close()
 
 
-def _load(folder: Path, corpus: Corpus, count: int) -> None:
+def _medians(rounds: list[Times]) -> list[float]:
+    return [statistics.median(figures) for figures in zip(*rounds, strict=True)]
+
+
+@contextmanager
+def _company() -> Iterator[None]:
+    """Another process that has no rest."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+        try:
+            yield
+        finally:
+            busy.kill()
+
+
+def _load(folder: Path, corpus: Corpus, count: int) -> Loaded:
     library = Library(folder, embedder=SyntheticModel())
     written = 0.0
     for first in range(0, count, _BATCH):
@@ -84,46 +149,36 @@ def _load(folder: Path, corpus: Corpus, count: int) -> None:
     opened.search(corpus.query(), access=USER)
     first_search = time.perf_counter() - start
     opened.close()
-    rows = [
-        (f"written, {_BATCH:,} at a time, durable", f"{count / written:,.0f} records a second"),
-        ("indexed, both, without embedding", f"{count / indexed:,.0f} records a second"),
-        ("opened and first search", f"{first_search:.2f} s"),
-    ]
-    table(("loading", ""), rows)
+    return Loaded(count / written, count / indexed, first_search)
 
 
 def _searches(library: Library, corpus: Corpus, filters: Callable[[], Filters | None]) -> Times:
-    walls, processor = [], 0.0
+    walls = []
     for _ in range(_QUERIES):
         query, narrowed = corpus.query(), filters()
         # The same query before, without a filter: its vector is then known.
         library.search(query, access=USER, namespace="public", limit=1)
-        start, worked = time.perf_counter(), time.thread_time()
+        start = time.perf_counter()
         library.search(query, access=USER, namespace="studio", filters=narrowed, limit=10)
         walls.append(time.perf_counter() - start)
-        processor += time.thread_time() - worked
     half, most = np.quantile(walls, [0.5, 0.99]) * 1000
-    return Times(float(half), float(most), processor / _QUERIES * 1000)
+    return Times(float(half), float(most))
 
 
-def _size(library: Library) -> None:
+def _sizes(library: Library) -> tuple[float, float, float]:
+    """Megabytes in memory, of these the process's own, and on disk."""
     lines = Path("/proc/self/status").read_text("utf-8").splitlines()
     status = {name: value for name, _, value in (line.partition(":") for line in lines)}
-    disk = library.stats().bytes
-    rows = [
-        ("memory of this process", f"{_megabytes(status['VmRSS'])} MB"),
-        ("of that its own, not mapped files", f"{_megabytes(status['RssAnon'])} MB"),
-        *((f"{part} on disk", f"{size / 1e6:.0f} MB") for part, size in disk.items()),
-    ]
-    table(("size", ""), rows)
+    disk = sum(library.stats().bytes.values()) / 1e6
+    return _megabytes(status["VmRSS"]), _megabytes(status["RssAnon"]), disk
 
 
 def _megabytes(field: str) -> int:
     return int(field.removesuffix("kB")) // 1024
 
 
-def _missed(folder: Path, corpus: Corpus) -> None:
-    """Compare the quick look with an exact one over all vectors."""
+def _hits(folder: Path, corpus: Corpus) -> float:
+    """The share of the ten nearest vectors that the quick look finds, of an exact one over all of them."""
     model = SyntheticModel()
     view = VectorReader(VectorIndex(folder / "vectors"), model.model).view()
     assert view is not None
@@ -138,7 +193,7 @@ def _missed(folder: Path, corpus: Corpus) -> None:
         )
         best = np.argpartition(-exact, 10)[:10]
         hits += len(set(view.search(query, None, 10).rows.tolist()) & set(best.tolist()))
-    print(f"Of the ten nearest vectors {hits / 200:.3f} are found (20 queries, no filter).\n")
+    return hits / 200
 
 
 def _loader(folder: str, first: int, loaded: Event) -> None:
@@ -151,22 +206,17 @@ def _loader(folder: str, first: int, loaded: Event) -> None:
     loaded.set()
 
 
-def _while_loading(library: Library, folder: Path, corpus: Corpus, count: int) -> None:
+def _while_loading(library: Library, folder: Path, corpus: Corpus, count: int) -> Times:
     """Search here while another process writes and indexes."""
     context = multiprocessing.get_context("spawn")
     loaded = context.Event()
     child = context.Process(target=_loader, args=(str(folder), count, loaded))
     child.start()
-    walls, seen = [], count
-    while not loaded.is_set():
+    walls = []
+    while not loaded.is_set() and child.is_alive():
         start = time.perf_counter()
         library.search(corpus.query(), access=USER, namespace="studio", filters=corpus.filters(), limit=10)
         walls.append(time.perf_counter() - start)
-        seen = max(seen, library.stats().passages)
     child.join()
     half, most = np.quantile(walls, [0.5, 0.99]) * 1000
-    print(
-        f"While another process loads {_WHILE_LOADING:,} more, 500 at a time: {len(walls)} searches, "
-        f"p50 {half:.1f} ms, p99 {most:.1f} ms, "
-        f"and {seen - count:,} of the new records were found before it had ended.\n"
-    )
+    return Times(float(half), float(most))

@@ -1,0 +1,31 @@
+"""How well `extract_contacts` does on labelled public data, beside the library that it uses for numbers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bench.programs import ask
+from bench.recording import Asked, Report, Table
+
+CONTACTS = Table(
+    "contacts",
+    "Extracting contacts",
+    "task",
+    {"cases": ".0f", "precision": ".3f", "recall": ".3f", "F1": ".3f"},
+)
+TABLES = (CONTACTS,)
+
+EVALUATION = Path(__file__).parents[2] / "tool-packages" / "extract-contacts" / "tests"
+
+
+def run(report: Report, _: Asked) -> None:
+    path = os.pathsep.join([str(EVALUATION), os.environ.get("PYTHONPATH", "")])
+    found = ask("probes.contacts", environment={"PYTHONPATH": path})
+    if not found:
+        report.note(CONTACTS.section, "Left out: the labelled data is not here.")
+        return
+    rows: dict[str, list[float]] = {}
+    for name, figure in found.items():
+        rows.setdefault(name.partition("|")[0], []).append(figure)
+    report.table(CONTACTS, "Corner cases collected to break parsers, not a sample of mails.", rows)

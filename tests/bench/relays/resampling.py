@@ -1,0 +1,26 @@
+"""What of carrying sound to Gemini is the resampling from 24 to 16 kHz."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from jackfield_gemini.live.resampling import Resampler
+
+from bench.relays.job import FRAME, FRAMES
+
+
+def main() -> None:
+    resampler = Resampler()
+    taken = 0.0
+    # The first pass warms everything up.
+    for _ in range(2):
+        began = time.process_time()
+        for _ in range(FRAMES):
+            resampler.feed(FRAME)
+        taken = time.process_time() - began
+    print(json.dumps({"us": taken / FRAMES * 1e6}))
+
+
+if __name__ == "__main__":
+    main()

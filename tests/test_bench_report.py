@@ -1,0 +1,156 @@
+"""The bench hands on what it measures, and the page of the benchmarks shows nothing that it does not take."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from bench import __main__ as command
+from bench import plots, writing
+from bench.parts import PARTS, Part
+from bench.programs import ProgramError
+from bench.recording import Asked, Filled, Report, Spent, Table
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
+TABLES = [table for part in PARTS.values() for table in part.tables]
+ROWS = {
+    "tools": ("5", "50", "500"),
+    "turns": ("1 to 50", "451 to 500", "951 to 1000"),
+}
+FACTS = {"cores": "2", "Python": "3.11"}
+
+
+@pytest.fixture
+def report() -> Report:
+    """Every table with two or three rows of made-up figures."""
+    made = Report()
+    for number, table in enumerate(TABLES, 1):
+        names = ROWS.get(table.name, ("a peer", "**Jackfield**, `all` of it & <more>"))
+        rows = {
+            name: [number + place / 7 for place, _ in enumerate(table.columns)]
+            for number, name in enumerate(names, 1)
+        }
+        made.table(table, f"Made up, {number}.", rows)
+    made.note("Start", "A sentence.")
+    made.spent.append(Spent("start", 1.5, 0.5))
+    return made
+
+
+def tables_of(page: str) -> list[tuple[str, tuple[str, ...]]]:
+    """Each table of a page: the heading it stands under, and the headings of its columns."""
+    found, section, previous = [], "", ""
+    for line in page.splitlines():
+        if line.startswith("## "):
+            section = line.removeprefix("## ")
+        if re.fullmatch(r"\|( --- \|)+", line):
+            found.append((section, tuple(cell.strip() for cell in previous.strip("|").split("|"))))
+        previous = line
+    return found
+
+
+def test_every_table_of_the_page_is_one_that_a_part_of_the_bench_fills() -> None:
+    shown = tables_of(PAGE)
+    assert len(shown) > 10
+    assert set(shown) <= {(table.section, table.headings) for table in TABLES}
+
+
+def test_every_section_of_the_page_is_measured_and_every_picture_is_one_of_the_plots() -> None:
+    assert set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE)) == {table.section for table in TABLES}
+    pictures = set(re.findall(r"!\[.{20,}\]\(images/bench-(\w+)\.svg\)", PAGE))
+    assert pictures == set(plots.PLOTS)
+    assert len({table.name for table in TABLES}) == len(TABLES)
+    assert {need for plot in plots.PLOTS.values() for need in plot.needs} <= {table.name for table in TABLES}
+
+
+def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path) -> None:
+    writing.write(report, tmp_path / "new", FACTS, Asked(3))
+    text = (tmp_path / "new" / "benchmarks.md").read_text("utf-8")
+    assert sorted(tables_of(text)[:-1]) == sorted((table.section, table.headings) for table in TABLES)
+    # What belongs to a heading stands under it once, however late it was measured.
+    assert text.count("\n## Start\n") == 1
+    assert text.index("A sentence.") < text.index("\n## Building\n")
+    assert "- cores: 2\n" in text
+    assert "| all | 2 | 0 | |" in text
+    kept = json.loads((tmp_path / "new" / "figures.json").read_text("utf-8"))
+    assert kept["machine"] == FACTS
+    assert kept["parts"]["start"] == {"seconds": 1.5, "cpu_seconds": 0.5, "failure": None}
+    for name, filled in report.tables.items():
+        for row, values in filled.rows.items():
+            assert list(kept["tables"][name]["figures"][row].values()) == values
+
+
+def test_a_figure_that_there_is_not_is_left_empty(capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("t", "Section", "what", {"us": ".1f", "ratio": ".2f"})
+    filled = Filled(table, "Caption.", {"one": (1.26, None), "two": (2, 0.5)})
+    assert filled.markdown().splitlines()[-2:] == ["| one | 1.3 |  |", "| two | 2.0 | 0.50 |"]
+    assert filled.column("ratio") == {"two": 0.5}
+    Report().table(*filled)
+    assert capsys.readouterr().out.startswith("## Section\n\nCaption.\n\n| what | us | ratio |\n")
+
+
+def test_a_part_that_fails_says_why_and_the_others_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Table("t", "Section", "what", {"us": ".1f"})
+
+    def broken(_: Report, __: Asked) -> None:
+        raise ProgramError("bench.nowhere failed: there is no disk left")
+
+    def whole(report: Report, asked: Asked) -> None:
+        report.table(table, "Caption.", {"rounds": [asked.rounds]})
+
+    monkeypatch.setattr(command, "PARTS", {"broken": Part(broken, ()), "whole": Part(whole, (table,))})
+    monkeypatch.setattr(plots, "PLOTS", {})
+    monkeypatch.setattr(sys, "argv", ["bench", "--rounds", "4", "--report", str(tmp_path)])
+    assert command.main() == 1
+    told = capsys.readouterr()
+    assert "failed: broken: bench.nowhere failed: there is no disk left" in told.err
+    assert "| rounds | 4.0 |" in told.out
+    assert "there is no disk left" in (tmp_path / "benchmarks.md").read_text("utf-8")
+    monkeypatch.setattr(sys, "argv", ["bench", "whole", "--report", str(tmp_path)])
+    assert command.main() == 0
+
+
+def test_a_program_that_fails_is_named_with_its_last_word() -> None:
+    from bench.programs import ask
+
+    with pytest.raises(ProgramError, match=r"bench\.nowhere failed: .*No module named"):
+        ask("nowhere")
+
+
+def test_plots_are_drawn_of_what_there_is_and_are_svg(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "settings"))
+    pytest.importorskip("matplotlib", reason="it comes with the peers: `nox -s bench` runs this test as well")
+    some = {name: filled for name, filled in report.tables.items() if name != "waits"}
+    drawn = plots.draw(some, tmp_path / "one")
+    assert [plot.stem for plot in drawn] == [name for name in plots.PLOTS if name != "waits"]
+    for plot in drawn:
+        root = ET.parse(plot).getroot()
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        # Letters are paths, so that a plot looks the same whatever fonts there are.
+        assert root.findall(".//{*}text") == []
+        assert len(root.findall(".//{*}path")) > 20
+        assert not re.search(r'(href|src)="(?!#)', plot.read_text("utf-8"))
+    again = plots.draw(some, tmp_path / "two")
+    assert [plot.read_bytes() for plot in again] == [plot.read_bytes() for plot in drawn]
+
+
+def test_asking_what_there_is_imports_no_plotting() -> None:
+    code = "import sys, bench.__main__; print('matplotlib' in sys.modules)"
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT / "tests",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert ran.stdout.strip() == "False"
