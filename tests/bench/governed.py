@@ -26,9 +26,9 @@ PLAIN, GOVERNED, PEER, SQLITE = "plain", "governed", "pydantic_ai", "sqlite"
 CONTESTANTS = (
     Contestant("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
     Contestant("**Jackfield**, all policies, audit and metrics", GOVERNED, "jackfield_observability"),
-    Contestant("the same, arguments in the audit", "with_arguments", "jackfield_observability"),
-    Contestant("all policies, not observed", "unobserved", "jackfield_policies"),
-    Contestant("all policies, audit and metrics, SQLite", SQLITE, "jackfield_store_sqlite"),
+    Contestant("Jackfield, the same, arguments in the audit", "with_arguments", "jackfield_observability"),
+    Contestant("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
+    Contestant("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
     Contestant("openai-agents `function_tool`", "openai_agents", "agents"),
     Contestant("pydantic-ai ToolManager alone", PEER, "pydantic_ai"),
     Contestant("pydantic-ai ToolManager, a step a turn", "pydantic_ai_steps", "pydantic_ai"),

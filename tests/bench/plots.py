@@ -50,6 +50,7 @@ def _draw(plot: Plot, tables: Tables, path: Path) -> Path:
     }  # fmt: skip
     with import_module("matplotlib").rc_context(look):
         figure = import_module("matplotlib.figure").Figure((WIDTH, plot.height), dpi=72, layout="constrained")
+        figure.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
         figure.patch.set_alpha(0)
         figure.suptitle(plot.title, fontsize=12, fontweight="bold")
         figure.add_artist(_card(figure.bbox.width, figure.bbox.height))
@@ -73,7 +74,15 @@ def _label(row: str) -> str:
 
 
 def _ours(row: str) -> bool:
+    """Whether a row is the one to look at."""
     return "**" in row
+
+
+def _colour(row: str, series: int) -> str:
+    if _ours(row):
+        return OURS[series]
+    # Jackfield in another form: told from the others, and not in front.
+    return OURS[1] if row.startswith("Jackfield") else OTHERS[series]
 
 
 def _bars(axes: Any, filled: Filled, headings: Sequence[str], form: str, *, log: bool = False) -> None:
@@ -83,7 +92,7 @@ def _bars(axes: Any, filled: Filled, headings: Sequence[str], form: str, *, log:
     thickness = 0.72 / len(columns)
     for number, column in enumerate(columns):
         places = [place + (number - (len(columns) - 1) / 2) * thickness for place in range(len(rows))]
-        colours = [(OURS if _ours(row) else OTHERS)[number] for row in rows]
+        colours = [_colour(row, number) for row in rows]
         bars = axes.barh(places, [column[row] for row in rows], thickness * 0.92, color=colours)
         axes.bar_label(bars, [format(column[row], form) for row in rows], padding=3, fontsize=9)
     axes.set_yticks(range(len(rows)), [_label(row) for row in rows], fontsize=9)
@@ -95,7 +104,9 @@ def _bars(axes: Any, filled: Filled, headings: Sequence[str], form: str, *, log:
     if log:
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter(import_module("matplotlib.ticker").FormatStrFormatter("%g"))
-    axes.margins(x=0.12)
+    low, high = (pick(value for column in columns for value in column.values()) for pick in (min, max))
+    # Room for the figure at the end of the longest bar; the shortest one stays to be seen.
+    axes.set_xlim(*((low / 2, high * 2) if log else (0, high * 1.12)))
 
 
 def _legend(axes: Any, labels: Sequence[str]) -> None:
@@ -121,7 +132,7 @@ def _growth(figure: Any, tables: Tables) -> None:
     by_tools.set_xticks([int(row) for row in tables["tools"].rows], [*tables["tools"].rows])
     by_tools.minorticks_off()
     by_tools.set_xlabel("tools installed")
-    by_tools.set_ylabel("CPU of a call, the first = 1")
+    by_tools.set_ylabel("a call's CPU, the first = 1")
     by_tools.legend(frameon=False, fontsize=9, loc="lower left")
     (heading,) = tables["turns"].table.columns
     column = tables["turns"].column(heading)

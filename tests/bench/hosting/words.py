@@ -19,7 +19,7 @@ from bench.recording import Asked, Report, Table
 
 WAITS = Table("waits", "The host", "what", {"ms": ".2f", "the echo's = 1": ".1f"})
 TIMES = 20
-MOST_ROUNDS = 5
+MOST_ROUNDS = 3
 
 Taken = dict[str, list[float]]
 
