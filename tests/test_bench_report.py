@@ -143,6 +143,28 @@ def test_plots_are_drawn_of_what_there_is_and_are_svg(
     assert [plot.read_bytes() for plot in again] == [plot.read_bytes() for plot in drawn]
 
 
+def test_the_docs_get_the_plots_of_a_run_and_nothing_else(
+    report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "settings"))
+    pytest.importorskip("matplotlib", reason="it comes with the peers: `nox -s bench` runs this test as well")
+    images = tmp_path / "images"
+    images.mkdir()
+    host = report.tables["host"]
+    monkeypatch.setattr(command, "IMAGES", images)
+    monkeypatch.setattr(command, "PARTS", {"host": Part(lambda to, _: to.table(*host), (host.table,))})
+    for options in ([], ["--update-docs"]):
+        assert list(images.iterdir()) == []
+        monkeypatch.setattr(sys, "argv", ["bench", "--report", str(tmp_path / "report"), *options])
+        assert command.main() == 0
+    assert [path.name for path in images.iterdir()] == ["bench-host.svg"]
+    assert {path.name for path in (tmp_path / "report").iterdir()} == {
+        "benchmarks.md",
+        "figures.json",
+        "host.svg",
+    }
+
+
 def test_asking_what_there_is_imports_no_plotting() -> None:
     code = "import sys, bench.__main__; print('matplotlib' in sys.modules)"
     ran = subprocess.run(
