@@ -124,6 +124,7 @@ def test_the_token_is_never_the_subprotocol_that_is_spoken() -> None:
         ("jackfield.2", False),
         (f"graphql-ws, {token_protocol(KEY)}", False),
     ],
+    ids=["none", "ours", "ours-last", "a-token", "another", "another-and-a-token"],
 )
 def test_who_offers_only_other_subprotocols_cannot_speak_with_the_host(offers: str | None, can: bool) -> None:
     assert understood(Headers({"sec-websocket-protocol": offers} if offers else {})) is can

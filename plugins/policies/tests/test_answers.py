@@ -26,7 +26,7 @@ Finds things.
 
 ## Parameters
 
-- query: what to look for, in a few words
+- **query** (required): what to look for, in a few words
 - mood: glad or sad
 """
 WRITES = {"sideEffects": "writes", "idempotent": False}
@@ -73,7 +73,7 @@ def test_wrong_arguments_come_back_with_their_paths_and_the_guides_lines_about_t
     error = envelope(asyncio.run(work.call(work.session(), "tool", '{"query": "a long one"}')))["error"]
     assert error["type"] == "VALIDATION"
     assert [each["path"] for each in error["details"]["errors"]] == ["/query"]
-    assert error["suggestion"] == "query: what to look for, in a few words"
+    assert error["suggestion"] == "**query** (required): what to look for, in a few words"
 
 
 async def refusal_of(kind: str) -> Any:

@@ -79,7 +79,7 @@ class RegisteredTool:
             if violation.path.split("/")[1] == name or f'"{name}"' in violation.message
         }
         lines = [
-            line.strip("-* ")
+            line[2:].strip()
             for line in self.frozen.documentation.splitlines()
             if line.startswith(("- ", "* ")) and wrong & set(re.findall(r"\w+", line.partition(":")[0]))
         ]

@@ -15,7 +15,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from jackfield_host.endpoints.hearing import Hearing
 from jackfield_host.house import House
-from jackfield_host.security.gate import PROTOCOL, Arrival, spoken, understood
+from jackfield_host.security.gate import Arrival, spoken, understood
 from jackfield_host.security.identity import Identity, Refused
 from jackfield_host.talks.admission import TurnedAwayError
 from jackfield_host.talks.briefing import Place
@@ -23,7 +23,7 @@ from jackfield_host.talks.outlet import Frame, Outlet
 from jackfield_host.talks.switchboard import LOOK_SECONDS
 from jackfield_host.talks.talk import Talk
 from jackfield_host.talks.welcome import welcome
-from jackfield_host.wire import incoming
+from jackfield_host.wire import PROTOCOL, incoming
 from jackfield_host.wire.closing import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, Closing
 from jackfield_host.wire.outgoing import error
 

@@ -23,9 +23,7 @@ from jackfield_host.security.origins import (
     origin_at,
 )
 from jackfield_host.security.settings import AccessSettings
-
-PROTOCOL = "jackfield.1"
-"""The WebSocket subprotocol that is spoken."""
+from jackfield_host.wire import PROTOCOL
 
 TOKEN_PROTOCOL = "jackfield.token."  # noqa: S105 - how a token is announced, not one
 """What stands before a token, as base64url, among the subprotocols of a browser."""

@@ -1,0 +1,288 @@
+"""The model's side of a conversation: its events reach the client, its calls are run, its line is kept up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+
+from jackfield.runtime import Runtime
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+from jackfield.transport.events import (
+    Audio,
+    Closed,
+    Event,
+    GoingAway,
+    Interrupted,
+    SpeechStarted,
+    SpeechStopped,
+    TextDelta,
+    ToolCalls,
+    ToolCallsCancelled,
+    Transcript,
+    Trouble,
+    TurnComplete,
+    Usage,
+)
+from jackfield.transport.protocol import Transport, TransportError, VoiceSettings
+
+from jackfield_conversation.calls import DEAD_AIR_SECONDS, Calls
+from jackfield_conversation.continuity import Continuity
+from jackfield_conversation.course import Course
+from jackfield_conversation.farewell import Farewell
+from jackfield_conversation.floor import Floor
+from jackfield_conversation.journal import Journal
+from jackfield_conversation.ledger import Ledger
+from jackfield_conversation.line import Restored
+from jackfield_conversation.memory import Memory, Summarise, digest
+from jackfield_conversation.notices import Notice, of_trouble
+from jackfield_conversation.opening import Openings
+from jackfield_conversation.summary import by_model
+
+_log = logging.getLogger(__name__)
+
+
+Deliver = Callable[[Event | Notice], Awaitable[None]]
+"""Hands an event to the user's client."""
+
+
+class Answering:
+    """Carries what a model does to the client until the line ends for good."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        transport: Transport,
+        deliver: Deliver,
+        *,
+        instructions: str,
+        journal: Journal | None = None,
+        summarise: Summarise | None = None,
+        voice: VoiceSettings | None = None,
+        dead_air: float = DEAD_AIR_SECONDS,
+    ) -> None:
+        self.session = session
+        self.journal = journal or Journal(session, runtime.store)
+        self.tokens = 0
+        """What the provider has counted so far, in and out."""
+        self._floor = Floor(session, self.journal)
+        self._farewell = Farewell(session, self.ledger, self._hang_up)
+        self._runtime = runtime
+        self._transport = transport
+        self._deliver = deliver
+        self._course = Course(session)
+        self._openings = Openings(
+            runtime.registry,
+            session,
+            transport,
+            self.memory,
+            instructions=instructions,
+            voice=voice or VoiceSettings(),
+        )
+        self._summarise = summarise or (by_model(transport) if "text" in transport.modes else digest)
+        self._dead_air = dead_air
+        self._reached: tuple[Continuity, Calls] | None = None
+        self._waiting_notes: list[str] = []
+        self._superseded = 0
+        self._approved = 0
+        self._on: dict[type, Callable[..., Awaitable[None]]] = {
+            TextDelta: self._on_text,
+            Audio: self._on_audio,
+            Transcript: self._on_transcript,
+            ToolCalls: self._on_calls,
+            ToolCallsCancelled: self._on_cancelled,
+            SpeechStarted: self._on_speech,
+            SpeechStopped: self._on_silence,
+            TurnComplete: self._on_turn_complete,
+            Interrupted: self._on_interrupted,
+            GoingAway: self._on_going_away,
+            Trouble: self._on_trouble,
+            Restored: self._on_restored,
+            Usage: self._on_usage,
+        }
+
+    @property
+    def memory(self) -> Memory:
+        """What was said, as a model that takes over is told."""
+        return self.journal.memory
+
+    @property
+    def ledger(self) -> Ledger:
+        """What was spoken, and how much of it was heard."""
+        return self._floor.ledger
+
+    @property
+    def writing(self) -> str:
+        """The part of an answer that has come so far, as far as a client may know it."""
+        return self._floor.writing
+
+    async def open(self) -> None:
+        """Reach the model; `TransportError` when it cannot be reached."""
+        continuity = await Continuity.begin(
+            self._transport, self._openings, self.journal, self._summarise, self._notice
+        )
+        calls = Calls(
+            self._runtime.orchestrator,
+            self.session,
+            self.journal,
+            continuity,
+            deliver=self._deliver,
+            answered=self._farewell.prepare,
+            dead_air=self._dead_air,
+        )
+        self._reached = continuity, calls
+        self._course.go(State.READY)
+
+    async def run(self) -> Closed:
+        """Carry events until the line ends for good; what ended it."""
+        ended = Closed()
+        async for event in self._held.line.events():
+            told = False
+            if self.session.mode == "voice" and isinstance(event, SpeechStarted | Interrupted):
+                # Whoever speaks must not hear the rest while it is written down that he does.
+                self._floor.silence()
+                await self._deliver(event)
+                told = True
+            handle = self._on.get(type(event))
+            if handle is not None:
+                await handle(event)
+            if isinstance(event, Closed):
+                ended = event
+            if not (told or isinstance(event, Restored) or self._floor.hides(event)):
+                await self._deliver(event)
+        if ended.code:
+            await self._notice(ended.code)
+        self._farewell.cancel()
+        await self._calls.settle(beside=False)
+        await self.journal.keep(counters=True)
+        if self._calls.beside:
+            # Whoever takes the conversation up finds these calls under way, and keeps the journal then.
+            self.journal.abandon()
+        return ended
+
+    async def _on_text(self, event: TextDelta) -> None:
+        self._floor.write(event.text)
+        self._busy(State.SPEAKING)
+
+    async def _on_audio(self, event: Audio) -> None:
+        if not self._floor.hides(event):
+            self._floor.speak(event)
+        if self.session.state is not State.SPEAKING:
+            self._busy(State.SPEAKING)
+
+    async def _on_transcript(self, event: Transcript) -> None:
+        await self._floor.transcribe(event)
+
+    async def _on_calls(self, event: ToolCalls) -> None:
+        self._busy(State.EXECUTING_TOOL)
+        await self._calls.start(event.calls)
+
+    async def _on_cancelled(self, event: ToolCallsCancelled) -> None:
+        self._calls.stop("cancelled by the model", event.call_ids)
+
+    async def _on_speech(self, _: SpeechStarted) -> None:
+        self._calls.stop()
+        # Speech is sent faster than it plays: the model may be done while the user still listens.
+        if self.ledger.unheard:
+            await self._cut_short()
+        await self._begin_turn()
+        self._busy(State.LISTENING)
+
+    async def _on_silence(self, _: SpeechStopped) -> None:
+        self._held.owed = True
+        self._busy(State.PROCESSING)
+
+    async def _on_interrupted(self, _: Interrupted) -> None:
+        await self._cut_short()
+        self._farewell.turn_over()
+        if self._superseded:
+            # The user has asked something else meanwhile, and that is still to be answered.
+            self._superseded -= 1
+            return
+        self._held.answered()
+        if self.session.mode == "text":
+            self._course.go(State.READY)
+        elif self.session.state is State.SPEAKING:
+            self._course.go(State.LISTENING)
+
+    async def _on_turn_complete(self, _: TurnComplete) -> None:
+        await self._floor.finish()
+        if self._held.working:
+            return
+        if self._superseded:
+            # It was done before it could be stopped; what the user asked since is still to be answered.
+            self._superseded -= 1
+            return
+        self._held.answered()
+        self._farewell.turn_over()
+        await self.journal.keep()
+        self._course.go(State.LISTENING if self.session.mode == "voice" else State.READY)
+        while self._waiting_notes:
+            await self._tell_model(self._waiting_notes.pop(0), respond=False)
+
+    async def _on_going_away(self, event: GoingAway) -> None:
+        self._held.plan_renewal("going_away", event.seconds)
+
+    async def _on_usage(self, event: Usage) -> None:
+        self.tokens += event.input_tokens + event.output_tokens
+
+    async def _on_trouble(self, event: Trouble) -> None:
+        _log.warning("session %s: %s %s", self.session.id, event.code, event.detail)
+        await self._notice(event.code)
+        if self._held.line.broken:
+            # It was said, though the provider did not live to write down the end of it.
+            if await self._floor.break_off():
+                self._held.owed = True
+            self._course.go(State.RECONNECTING)
+            await self._held.broke(event)
+        elif not await self._held.trouble(event) and self.session.state is not State.SPEAKING:
+            await self._on_turn_complete(TurnComplete())
+            await self._deliver(TurnComplete())
+
+    async def _on_restored(self, _: Restored) -> None:
+        self._course.go(State.READY)
+        if await self._held.ask_again():
+            self._course.go(State.PROCESSING)
+
+    # What has to be done in between.
+
+    async def _cut_short(self) -> None:
+        cut_off = await self._floor.cut_short()
+        if cut_off:
+            await (await self._held.connection()).truncate(cut_off.item, cut_off.heard_ms)
+
+    async def _begin_turn(self, said: str = "") -> None:
+        try:
+            await self._runtime.begin_turn(self.session, said)
+        except StoreUnavailableError as error:
+            # The turn has begun all the same; it is kept with the next one.
+            _log.error("session %s could not be kept: %s", self.session.id, error)
+
+    async def _hang_up(self) -> None:
+        await self._held.end()
+
+    async def _tell_model(self, text: str, *, respond: bool) -> None:
+        await (await self._held.connection()).send_context(text, respond=respond)
+
+    async def _notice(self, code: str) -> None:
+        await self._deliver(of_trouble(code))
+
+    @property
+    def _held(self) -> Continuity:
+        return self._open[0]
+
+    @property
+    def _calls(self) -> Calls:
+        return self._open[1]
+
+    @property
+    def _open(self) -> tuple[Continuity, Calls]:
+        if self._reached is None:
+            raise TransportError("network", "the conversation has not been opened")
+        return self._reached
+
+    def _busy(self, state: State) -> None:
+        self._held.quiet.clear()
+        self._course.go(state)
