@@ -25,8 +25,13 @@ extensions = ["myst_parser"]
 myst_heading_anchors = 4
 # A block tagged `json` may leave something out (`...`), and is shown plain then.
 suppress_warnings = ["misc.highlighting_failure"]
+# A block without a language is a command or what it prints, not Python.
+highlight_language = "none"
 
 html_theme = "furo"
 html_show_sphinx = False
+html_show_copyright = False
+# Whoever opens the folder itself is led to the first page.
+html_extra_path = ["front"]
 html_copy_source = False
 html_show_sourcelink = False
