@@ -190,8 +190,10 @@ class Orchestrator:
         return self._chains[names]
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
-        if self._deadlines is None:
-            self._deadlines = Deadlines(asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        if self._deadlines is None or self._deadlines.loop is not loop:
+            # A script may use one orchestrator on several loops, one after the other.
+            self._deadlines = Deadlines(loop)
         tool = call.tool
         return run_handler(
             tool.handler,

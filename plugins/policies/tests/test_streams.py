@@ -332,3 +332,16 @@ def test_what_is_no_text_or_no_json_is_answered_for() -> None:
         return [json.loads(answer.wire)["error"]["type"] for answer in answers]
 
     assert asyncio.run(main()) == ["VALIDATION", "NOT_FOUND", "NOT_FOUND", "VALIDATION", "VALIDATION"]
+
+
+def test_a_deadline_holds_on_every_loop_that_an_orchestrator_is_used_on() -> None:
+    async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        await asyncio.sleep(60)
+        return ok()
+
+    work = Workbench(make_tool("slow", slow, timeoutMs=50, latencyBudgetMs=50))
+    session = work.session()
+    for number in range(2):
+        answer = asyncio.run(work.call(session, "slow", "{}", f"call_{number:08}"))
+        assert answer.response.error is not None
+        assert answer.response.error.type == ErrorType.TRANSIENT
