@@ -129,6 +129,41 @@ def test_the_build_warns_when_the_version_does_not_say_what_changed(
     assert [finding["code"] for finding in findings] == (["JF901"] if warned else [])
 
 
+def test_a_missing_bump_is_told_until_the_version_says_it(site: Any) -> None:
+    site.enforcer()
+    folder = site.tool("echo")
+    site.run("build")
+    rebuild(site, folder, allowedModes=["text"])
+    (again,) = rebuild(site, folder)
+    assert (again["code"], again["severity"]) == ("JF901", "warning")
+    assert again["message"] == (
+        "1.0.0 -> 1.0.0, but this asks for a major bump; before 1.0.0 a minor one will do: "
+        "no longer offered in voice"
+    )
+    assert rebuild(site, folder, version="2.0.0") == []
+    assert rebuild(site, folder) == []
+
+
+def test_a_version_that_goes_down_is_told(site: Any) -> None:
+    folder = site.tool("echo")
+    site.run("build")
+    (finding,) = rebuild(site, folder, version="0.9.0")
+    assert (finding["code"], finding["severity"]) == ("JF901", "warning")
+    assert finding["message"] == "1.0.0 -> 0.9.0, but a version never goes down"
+
+
+def test_a_missing_patch_bump_is_a_note_that_the_build_only_counts(site: Any) -> None:
+    folder = site.tool("echo")
+    site.run("build")
+    with (folder / "handler.py").open("a") as file:
+        file.write("# another byte\n")
+    (finding,) = rebuild(site, folder)
+    assert (finding["code"], finding["severity"]) == ("JF901", "note")
+    shown = site.run("build").stderr
+    assert "1 note JF901" in shown
+    assert "warning" not in shown
+
+
 def test_before_1_0_0_a_minor_bump_may_break(site: Any) -> None:
     site.enforcer()
     folder = site.tool("echo", schema={"version": "0.1.0"})

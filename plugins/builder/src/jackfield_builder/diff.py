@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import semver
@@ -49,23 +49,41 @@ def required_bump(changes: list[Change]) -> Bump | None:
     return max((change.bump for change in changes if change.bump is not None), default=None)
 
 
-def missing_bumps(previous: Snapshot, current: Snapshot) -> list[Finding]:
-    """Tools whose version does not say what changed in them since the previous registry."""
+def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Finding]:
+    """Tools whose version does not say what changed in them since any of the earlier registries.
+
+    One finding for each tool, the gravest.
+    """
     findings = []
     for tool_id, new in current.tools.items():
-        old = previous.tools.get(tool_id)
-        changes = tool_changes(old, new) if old else []
-        asked = required_bump(changes)
-        if old and asked and not _is_bumped(old.manifest.version, new.manifest.version, asked):
-            reasons = "; ".join(change.what for change in changes if change.bump == asked)
-            wanted = _before_1_0(asked) if old.manifest.version.startswith("0.") else asked
-            message = (
-                f"{old.manifest.version} -> {new.manifest.version}, "
-                f"but this asks for a {wanted.name.lower()} bump: {reasons}"
-            )
+        since = [old for snapshot in earlier if (old := snapshot.tools.get(tool_id))]
+        missed = [each for old in since if (each := _missed(old, new))]
+        if missed:
+            asked, message = max(missed, key=lambda each: each[0])
             owner = Distribution(new.distribution, new.distribution_version)
-            findings.append(Finding(Code.NO_BUMP, message, owner, tool_id, "schema.json", "/version"))
+            findings.append(
+                Finding(
+                    Code.NO_BUMP, message, owner, tool_id, "schema.json", "/version",
+                    # Whoever is writing a handler builds after every line, and bumps once, at the end.
+                    minor=asked is Bump.PATCH,
+                )  # fmt: skip
+            )
     return findings
+
+
+def _missed(old: FrozenTool, new: FrozenTool) -> tuple[Bump, str] | None:
+    """The bump that a tool should have had, and the sentence about it."""
+    before, after = old.manifest.version, new.manifest.version
+    if semver.Version.parse(after) < semver.Version.parse(before):
+        return Bump.MAJOR, f"{before} -> {after}, but a version never goes down"
+    changes = tool_changes(old, new)
+    asked = required_bump(changes)
+    if asked is None or _is_bumped(before, after, asked):
+        return None
+    reasons = "; ".join(change.what for change in changes if change.bump == asked)
+    early = _before_1_0(asked)
+    enough = f"; before 1.0.0 a {early.name.lower()} one will do" if early < asked else ""
+    return asked, f"{before} -> {after}, but this asks for a {asked.name.lower()} bump{enough}: {reasons}"
 
 
 def _before_1_0(asked: Bump) -> Bump:

@@ -314,17 +314,24 @@ class Finding:
     file: str = ""
     path: str = ""
     hint: str = ""
+    minor: bool = False
+    """Whether this one is a note, although its code is more than that as a rule."""
+
+    @property
+    def severity(self) -> Severity:
+        """How grave this one is."""
+        return Severity.NOTE if self.minor else self.code.severity
 
     @property
     def is_error(self) -> bool:
         """Whether it keeps the registry from being written."""
-        return self.code.severity is Severity.ERROR
+        return self.severity is Severity.ERROR
 
     def to_wire(self) -> dict[str, Any]:
         """The finding for `--json`."""
         return {
             "code": self.code.id,
-            "severity": self.code.severity.value,
+            "severity": self.severity.value,
             "title": self.code.title,
             "message": self.message,
             "distribution": self.distribution.name if self.distribution else None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest
-from jackfield.contract.snapshot import Snapshot, SnapshotError
+from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.plugins import Plugins
 from jackfield.settings import Settings
 
@@ -92,8 +93,9 @@ def _check_enforced(draft: Draft, plugins: Plugins) -> None:
 
 
 def _unbumped(snapshot: Snapshot, settings: Settings) -> list[Finding]:
-    try:
-        previous = Snapshot.load(settings.registry)
-    except SnapshotError:
-        return []
-    return missing_bumps(previous, snapshot)
+    """Against the registry that is replaced, and the one before it: what was warned of once still holds."""
+    earlier = []
+    for path in (settings.registry, previous(settings.registry)):
+        with suppress(SnapshotError):
+            earlier.append(Snapshot.load(path))
+    return missing_bumps(earlier, snapshot)

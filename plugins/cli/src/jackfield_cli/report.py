@@ -20,7 +20,7 @@ def echo(message: str = "", *, err: bool = False) -> None:
 
 def print_findings(findings: Sequence[Finding]) -> None:
     """All findings, grouped by tool, then a line that counts them; notes are counted only."""
-    notes = [finding for finding in findings if finding.code.severity.value == "note"]
+    notes = [finding for finding in findings if finding.severity.value == "note"]
     findings = [finding for finding in findings if finding not in notes]
     for (owner, subject), group in groupby(findings, key=lambda each: (each.distribution, each.subject)):
         heading = " · ".join(part for part in (str(owner or ""), subject) if part) or "this environment"
@@ -41,7 +41,7 @@ def _print_alike(findings: list[Finding]) -> None:
     """Findings of one code: what it is once, every place, how to mend it once."""
     first = findings[0]
     label = click.style(
-        f"{first.code.severity.value} {first.code.id}", fg="red" if first.is_error else "yellow"
+        f"{first.severity.value} {first.code.id}", fg="red" if first.is_error else "yellow"
     )
     echo(f"  {label} {first.code.title}", err=True)
     for finding in findings:
