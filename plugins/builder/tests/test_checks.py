@@ -163,6 +163,23 @@ BROKEN: dict[str, Broken] = {
         schema(**parameters({}, **{"$schema": "http://json-schema.org/draft-07/schema#"})),
     ),
     "silent": Broken(Code.UNDESCRIBED, ("schema.json", A), argument(description="")),
+    "silent_member": Broken(
+        Code.UNDESCRIBED,
+        ("schema.json", f"{A}/properties/length"),
+        argument(type="object", additionalProperties=False, properties={"length": {"type": "integer"}}),
+    ),
+    "silent_item": Broken(
+        Code.UNDESCRIBED,
+        ("schema.json", f"{A}/items/properties/name"),
+        argument(
+            type="array",
+            items={
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"name": {"type": "string"}},
+            },
+        ),
+    ),
     "shapeless": Broken(
         Code.UNTYPED, ("schema.json", A), schema(**parameters({"a": {"description": "Whatever."}}))
     ),
@@ -368,8 +385,12 @@ def test_a_recursive_schema_is_welcome_when_it_describes_something(site: Any) ->
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            "name": {"type": "string"},
-            "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            "name": {"type": "string", "description": "What it is called."},
+            "children": {
+                "type": "array",
+                "description": "What it holds.",
+                "items": {"$ref": "#/$defs/node"},
+            },
         },
     }
     fields = parameters({"tree": {"$ref": "#/$defs/node"}}, **{"$defs": {"node": node}})

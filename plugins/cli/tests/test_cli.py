@@ -54,6 +54,27 @@ def test_describe_shows_arguments_and_guide(site: Any) -> None:
     assert site.run_json("describe", "echo")["toolId"] == "echo"
 
 
+def test_describe_lists_the_members_of_nested_arguments(site: Any) -> None:
+    def closed(**properties: Any) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "description": "Parts.",
+            "additionalProperties": False,
+            "properties": properties,
+        }
+
+    length = {"type": "integer", "description": "In months.", "default": 12}
+    node = closed(label={"type": "string", "description": "Its label."}, next={"$ref": "#/$defs/node"})
+    stops = {"type": "array", "description": "On the way.", "items": {"$ref": "#/$defs/node"}}
+    text = {"type": "string", "description": "What to say."}
+    parameters = closed(text=text, term=closed(length=length), stops=stops) | {"$defs": {"node": node}}
+    site.tool("echo", schema={"parameters": parameters})
+    assert site.run("build").returncode == 0
+    rows = [line.split()[0] for line in site.run("describe", "echo").stdout.splitlines() if line.strip()]
+    listed = [row for row in rows if row in {"text", "term"} or row.startswith(("term.", "stops"))]
+    assert listed == ["stops", "stops[].label", "stops[].next", "term", "term.length", "text"]
+
+
 def test_a_tool_that_is_not_there_gets_a_suggestion(site: Any) -> None:
     site.tool("echo")
     site.run("build")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from jackfield.plugins import Plugins
     from jackfield.settings import Settings
     from jackfield_builder.discovery import Discovery
+
+_MAX_REFERENCES = 4
+"""How many references one behind the other are followed: their members multiply."""
 
 
 @click.command()
@@ -122,17 +126,32 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
 
 
 def _arguments(parameters: Any) -> list[tuple[str, ...]]:
-    required = parameters.get("required", ())
-    return [
-        (
-            name,
-            _type(member),
+    """A row for each argument, those of nested objects under a dotted name."""
+    return list(_members(parameters, parameters, "", ()))
+
+
+def _members(root: Any, schema: Any, within: str, behind: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    from jackfield.registry.arguments import resolve
+
+    if not isinstance(schema, Mapping):
+        return
+    reference = schema.get("$ref")
+    if reference is not None and reference not in behind and len(behind) < _MAX_REFERENCES:
+        # A recursive schema is shown once.
+        yield from _members(root, resolve(root, reference), within, (*behind, reference))
+    required = schema.get("required", ())
+    for name, member in schema.get("properties", {}).items():
+        path = f"{within}.{name}" if within else name
+        shown = member if isinstance(member, Mapping) else {}
+        yield (
+            path,
+            _type(shown),
             "yes" if name in required else "",
-            repr(member["default"]) if "default" in member else "",
-            member.get("description", ""),
+            repr(shown["default"]) if "default" in shown else "",
+            shown.get("description", ""),
         )
-        for name, member in parameters.get("properties", {}).items()
-    ]
+        yield from _members(root, member, path, behind)
+    yield from _members(root, schema.get("items"), f"{within}[]", behind)
 
 
 def _type(member: Any) -> str:

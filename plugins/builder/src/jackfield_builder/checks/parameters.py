@@ -120,7 +120,7 @@ def _check_clarity(draft: Draft, schema: dict[str, Any], path: tuple[str | int, 
             continue
         if each.path[len(path)] == "properties" and "$ref" not in each.schema:
             name, where = each.path[-1], pointer(*each.path)
-            if path == ("parameters",) and not each.schema.get("description"):
+            if not each.schema.get("description"):
                 draft.report(Code.UNDESCRIBED, f"{name!r} says nothing", file=SCHEMA, path=where)
             if each.schema.keys().isdisjoint({"type", "enum", "const", "anyOf", "oneOf", "allOf"}):
                 draft.report(Code.UNTYPED, f"{name!r} has no type", file=SCHEMA, path=where)
