@@ -156,6 +156,16 @@ BROKEN: dict[str, Broken] = {
         ("schema.json", f"{A}/required"),
         argument(type="object", additionalProperties=False, required=["ghost"]),
     ),
+    "idle_default": Broken(
+        Code.UNUSED_DEFAULT,
+        ("schema.json", f"{A}/properties/b/default"),
+        argument(
+            type="object",
+            additionalProperties=False,
+            required=["b"],
+            properties={"b": {"type": "integer", "description": "A member.", "default": 1}},
+        ),
+    ),
     "odd_pattern": Broken(Code.BAD_PATTERN, ("schema.json", f"{A}/pattern"), argument(pattern="(")),
     "old_draft": Broken(
         Code.OTHER_DRAFT,

@@ -218,6 +218,12 @@ class Code(Enum):
         "correct its name, or begin it with x- if it is your own; as it stands it does nothing",
     )
 
+    UNUSED_DEFAULT = _warning(
+        "JF514",
+        "a required argument has a default",
+        "take it out of `required`, or drop the default: as it stands the default never applies",
+    )
+
     # JF6xx, guide: what the model reads
     NO_SUMMARY = _Rule(
         "JF601",

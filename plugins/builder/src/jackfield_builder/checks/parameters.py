@@ -104,9 +104,16 @@ def _describes_object(schema: dict[str, Any]) -> bool:
 
 
 def _check_required(draft: Draft, each: Subschema) -> None:
+    members = each.schema.get("properties", {})
+    for name in each.schema.get("required", ()):
+        member = members.get(name)
+        if isinstance(member, dict) and "default" in member:
+            message = f"{name!r} is required, so its default is never used"
+            path = pointer(*each.path, "properties", name, "default")
+            draft.report(Code.UNUSED_DEFAULT, message, file=SCHEMA, path=path)
     if each.schema.get("additionalProperties") is not False:
         return
-    undefined = set(each.schema.get("required", ())) - set(each.schema.get("properties", ()))
+    undefined = set(each.schema.get("required", ())) - set(members)
     if undefined and not each.schema.get("patternProperties"):
         for name in sorted(undefined):
             message = f"{name!r} is required, but no property has that name"
