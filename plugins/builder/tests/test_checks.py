@@ -199,7 +199,10 @@ BROKEN: dict[str, Broken] = {
     "wordy": Broken(
         Code.LONG_SUMMARY, ("guide.md", ""), guide(f"# echo\n\n{'word ' * 60}\n\n```json\n{{}}\n```\n")
     ),
-    "example_cut": Broken(Code.BAD_EXAMPLE_JSON, ("guide.md", "line 10"), example('{"text": ')),
+    "example_cut": Broken(Code.BAD_EXAMPLE_JSON, ("guide.md", "line 11, column 8"), example('{\n"text": ')),
+    "example_twice": Broken(
+        Code.BAD_EXAMPLE_JSON, ("guide.md", "line 10"), example('{"text": "a", "text": "b"}')
+    ),
     "example_wrong": Broken(Code.INVALID_EXAMPLE, ("guide.md", "line 10"), example('{"volume": 11}')),
     "no_example": Broken(Code.NO_EXAMPLE, ("guide.md", ""), guide("# echo\n\nSays a text again.\n")),
     "result_wrong": Broken(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import jsonschema_rs
 from jackfield import strict_json
 from jackfield.registry.arguments import compile_schema, violations
@@ -9,6 +11,9 @@ from jackfield.registry.arguments import compile_schema, violations
 from jackfield_builder.drafts import GUIDE, Draft
 from jackfield_builder.findings import Code
 from jackfield_builder.guides import MAX_SUMMARY, Example
+
+# Where a block stops being JSON, counted from its first line.
+_IN_BLOCK = re.compile(r"line (\d+)(, column \d+)")
 
 
 def check(draft: Draft) -> None:
@@ -33,15 +38,25 @@ def _check_examples(
     validator = _validator(schema)
     for example in examples:
         try:
-            instance = strict_json.loads(example.text)
+            instance = strict_json.loads(example.text.rstrip())
         except strict_json.StrictJsonError as error:
-            draft.report(Code.BAD_EXAMPLE_JSON, str(error), file=GUIDE, path=f"line {example.line}")
+            _report_json(draft, example, error)
             continue
         if validator is None or (code is Code.INVALID_EXAMPLE and not isinstance(instance, dict)):
             continue
         for violation in violations(validator, instance):
             where = "" if violation.path == "/" else f"{violation.path}: "
             draft.report(code, f"{where}{violation.message}", file=GUIDE, path=f"line {example.line}")
+
+
+def _report_json(draft: Draft, example: Example, error: strict_json.StrictJsonError) -> None:
+    for fault in error.faults:
+        syntax = _IN_BLOCK.fullmatch(fault.where)
+        if syntax:
+            message, path = fault.message, f"line {example.line + int(syntax[1]) - 1}{syntax[2]}"
+        else:
+            message, path = f"{fault.where}: {fault.message}", f"line {example.line}"
+        draft.report(Code.BAD_EXAMPLE_JSON, message, file=GUIDE, path=path)
 
 
 def _validator(schema: dict[str, object] | None) -> jsonschema_rs.Draft202012Validator | None:
