@@ -466,6 +466,18 @@ def test_a_format_that_is_nearly_right_gets_a_suggestion(site: Any) -> None:
     assert finding["message"] == "'datetime'; did you mean 'date-time'?"
 
 
+def test_a_misspelt_argument_of_an_example_gets_a_suggestion(site: Any) -> None:
+    inner = {"type": "object", "additionalProperties": False, "properties": {"length": {"type": "integer"}}}
+    inner["properties"]["length"]["description"] = "In months."
+    fields = parameters({"term": {"$ref": "#/$defs/term"}}, **{"$defs": {"term": inner}})
+    site.tool("echo", schema=fields, guide=example('{"txet": "x", "term": {"lenght": 3}}')["guide"])
+    messages = [finding["message"] for finding in site.run_json("build")["findings"]]
+    assert messages == [
+        "/term: Additional properties are not allowed ('lenght' was unexpected); did you mean 'length'?",
+        "Additional properties are not allowed ('txet' was unexpected); did you mean 'text'?",
+    ]
+
+
 def test_a_person_reads_what_where_and_how_to_mend_it(site: Any) -> None:
     site.tool("echo", schema={"category": "magic"})
     done = site.run("build")

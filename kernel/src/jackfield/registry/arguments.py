@@ -21,6 +21,8 @@ _EXAMPLES = {
 }
 """What a value of a format looks like, for those that are often got wrong."""
 
+_MAX_COMPARED = 64
+
 
 class Violation(NamedTuple):
     """One way in which arguments break the schema: where, and what the schema says about it."""
@@ -37,10 +39,15 @@ def compile_schema(schema: Mapping[str, Any] | bool, **options: Any) -> jsonsche
     return jsonschema_rs.Draft202012Validator(judged, **(strict | options))
 
 
-def violations(validator: jsonschema_rs.Draft202012Validator, instance: Any) -> list[Violation]:
-    """Every way in which an instance breaks a schema, in a stable order."""
+def violations(
+    validator: jsonschema_rs.Draft202012Validator, instance: Any, schema: Mapping[str, Any] | None = None
+) -> list[Violation]:
+    """Every way in which an instance breaks a schema, in a stable order.
+
+    With the schema that the validator was made of, a misspelt member is told the name it is closest to.
+    """
     return sorted(
-        Violation(pointer(*error.instance_path), _message(error), _keyword(error))
+        Violation(pointer(*error.instance_path), _message(error) + _meant(error, schema), _keyword(error))
         for error in validator.iter_errors(instance)
     )
 
@@ -54,6 +61,25 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
     return f"{error.message}, such as {example}" if example else error.message
 
 
+def _meant(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any] | None) -> str:
+    unexpected = getattr(error.kind, "unexpected", None)
+    if not unexpected or schema is None:
+        return ""
+    from difflib import get_close_matches
+
+    around: Any = schema
+    try:
+        for part in error.schema_path[:-1]:
+            around = around[part]
+        known = [name for name in around.get("properties", ()) if name not in error.instance]
+    except (LookupError, TypeError, AttributeError):
+        return ""
+    # Comparing takes time by the length of a name, and these names were made up by a model.
+    compared = [name for name in unexpected if len(name) <= _MAX_COMPARED][:_MAX_COMPARED]
+    close = [repr(match) for name in compared for match in get_close_matches(name, known, 1)]
+    return f"; did you mean {' and '.join(close)}?" if close else ""
+
+
 def _keyword(error: jsonschema_rs.ValidationError) -> str:
     path = error.schema_path
     return str(path[-1]) if path else "false"
@@ -62,9 +88,10 @@ def _keyword(error: jsonschema_rs.ValidationError) -> str:
 class Arguments:
     """The parameters of one tool, compiled once."""
 
-    __slots__ = ("_validator", "complete", "is_valid")
+    __slots__ = ("_parameters", "_validator", "complete", "is_valid")
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self._parameters = parameters
         self._validator = compile_schema(parameters)
         self.is_valid: Callable[[Any], bool] = self._validator.is_valid
         """Whether arguments may be used."""
@@ -73,7 +100,9 @@ class Arguments:
 
     def violations(self, arguments: Any) -> list[Violation]:
         """Every way in which the arguments break the schema; empty when they may be used."""
-        return [] if self.is_valid(arguments) else violations(self._validator, arguments)
+        if self.is_valid(arguments):
+            return []
+        return violations(self._validator, arguments, self._parameters)
 
 
 _Fill = Callable[[Any], bool]

@@ -44,7 +44,7 @@ def _check_examples(
             continue
         if validator is None or (code is Code.INVALID_EXAMPLE and not isinstance(instance, dict)):
             continue
-        for violation in violations(validator, instance):
+        for violation in violations(validator, instance, schema):
             where = "" if violation.path == "/" else f"{violation.path}: "
             draft.report(code, f"{where}{violation.message}", file=GUIDE, path=f"line {example.line}")
 
