@@ -204,6 +204,36 @@ def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
     assert done.stdout.strip() == "['click']"
 
 
+# Calls
+
+GOVERNED = {"JACKFIELD_ALLOW": "fab-*,jackfield-policies"}
+
+
+def test_a_call_without_a_terminal_shows_the_card_and_nothing_meant_for_the_model(site: Any) -> None:
+    site.tool("risky", schema={"requiresConfirmation": True, "preview": "Say {text} aloud?"})
+    assert site.run("build", **GOVERNED).returncode == 0
+    done = site.run("call", "risky", '{"text": "hello"}', **GOVERNED)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[:3] == [
+        "Say hello aloud?",
+        "This needs a person's word: answer on a terminal, or approve with --yes.",
+        "CONFIRMATION_REQUIRED: nothing was run.",
+    ]
+    assert "do not call again" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--user", "--session"])
+def test_a_call_whose_session_is_not_kept_says_so(site: Any, option: str) -> None:
+    site.tool("echo")
+    site.run("build")
+    call = ("call", "echo", '{"text": "x"}')
+    assert "install jackfield-store-sqlite" in site.run(*call, option, "ada").stderr
+    told = site.run(*call, option, "ada", JACKFIELD_STORE="memory").stderr
+    assert 'take `store = "memory"` out of the settings' in told
+    assert "in memory" not in site.run(*call).stderr
+
+
 # Settings
 
 

@@ -97,6 +97,8 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
     trail = _Trail()
     runtime = await Runtime.start(settings, observers=[trail])
     try:
+        if (asked["session_id"] or asked["user"]) and runtime.provision.store_name == "memory":
+            _warn_of_forgetting(settings)
         events: list[dict[str, Any]] = []
 
         def publish(event: str, fields: Mapping[str, Any]) -> None:
@@ -119,6 +121,14 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
         }
     finally:
         await runtime.close()
+
+
+def _warn_of_forgetting(settings: Settings) -> None:
+    how = 'take `store = "memory"` out of the settings' if settings.store else "install jackfield-store-sqlite"
+    echo(
+        f"The store is in memory: nothing about this session or user is kept for the next call. To keep it, {how}.",
+        err=True,
+    )
 
 
 def _asked() -> bool:
@@ -160,10 +170,13 @@ async def _confirmed(
     if not waiting:
         return answer
     if not approve:
+        card = click.style(waiting[-1]["preview"], bold=True)
         if quiet or not sys.stdin.isatty():
+            if not quiet:
+                echo(card, err=True)
             echo("This needs a person's word: answer on a terminal, or approve with --yes.", err=True)
             return answer
-        echo(click.style(waiting[-1]["preview"], bold=True))
+        echo(card)
         approve = _asked()
     settled = await runtime.confirm(session, waiting[-1]["token"], approve=approve)
     if not isinstance(settled, Answer):
@@ -177,6 +190,9 @@ def _print(shown: Mapping[str, Any]) -> None:
         echo(json.dumps(answer["data"], indent=2, ensure_ascii=False))
         for intent in answer["intents"]:
             echo(f"intent {intent}")
+    elif answer["error"]["type"] == "CONFIRMATION_REQUIRED":
+        # The answer's own sentences tell the model what to say; the person has just read the card.
+        echo(click.style("CONFIRMATION_REQUIRED: nothing was run.", fg="red"), err=True)
     else:
         error = answer["error"]
         echo(click.style(f"{error['type']}: {error['message']}", fg="red"), err=True)
