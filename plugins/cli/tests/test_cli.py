@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from jackfield.contract.manifest import tool_schema
+from jackfield.plugins import load
 from jackfield.settings import Settings, SettingsError
+from jackfield_builder.discovery import discover
+from jackfield_cli import main
+from jackfield_cli.offered import COMES_WITH
 
 
 def test_build_prints_the_version_and_the_tools(site: Any) -> None:
@@ -176,13 +181,45 @@ def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(site: Any, tmp
 
 
 def test_every_command_explains_itself(site: Any) -> None:
-    from jackfield_cli import main
-
     for name, command in main.commands.items():
         done = site.run(name, "--help")
         assert done.returncode == 0
         assert command.help
         assert command.help.splitlines()[0] in " ".join(done.stdout.split())
+
+
+def test_a_command_whose_plugin_is_missing_names_the_plugin(
+    site: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = site.run("chat")
+    assert done.returncode == 2
+    assert "`jackfield chat` comes with jackfield-client, which is switched off" in done.stderr
+
+    # What is missing from every environment of ours stands for what is missing from somebody's.
+    monkeypatch.setitem(COMES_WITH, "juggle", "fab-juggler")
+    monkeypatch.setenv("JACKFIELD_ALLOW", "fab-*")
+    shown = CliRunner().invoke(main, ["juggle"]).output
+    assert "`jackfield juggle` comes with fab-juggler, which is not installed." in shown
+    site.plugin("fab-juggler", "raise RuntimeError('dropped')\n")
+    shown = CliRunner().invoke(main, ["juggle"]).output
+    assert "which could not be loaded; see `jackfield plugins`." in shown
+
+
+def test_the_commands_of_our_own_plugins_are_the_ones_they_offer() -> None:
+    offered = load(discover().plugins).of("jackfield_commands")
+    brought = {each.name: each.plugin.distribution.name for each in offered}
+    assert "serve" in brought
+    assert brought.items() <= COMES_WITH.items()
+
+
+def test_a_command_that_is_not_there_is_compared_with_those_that_are(site: Any) -> None:
+    assert "No such command 'biuld'. Did you mean 'build'?" in site.run("biuld").stderr
+    far = site.run("speak").stderr
+    assert "No such command 'speak'. `jackfield --help` lists them." in far
+    assert "could not be loaded" not in far
+    assert "No such option" in site.run("--speak").stderr
+    site.plugin("fab-broken", "raise RuntimeError('broken')\n")
+    assert "A plugin could not be loaded; see `jackfield plugins`." in site.run("speak").stderr
 
 
 def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
