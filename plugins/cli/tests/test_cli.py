@@ -120,6 +120,30 @@ def test_validate_of_a_folder_without_a_project_says_what_it_looked_for(site: An
         assert reason in done.stderr
 
 
+def test_a_build_that_fails_begins_with_what_made_it_fail(site: Any) -> None:
+    site.tool("a_warned", schema={"allowedModes": ["text"]})
+    site.tool("b_noted", schema={"category": "retrieval", "latencyBudgetMs": 3000})
+    assert "1 note JF404" in site.run("build").stderr
+    site.tool("c_wrong", schema={"category": "magic"})
+    shown = site.run("build").stderr
+    assert shown.index("JF304") < shown.index("JF408") < shown.index("1 error, 1 warning")
+    assert "note" not in shown
+
+
+def test_new_tool_prints_no_notes(site: Any, tmp_path: Path) -> None:
+    lowering = (
+        "from jackfield import hookimpl\n"
+        "from jackfield.offers import Adapted, Lowering, SchemaAdapterOffer\n\n"
+        "@hookimpl\ndef jackfield_schema_adapters():\n"
+        "    return [SchemaAdapterOffer('fab', lambda *_: Adapted({}, (Lowering('/', 'wider'),)))]\n"
+    )
+    site.plugin("fab-lowering", lowering)
+    done = site.run("new-tool", "book-table", "--in", str(tmp_path / "mine"))
+    assert (done.returncode, done.stderr) == (0, "")
+    found = site.run_json("validate", str(tmp_path / "mine" / "book-table"))["findings"]
+    assert "JF802" in {finding["code"] for finding in found}
+
+
 def test_new_tool_is_sound_as_it_stands(site: Any, tmp_path: Path) -> None:
     done = site.run("new-tool", "book-table", "--in", str(tmp_path / "mine"))
     assert done.returncode == 0, done.stderr

@@ -37,7 +37,7 @@ def new_tool(name: str, parent: Path) -> None:
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
     findings, _ = _examine([folder], no_import=True)
-    print_findings(findings)
+    print_findings([finding for finding in findings if finding.severity.value != "note"])
     echo(f"{folder} is ready. Next:")
     steps = {
         f"pip install -e '{folder}[test]'": "install it with its test kit",

@@ -19,19 +19,32 @@ def echo(message: str = "", *, err: bool = False) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """All findings, grouped by tool, then a line that counts them; notes are counted only."""
+    """Findings grouped by tool, errors before warnings, then a line that counts them.
+
+    Notes are counted only, and not even that where something has to be mended first.
+    """
     notes = [finding for finding in findings if finding.severity.value == "note"]
-    findings = [finding for finding in findings if finding not in notes]
+    errors = [finding for finding in findings if finding.is_error]
+    warnings = [finding for finding in findings if finding not in notes and finding not in errors]
+    _print_groups(errors)
+    _print_groups(warnings)
+    if errors or warnings:
+        counts = f"{_count(len(errors), 'error')}, {_count(len(warnings), 'warning')}"
+        echo(click.style(counts, fg="red" if errors else "yellow"), err=True)
+    if not errors:
+        _count_notes(notes)
+
+
+def _print_groups(findings: list[Finding]) -> None:
     for (owner, subject), group in groupby(findings, key=lambda each: (each.distribution, each.subject)):
         heading = " · ".join(part for part in (str(owner or ""), subject) if part) or "this environment"
         echo(click.style(heading, bold=True), err=True)
         for _, alike in groupby(group, key=lambda each: (each.code, each.hint)):
             _print_alike(list(alike))
         echo(err=True)
-    errors = sum(finding.is_error for finding in findings)
-    if findings:
-        counts = f"{_count(errors, 'error')}, {_count(len(findings) - errors, 'warning')}"
-        echo(click.style(counts, fg="red" if errors else "yellow"), err=True)
+
+
+def _count_notes(notes: list[Finding]) -> None:
     for code, alike in groupby(sorted(notes, key=lambda each: each.code.id), key=lambda each: each.code):
         number = _count(len(list(alike)), "note")
         echo(click.style(f"{number} {code.id}: {code.title}; --json lists them", dim=True), err=True)
