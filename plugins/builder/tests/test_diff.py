@@ -206,6 +206,45 @@ def test_diff_speaks_in_product_terms(site: Any) -> None:
     assert "no difference" in site.run("diff", "a.json", "a.json").stdout
 
 
+def test_diff_takes_the_registry_and_the_one_before_it_unless_told(site: Any) -> None:
+    folder = site.tool("echo")
+    site.run("build")
+    first = site.run("diff")
+    assert first.returncode == 1
+    assert "tool_registry.previous.json: no build has replaced a registry here yet" in first.stderr
+    shutil.copy(site.folder.parent / "tool_registry.json", site.folder.parent / "first.json")
+    rebuild(site, folder, latencyBudgetMs=99, version="1.0.1")
+    rebuild(site, folder, latencyBudgetMs=98, version="1.0.2")
+
+    def told(*files: str) -> list[str]:
+        return [change["what"] for change in site.run_json("diff", *files)["changes"]]
+
+    assert told() == ["latencyBudgetMs 99 -> 98", "version 1.0.1 -> 1.0.2"]
+    assert told("first.json") == ["latencyBudgetMs 100 -> 98", "version 1.0.0 -> 1.0.2"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "broken"),
+    [
+        ({"allowedModes": ["text"], "version": "1.1.0"}, True),
+        ({"allowedModes": ["text"], "version": "2.0.0"}, False),
+        ({"timeoutMs": 5000}, False),
+    ],
+)
+def test_a_strict_diff_fails_for_a_break_that_the_version_does_not_announce(
+    site: Any, fields: dict[str, Any], broken: bool
+) -> None:
+    site.enforcer()
+    folder = site.tool("echo")
+    site.run("build")
+    rebuild(site, folder, **fields)
+    assert site.run("diff").returncode == 0
+    done = site.run("diff", "--strict")
+    assert done.returncode == int(broken)
+    assert ("echo: 1.0.0 -> 1.1.0, but this asks for a major bump" in done.stderr) is broken
+    assert set(site.run_json("diff")["unannounced"]) == ({"echo"} if broken else set())
+
+
 def test_diff_of_a_file_that_is_not_there_is_a_sentence(site: Any) -> None:
     done = site.run("diff", "a.json", "b.json")
     assert done.returncode == 1

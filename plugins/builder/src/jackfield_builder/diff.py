@@ -57,21 +57,33 @@ def missing_bumps(earlier: Sequence[Snapshot], current: Snapshot) -> list[Findin
     findings = []
     for tool_id, new in current.tools.items():
         since = [old for snapshot in earlier if (old := snapshot.tools.get(tool_id))]
-        missed = [each for old in since if (each := _missed(old, new))]
+        missed = [each for old in since if (each := missed_bump(old, new))]
         if missed:
             asked, message = max(missed, key=lambda each: each[0])
             owner = Distribution(new.distribution, new.distribution_version)
             findings.append(
                 Finding(
-                    Code.NO_BUMP, message, owner, tool_id, "schema.json", "/version",
+                    Code.NO_BUMP,
+                    message,
+                    owner,
+                    tool_id,
+                    "schema.json",
+                    "/version",
                     # Whoever is writing a handler builds after every line, and bumps once, at the end.
                     minor=asked is Bump.PATCH,
-                )  # fmt: skip
+                )
             )
     return findings
 
 
-def _missed(old: FrozenTool, new: FrozenTool) -> tuple[Bump, str] | None:
+def unannounced(before: Snapshot, after: Snapshot) -> dict[str, str]:
+    """Tools that broke their callers, or went back, under a version that does not say so, with a sentence."""
+    both = [tool_id for tool_id in after.tools if tool_id in before.tools]
+    missed = {tool_id: missed_bump(before.tools[tool_id], after.tools[tool_id]) for tool_id in both}
+    return {tool_id: each[1] for tool_id, each in missed.items() if each and each[0] is Bump.MAJOR}
+
+
+def missed_bump(old: FrozenTool, new: FrozenTool) -> tuple[Bump, str] | None:
     """The bump that a tool should have had, and the sentence about it."""
     before, after = old.manifest.version, new.manifest.version
     if semver.Version.parse(after) < semver.Version.parse(before):

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jackfield_cli.options import as_json, load_snapshot, no_import, print_json, with_settings
+from jackfield_cli.options import (
+    as_json,
+    load_snapshot,
+    no_import,
+    print_json,
+    with_registry,
+    with_settings,
+)
 from jackfield_cli.report import echo, print_findings
 
 if TYPE_CHECKING:
@@ -87,28 +94,61 @@ def check(settings: Settings, no_import: bool, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("before", metavar="A", type=click.Path(path_type=Path))
-@click.argument("after", metavar="B", type=click.Path(path_type=Path))
+@click.argument("before", metavar="[A]", required=False, type=click.Path(path_type=Path))
+@click.argument("after", metavar="[B]", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Exit with 1 when a tool breaks its callers without the bump that asks for.",
+)
+@with_registry
 @as_json
-def diff(before: Path, after: Path, as_json: bool) -> None:
+def diff(settings: Settings, before: Path | None, after: Path | None, strict: bool, as_json: bool) -> None:
     """Compare two registry files in product terms.
 
     Says what was added, removed and changed from A to B, and which semver bump each change asks of its tool.
-    """
-    from jackfield_builder.diff import compare
+    B is the registry unless it is given, and A the one that the last build replaced.
 
-    old, new = load_snapshot(before), load_snapshot(after)
+    Exits with 0 whatever changed, unless --strict is given.
+    """
+    from jackfield_builder.diff import compare, unannounced
+
+    old, new = (
+        load_snapshot(before or _replaced(settings.registry)),
+        load_snapshot(after or settings.registry),
+    )
     changes = compare(old, new)
+    broken = unannounced(old, new)
     if as_json:
         print_json(
-            {"from": old.version, "to": new.version, "changes": [_change(change) for change in changes]}
+            {
+                "from": old.version,
+                "to": new.version,
+                "changes": [_change(change) for change in changes],
+                "unannounced": broken,
+            }
         )
-        return
-    echo(f"{old.version} -> {new.version}")
-    for change in changes:
-        echo(f"  {_sentence(change)}")
-    if not changes:
-        echo("  no difference that a session could notice")
+    else:
+        echo(f"{old.version} -> {new.version}")
+        for change in changes:
+            echo(f"  {_sentence(change)}")
+        if not changes:
+            echo("  no difference that a session could notice")
+        for tool_id, sentence in broken.items() if strict else ():
+            echo(click.style(f"{tool_id}: {sentence}", fg="red"), err=True)
+    sys.exit(1 if strict and broken else 0)
+
+
+def _replaced(registry: Path) -> Path:
+    """The registry that the last build replaced."""
+    from jackfield.contract.snapshot import previous
+
+    path = previous(registry)
+    if not path.exists():
+        raise click.ClickException(
+            f"{path}: no build has replaced a registry here yet; name the file to compare with"
+        )
+    return path
 
 
 def _refuse_other_files(path: Path) -> None:

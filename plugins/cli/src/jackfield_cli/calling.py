@@ -124,11 +124,11 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
 
 
 def _warn_of_forgetting(settings: Settings) -> None:
-    how = 'take `store = "memory"` out of the settings' if settings.store else "install jackfield-store-sqlite"
-    echo(
-        f"The store is in memory: nothing about this session or user is kept for the next call. To keep it, {how}.",
-        err=True,
+    how = (
+        'take `store = "memory"` out of the settings' if settings.store else "install jackfield-store-sqlite"
     )
+    lost = "nothing about this session or user is kept for the next call"
+    echo(f"The store is in memory: {lost}. To keep it, {how}.", err=True)
 
 
 def _asked() -> bool:

@@ -53,9 +53,7 @@ def _count_notes(notes: list[Finding]) -> None:
 def _print_alike(findings: list[Finding]) -> None:
     """Findings of one code: what it is once, every place, how to mend it once."""
     first = findings[0]
-    label = click.style(
-        f"{first.severity.value} {first.code.id}", fg="red" if first.is_error else "yellow"
-    )
+    label = click.style(f"{first.severity.value} {first.code.id}", fg="red" if first.is_error else "yellow")
     echo(f"  {label} {first.code.title}", err=True)
     for finding in findings:
         place = " ".join(part for part in (finding.file, finding.path) if part)
