@@ -27,6 +27,9 @@ _log = logging.getLogger(__name__)
 MAX_DEPTH = 4
 """How deep tools may call tools."""
 
+CONFIRMATION, DECLINED = "confirmation", "declined"
+"""Under which name the user's word is on record, and what it says of a call that was not to be run."""
+
 
 class Call:
     """One call from its arrival to its answer; everything a policy may look at or change."""
@@ -113,6 +116,11 @@ class Call:
         if self.defaults_filled:
             trail["validation"] = "defaults filled in"
         return trail
+
+    @property
+    def declined(self) -> bool:
+        """Whether this is the user's no to a call that waited, and nothing was to be run."""
+        return self.decisions.get(CONFIRMATION) == DECLINED
 
     @property
     def lineage(self) -> list[str]:

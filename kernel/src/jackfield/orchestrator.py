@@ -16,7 +16,7 @@ from jackfield.context import Context
 from jackfield.contract.call import ToolCall
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
-from jackfield.governance import MAX_DEPTH, Call, Chain, Check, Policy
+from jackfield.governance import CONFIRMATION, DECLINED, MAX_DEPTH, Call, Chain, Check, Policy
 from jackfield.offers import Stage
 from jackfield.registry.invoke import Deadlines, run_handler, stop
 from jackfield.registry.reading import read_arguments
@@ -138,6 +138,14 @@ class Orchestrator:
         call.answers_for = pending.call_id
         answer = await self._dispatch(call)
         return answer._replace(call_id=pending.call_id)
+
+    def record_declined(self, session: Session, pending: Pending) -> None:
+        """Let observers know of a call that its user has declined, under the name it was asked by."""
+        tool = self.registry.tools.get(pending.tool_id) or MissingTool(pending.tool_id, self.registry.version)
+        call = Call(tool, session, pending.args, b"", pending.call_id)
+        call.policies = (CONFIRMATION,)
+        call.end(CONFIRMATION, DECLINED)
+        self._finish(call, fail(ErrorType.PERMANENT, "The user declined it; it was not run."))
 
     def _dispatch(self, call: Call) -> Awaitable[Answer]:
         return self._run(call) if call.tool.reads else self._run_write(call)

@@ -117,7 +117,10 @@ class Runtime:
     async def confirm(self, session: Session, token: str, *, approve: bool) -> Answer | Pending | None:
         """A user's word: the approved call's answer, the declined call, or nothing for a bad token."""
         pending = await self.confirmations.redeem(session, token)
-        if pending is None or not approve:
+        if pending is None:
+            return None
+        if not approve:
+            self.orchestrator.record_declined(session, pending)
             return pending
         return await self.orchestrator.run_confirmed(session, pending)
 

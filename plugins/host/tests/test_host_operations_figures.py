@@ -153,6 +153,55 @@ def test_what_each_policy_decided_is_told_in_a_conversation(workshop: Workshop) 
     run(workshop, test, script)
 
 
+async def _declined_on_record(ada: httpx.AsyncClient, session: str, call_id: str) -> None:
+    lines = (await ada.get("/audit", params={"session": session})).json()["lines"]
+    declined, pending = lines
+    assert (pending["decisions"]["confirmation"], pending["error"]) == ("pending", "CONFIRMATION_REQUIRED")
+    assert declined["decisions"] == {"confirmation": "declined"}
+    assert (declined["callId"], pending["callId"]) == (call_id, call_id)
+    assert not declined["ok"]
+    assert not declined["confirmed"]
+    for fact in ("tool", "session", "user", "mode"):
+        assert declined[fact] == pending[fact]
+    stats = (await ada.get("/stats")).json()
+    assert {"policy": "confirmation", "decision": "declined", "count": 1} in stats["decisions"]
+    assert (stats["totals"]["calls"], stats["totals"]["errors"]) == (1, 0)
+
+
+def test_a_declined_call_is_on_record(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        asked = await call(ada, "hst_book", text="a table")
+        named = {NAMED: asked["token"]}
+        path = f"/confirmations/{asked['confirmation']['token']}"
+        assert (await ada.post(path, json={"approve": False}, headers=named)).status_code == 200
+        await _declined_on_record(ada, asked["session"], asked["callId"])
+
+    run(workshop, test)
+
+
+def test_a_call_declined_in_a_conversation_is_on_record_and_told(workshop: Workshop) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.says("It waits for you.")
+        await model.hears()
+        await model.says("Then not.")
+
+    async def test(host: Hosted, ada: httpx.AsyncClient) -> None:
+        async with host.client("text") as client:
+            await client.say("text", text="book")
+            await client.until_type("turn_complete")
+            (asked,) = client.of("confirmation_required")
+            await client.say("decline", token=asked["token"])
+            await client.until(lambda: "Then not." in client.said("assistant"))
+            told = client.of("tool_decisions")[-1]
+            assert (told["callId"], told["decisions"]) == (asked["callId"], {"confirmation": "declined"})
+            assert client.session
+            await _declined_on_record(ada, client.session["session"], asked["callId"])
+
+    run(workshop, test, script)
+
+
 def test_only_the_latest_decisions_are_kept(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jackfield_host.operations.decisions.KEPT", 2)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, fail, ok
+from jackfield.confirmation import Pending
 from jackfield.governance import Call
 from jackfield_observability import traces as traces_module
 from jackfield_observability.traces import Traces
@@ -72,6 +73,14 @@ def test_a_call_is_a_span(telemetry: Telemetry, opened: Callable[..., Any], exch
         "jackfield.session.mode": "text",
         "jackfield.turn": 1,
     }
+
+
+def test_a_declined_call_is_no_span_because_nothing_ran(
+    telemetry: Telemetry, opened: Callable[..., Any]
+) -> None:
+    talk = opened(observers=[telemetry.traces])
+    talk.orchestrator.record_declined(talk.session, Pending("echo", {}, "call-1", "confirmed-1"))
+    assert telemetry.spans() == {}
 
 
 def test_a_failure_is_an_error_by_its_type_and_quotes_nothing(

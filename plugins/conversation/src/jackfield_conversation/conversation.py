@@ -79,7 +79,7 @@ class Conversation(Answering):
         outcome = {"tool": pending.tool_id, "callId": pending.call_id, "approved": approve}
         # Before it runs, which may take minutes: the user's word has arrived.
         self.session.publish("confirmation_settled", outcome)
-        settled = await self._run_approved(pending) if approve else pending
+        settled = await self._run_approved(pending) if approve else self._declined(pending)
         if isinstance(settled, Answer):
             self.memory.add_call(settled.tool_id, settled.wire)
             self._calls.told(settled)
@@ -98,6 +98,10 @@ class Conversation(Answering):
             return await self._runtime.orchestrator.run_confirmed(self.session, pending)
         finally:
             self._approved -= 1
+
+    def _declined(self, pending: Pending) -> Pending:
+        self._runtime.orchestrator.record_declined(self.session, pending)
+        return pending
 
     async def note(self, text: str, *, urgent: bool = False) -> None:
         """Something the model should know: at once, or when it next pauses."""

@@ -71,6 +71,10 @@ class Metrics:
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
         """Count a call; on the path of every call."""
+        if call.decisions:
+            self._count_decisions(call.decisions)
+            if call.declined:
+                return  # It was counted as a call when it began to wait; nothing ran since.
         now, size = call.ended, len(call.text)
         tool = self.tools.get(call.tool.id) or self._meet(call.tool)
         if tool.add(now - call.began, size) and now >= tool.next_look:
@@ -78,8 +82,6 @@ class Metrics:
         failure = response.failure
         if failure is not None:
             tool.errors[failure.type] += 1
-        if call.decisions:
-            self._count_decisions(call.decisions)
         if call.confirmed:
             self.confirmed += 1
         use = self._open.get(call.session.id) or self._hold(call.session.id, 0)

@@ -97,6 +97,8 @@ class Traces(OffPath[Ended]):
     def receive(self, items: Sequence[Ended]) -> None:
         """Make the spans of calls and measure them."""
         for item in items:
+            if item.call.declined:
+                continue  # Nothing ran, so there is nothing to be measured.
             try:
                 self._span(item)
             except Exception:  # noqa: BLE001 - an exporter's or a sampler's code; the next call is worth a try
