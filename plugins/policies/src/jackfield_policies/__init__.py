@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, PolicyOffer, Services, Stage
+from jackfield.offers import CapabilityOffer, CommandOffer, PluginSettings, PolicyOffer, Services, Stage
 from jackfield.settings import SettingsError
 
 from jackfield_policies.availability import Availability
@@ -19,6 +20,9 @@ from jackfield_policies.loops import Loops
 from jackfield_policies.modes import Modes
 from jackfield_policies.rate_limits import RateLimits
 from jackfield_policies.recovery import Recovery
+
+if TYPE_CHECKING:
+    import click
 
 
 @hookimpl
@@ -49,3 +53,15 @@ def _bans(settings: PluginSettings, services: Services) -> Bans:
     if settings:
         raise SettingsError(f"[capabilities.bans] has no setting {min(settings)!r}; there are none")
     return Bans(services.store)
+
+
+@hookimpl
+def jackfield_commands() -> Iterable[CommandOffer]:
+    """What whoever runs a host needs to see bans and to lift one."""
+    return [CommandOffer("bans", "See who is banned, and lift a ban.", _bans_command)]
+
+
+def _bans_command() -> click.Command:
+    from jackfield_policies.commands import bans
+
+    return bans

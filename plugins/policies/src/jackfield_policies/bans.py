@@ -36,6 +36,18 @@ class Bans:
         """Seconds until a ban is over; 0 without one."""
         return max(0.0, await self._until(user) - self._store.now())
 
+    async def held(self) -> dict[str, float]:
+        """Everybody who is banned, each with the store's time at which that ends."""
+        banned = [key.removeprefix(_key("")) for key in await self._store.keys(_key(""))]
+        held = {user: await self._until(user) for user in banned}
+        # One may have ended since its key was read.
+        return {user: until for user, until in held.items() if until}
+
+    async def lift(self, user: str) -> bool:
+        """End a ban before its time; say whether there was one."""
+        async with self._one_at_a_time:
+            return await self._store.delete(_key(user))
+
     async def _until(self, user: str) -> float:
         kept = await self._store.get(_key(user))
         return float(orjson.loads(kept)) if kept else 0.0

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from jackfield_cli.options import as_json, print_json, with_registry
+from jackfield_cli.stored import with_store
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield.store import Store
 
     from jackfield_host.archive.sessions import KeptSession
-
-_T = TypeVar("_T")
 
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -60,7 +57,7 @@ def list_(settings: Settings, user: str | None, active: bool, limit: int, as_jso
 
     found = [
         each
-        for each in reversed(_with_store(settings, every))
+        for each in reversed(with_store(settings, every))
         if (user is None or each.user == user) and (each.active or not active)
     ]
     shown = found[:limit]
@@ -80,7 +77,7 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
     """Show what was said in a session, and what tools did as far as that is still kept."""
     from jackfield_host.archive.record import as_text
 
-    session, lines = _with_store(settings, lambda store: _recorded(store, session_id))
+    session, lines = with_store(settings, lambda store: _recorded(store, session_id))
     if as_json:
         print_json({**session._asdict(), "active": session.active, "lines": lines})
         return
@@ -101,7 +98,7 @@ def export(settings: Settings, session_id: str, form: str, output: str | None) -
     """Write down a session, as JSON lines or as Markdown."""
     from jackfield_host.archive.record import as_json_lines, as_markdown
 
-    session, lines = _with_store(settings, lambda store: _recorded(store, session_id))
+    session, lines = with_store(settings, lambda store: _recorded(store, session_id))
     write = as_json_lines if form == "jsonl" else as_markdown
     text = "".join(f"{line}\n" for line in write(session, lines))
     if output is None:
@@ -126,17 +123,17 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
     from jackfield_host.archive.sessions import forget_all
 
     if older_than is None and session_id is None:
-        gone = _with_store(settings, lambda store: store.prune())
+        gone = with_store(settings, lambda store: store.prune())
         click.echo(f"{gone} expired entries removed")
         return
-    chosen = _with_store(settings, lambda store: _chosen(store, older_than, session_id))
+    chosen = with_store(settings, lambda store: _chosen(store, older_than, session_id))
     if not chosen:
         click.echo("no session is that old")
         return
     _print_table(chosen)
     if not yes:
         click.confirm(f"Delete {len(chosen)} session{'' if len(chosen) == 1 else 's'} for good?", abort=True)
-    _with_store(settings, lambda store: forget_all(store, chosen))
+    with_store(settings, lambda store: forget_all(store, chosen))
     click.echo(f"{len(chosen)} deleted")
 
 
@@ -159,41 +156,6 @@ async def _recorded(store: Store, session_id: str) -> tuple[KeptSession, list[di
             f"the store knows no session {session_id!r}; `jackfield sessions list` shows those it knows"
         )
     return session, await record(store, session_id)
-
-
-def _with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
-    """What some work on the store of a deployment comes to."""
-    from jackfield.contract.snapshot import SnapshotError
-    from jackfield.registry.registry import RegistryError
-    from jackfield.settings import SettingsError
-    from jackfield.store import StoreUnavailableError
-
-    async def worked() -> _T:
-        async with _store(settings) as store:
-            return await work(store)
-
-    try:
-        return asyncio.run(worked())
-    except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
-        raise click.ClickException(str(error)) from None
-
-
-@asynccontextmanager
-async def _store(settings: Settings) -> AsyncIterator[Store]:
-    from jackfield.contract.snapshot import Snapshot
-    from jackfield.provision import Provision
-
-    provision = Provision.of(Snapshot.load(settings.registry), settings)
-    if provision.store_name == "memory":
-        raise click.ClickException(
-            "the store of this deployment is `memory`, which ends with its host: nothing is kept; "
-            "install jackfield-store-sqlite, run `jackfield build`, and sessions are kept"
-        )
-    store = provision.store()
-    try:
-        yield store
-    finally:
-        await store.close()
 
 
 def _print_table(found: Iterable[KeptSession]) -> None:

@@ -1,0 +1,103 @@
+"""`jackfield bans`, as whoever runs a host uses it beside a running one."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from jackfield_cli import main
+from jackfield_policies.bans import Bans
+from jackfield_store_sqlite import SqliteStore
+from jackfield_testkit.sites import Site
+
+Jackfield = Callable[..., Result]
+
+
+@pytest.fixture
+def jackfield(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Jackfield:
+    """Runs commands in a deployment of one tool, the policies and a store that lasts."""
+    monkeypatch.chdir(tmp_path)
+    site.tool("echo")
+    Path("jackfield.toml").write_text(
+        'allow = ["fab-*", "jackfield-policies", "jackfield-store-sqlite"]\n'
+        '[stores.sqlite]\npath = "kept.db"\n'
+    )
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(main, arguments)
+
+    assert run("build").exit_code == 0
+    return run
+
+
+def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfield) -> None:
+    async def main() -> None:
+        host = await SqliteStore.open(Path("kept.db"))
+        try:
+            bans = Bans(host)
+            until = await bans.impose("ada", 600)
+            await bans.impose("session:\x1b[31m", 60)
+
+            def run(*arguments: str) -> Result:
+                done = jackfield("bans", *arguments)
+                assert done.exit_code == 0, done.output
+                return done
+
+            listed = json.loads((await asyncio.to_thread(run, "list", "--json")).stdout)
+            assert [each["user"] for each in listed] == ["ada", "session:\x1b[31m"]
+            assert listed[0]["until"] == until
+            assert 500 < listed[0]["seconds"] <= 600
+            table = (await asyncio.to_thread(run)).stdout
+            assert "ada" in table
+            assert "\x1b" not in table
+
+            lifted = await asyncio.to_thread(run, "lift", "ada")
+            assert lifted.stdout == "the ban of ada is lifted\n"
+            assert await bans.remaining("ada") == 0
+            assert await bans.remaining("session:\x1b[31m") > 0
+            answer = await asyncio.to_thread(run, "lift", "session:\x1b[31m", "--json")
+            assert json.loads(answer.stdout) == {"user": "session:\x1b[31m", "lifted": True}
+            assert (await asyncio.to_thread(run)).stdout == "nobody is banned\n"
+        finally:
+            await host.close()
+
+    asyncio.run(main())
+
+
+def test_who_was_banned_is_let_through_again(jackfield: Jackfield) -> None:
+    asked = ("call", "echo", '{"text": "hi"}', "--user", "ada", "--json")
+
+    async def ban() -> None:
+        store = await SqliteStore.open(Path("kept.db"))
+        await Bans(store).impose("ada", 600)
+        await store.close()
+
+    asyncio.run(ban())
+    refused = json.loads(jackfield(*asked).stdout)
+    assert (refused["answer"]["error"]["type"], refused["decisions"]["bans"]) == ("AUTH", "refused")
+    assert jackfield("bans", "lift", "ada").exit_code == 0
+    assert json.loads(jackfield(*asked).stdout)["answer"]["ok"]
+
+
+def test_who_is_not_banned_cannot_be_let_back_in(jackfield: Jackfield) -> None:
+    done = jackfield("bans", "lift", "ada")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "'ada' is not banned; `jackfield bans list` shows who is" in done.stderr
+
+
+def test_bans_in_memory_are_out_of_reach(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JACKFIELD_STORE", "memory")
+    done = jackfield("bans", "list")
+    assert done.exit_code == 1
+    assert "the store of this deployment is `memory`, which ends with its host" in done.stderr
+
+
+def test_without_a_registry_it_says_how_to_get_one(jackfield: Jackfield) -> None:
+    Path("tool_registry.json").unlink()
+    done = jackfield("bans")
+    assert done.exit_code == 1
+    assert "jackfield build" in done.stderr
