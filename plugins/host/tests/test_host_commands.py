@@ -218,6 +218,26 @@ def test_a_session_is_exported_for_its_owner_alone(workshop: Workshop, jackfield
     assert "\n> Book a table?\n" in markdown
 
 
+def test_a_session_is_found_by_the_beginning_of_its_id(workshop: Workshop, jackfield: Jackfield) -> None:
+    async def keep() -> None:
+        store = await SqliteStore.open(workshop.folder / "jackfield.db")
+        for session_id in ("feed0001aaaa", "feed0001bbbb", "feed0002"):
+            await Session("text", "1.0", session_id=session_id).save(store)
+        await store.close()
+
+    asyncio.run(keep())
+    for command in ("show", "export"):
+        assert "feed0002" in asked(jackfield, "sessions", command, "feed0002"[:8])
+        assert "feed0001bbbb" in asked(jackfield, "sessions", command, "feed0001b")
+        done = jackfield("sessions", command, "feed0001")
+        assert (done.exit_code, done.stdout) == (1, "")
+        assert done.stderr == (
+            "Error: 2 sessions begin with 'feed0001', write more of the one you mean: "
+            "feed0001aaaa, feed0001bbbb\n"
+        )
+    assert jackfield("sessions", "prune", "--session", "feed0001b", "--yes").exit_code == 1, "named in full"
+
+
 def test_a_session_that_is_not_there_is_told(workshop: Workshop, jackfield: Jackfield) -> None:
     for command in ("show", "export"):
         done = jackfield("sessions", command, "feed")

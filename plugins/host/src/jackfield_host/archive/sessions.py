@@ -58,10 +58,15 @@ async def entries(store: Store, stream: str) -> AsyncIterator[dict[str, Any]]:
 
 async def every(store: Store) -> list[KeptSession]:
     """All sessions, those that began first at the front."""
-    ids = {key.removeprefix(SESSION) for key in await store.keys(SESSION)}
-    ids |= {name.removeprefix(transcript("")) for name in await store.streams(transcript(""))}
-    found = [await find(store, session_id) for session_id in ids]
+    found = [await find(store, session_id) for session_id in await beginning(store, "")]
     return sorted((each for each in found if each), key=lambda each: (each.began, each.id))
+
+
+async def beginning(store: Store, prefix: str) -> list[str]:
+    """The ids of the sessions that begin so, sorted."""
+    ids = {key.removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
+    ids |= {name.removeprefix(transcript("")) for name in await store.streams(transcript(prefix))}
+    return sorted(ids)
 
 
 async def find(store: Store, session_id: str) -> KeptSession | None:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from jackfield_host.archive.sessions import KeptSession
 
+SHOWN_ALIKE = 5
+"""How many sessions are named where several could be meant."""
+
 _UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -74,10 +77,13 @@ def list_(settings: Settings, user: str | None, active: bool, limit: int, as_jso
 @with_registry
 @as_json
 def show(settings: Settings, session_id: str, as_json: bool) -> None:
-    """Show what was said in a session, and what tools did as far as that is still kept."""
+    """Show what was said in a session, and what tools did as far as that is still kept.
+
+    The beginning of the ID is enough where no other session begins so.
+    """
     from jackfield_host.archive.record import as_text
 
-    session, lines = with_store(settings, lambda store: _recorded(store, session_id))
+    session, lines = with_store(settings, lambda store: _recorded(store, session_id, whole=False))
     if as_json:
         print_json({**session._asdict(), "active": session.active, "lines": lines})
         return
@@ -95,10 +101,10 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
 )
 @with_registry
 def export(settings: Settings, session_id: str, form: str, output: str | None) -> None:
-    """Write down a session, as JSON lines or as Markdown."""
+    """Write down a session, as JSON lines or as Markdown; the beginning of its ID is enough."""
     from jackfield_host.archive.record import as_json_lines, as_markdown
 
-    session, lines = with_store(settings, lambda store: _recorded(store, session_id))
+    session, lines = with_store(settings, lambda store: _recorded(store, session_id, whole=False))
     write = as_json_lines if form == "jsonl" else as_markdown
     text = "".join(f"{line}\n" for line in write(session, lines))
     if output is None:
@@ -141,21 +147,34 @@ async def _chosen(store: Store, older_than: float | None, session_id: str | None
     from jackfield_host.archive.sessions import every
 
     if session_id is not None:
-        return [(await _recorded(store, session_id))[0]]
+        # What is deleted is named in full.
+        return [(await _recorded(store, session_id, whole=True))[0]]
     before = store.now() - (older_than or 0.0)
     return [each for each in await every(store) if each.last < before]
 
 
-async def _recorded(store: Store, session_id: str) -> tuple[KeptSession, list[dict[str, Any]]]:
+async def _recorded(
+    store: Store, session_id: str, *, whole: bool
+) -> tuple[KeptSession, list[dict[str, Any]]]:
+    """A session and what happened in it, by its whole id or by a beginning that is its alone."""
     from jackfield_host.archive.record import record
-    from jackfield_host.archive.sessions import find
+    from jackfield_host.archive.sessions import beginning, find
 
     session = await find(store, session_id)
+    if session is None and session_id and not whole:
+        alike = await beginning(store, session_id)
+        if len(alike) > 1:
+            more = f" and {len(alike) - SHOWN_ALIKE} more" if len(alike) > SHOWN_ALIKE else ""
+            raise click.ClickException(
+                f"{len(alike)} sessions begin with {session_id!r}, write more of the one you mean: "
+                f"{', '.join(alike[:SHOWN_ALIKE])}{more}"
+            )
+        session = await find(store, alike[0]) if alike else None
     if session is None:
         raise click.ClickException(
             f"the store knows no session {session_id!r}; `jackfield sessions list` shows those it knows"
         )
-    return session, await record(store, session_id)
+    return session, await record(store, session.id)
 
 
 def _print_table(found: Iterable[KeptSession]) -> None:
