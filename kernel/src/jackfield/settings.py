@@ -26,6 +26,14 @@ TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transpo
 SECTIONS = ("host",)
 """What holds one table for a whole program, which judges it itself."""
 
+IN_HOST = (
+    "access_log", "address", "hosts", "jwt", "keys", "language", "log_format", "log_level", "max_sessions",
+    "origins", "port", "proxies", "voice",
+)  # fmt: skip
+"""What people write at the top of the file and belongs into `[host]`; the host itself knows all it takes."""
+
+_KNOWN = (*KEYS, *TABLES, *SECTIONS)
+
 DEPLOYMENTS = ("development", "production")
 
 
@@ -112,13 +120,17 @@ def _from_file(named: Path | None) -> dict[str, Any]:
         raise SettingsError(f"{path}: {error}") from None
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
-    known = (*KEYS, *TABLES, *SECTIONS)
     for key in document:
-        if key not in known:
-            close = get_close_matches(key, known, 1)
-            meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-            raise SettingsError(f"{path}: unknown setting {key!r}; {meant}")
+        if key not in _KNOWN:
+            raise SettingsError(f"{path}: unknown setting {key!r}; {_meant(key)}")
     return document
+
+
+def _meant(key: str) -> str:
+    if key in IN_HOST:
+        return f"`{key}` belongs into [host]"
+    close = get_close_matches(key, _KNOWN, 1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KNOWN)}"
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -21,7 +21,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from hosting import HostProcess, Workshop, free_port, hosted, provided
-from jackfield.settings import SettingsError
+from jackfield.settings import IN_HOST, SettingsError
 from jackfield.store import StoreUnavailableError
 from jackfield_cli import main
 from jackfield_host.lifecycle import logs, readiness
@@ -188,6 +188,7 @@ def test_a_wrong_value_is_not_repeated(workshop: Workshop, refused: Callable[...
             "[stores.sqlite]: the sqlite store has no setting 'pth'; did you",
         ),
         ("", 'provder = "openai"', "", "unknown setting 'provder'; did you mean 'provider'?"),
+        ("", "port = 9", "", "unknown setting 'port'; `port` belongs into [host]"),
         ("", "", '[stores.sqlite]\npath = "/proc/none/jackfield.db"', "the store /proc/none/jackfield.db"),
     ],
 )
@@ -196,6 +197,10 @@ def test_what_cannot_be_served_is_told(
 ) -> None:
     toml(workshop, host, top, tables)
     assert expected in refused("--port", "0")
+
+
+def test_what_is_said_to_belong_into_the_hosts_table_does() -> None:
+    assert set(IN_HOST) <= set(HostOptions.model_fields)
 
 
 def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callable[..., str]) -> None:
