@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -28,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 UNACKNOWLEDGED_MS = 30_000
 """A peer that takes nothing for so long is given up by the kernel of the system."""
+
+LAST_PORT = 65535
 
 CLOSE_SECONDS = 5
 """How long connections may take to close behind the last session."""
@@ -131,11 +134,19 @@ def listening(options: HostOptions) -> socket.socket:
         listener.bind((options.address, options.port))
     except OSError as error:
         listener.close()
-        raise SettingsError(
-            f"[host] {options.address}:{options.port} cannot be listened on: {error.strerror}; "
-            "choose another `port` or `address`"
-        ) from None
+        raise SettingsError(_refused(options, error)) from None
     return listener
+
+
+def _refused(options: HostOptions, error: OSError) -> str:
+    place = f"[host] {options.address}:{options.port} cannot be listened on"
+    if error.errno != errno.EADDRINUSE:
+        return f"{place}: {error.strerror}; choose another `port` or `address`"
+    other = options.port + 1 if options.port < LAST_PORT else 0
+    return (
+        f"{place}: something serves there already, perhaps another host; stop that, "
+        f"or take another port: jackfield serve --port {other}"
+    )
 
 
 def configured(app: Any, options: HostOptions) -> uvicorn.Config:
