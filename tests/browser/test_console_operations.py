@@ -116,6 +116,28 @@ def test_a_conversation_is_listed_read_and_taken_away(deployment: Deployment, tm
     asyncio.run(main())
 
 
+async def booking(model: ScriptedModel) -> None:
+    await model.hears()
+    await model.calls(Call("book_room", {"room": "Photo room", "day": "2026-11-20"}))
+    await model.says("It is up to you.")
+
+
+def test_a_call_that_waits_has_not_failed_in_a_transcript(deployment: Deployment) -> None:
+    async def main() -> None:
+        async with consoled(deployment, booking) as console:
+            await console.open("talk")
+            await console.say("Book the photo room.")
+            await expect(console.page.get_by_text("It is up to you.").first).to_be_visible()
+            await console.open("operations")
+            row = section(console, "Conversations").get_by_role("row").nth(1)
+            await row.get_by_role("button", name="Transcript").click()
+            lines = console.page.get_by_role("dialog").locator(".lines > li")
+            await expect(lines.filter(has_text="book_room waits for approval")).to_have_count(1)
+            await expect(lines.filter(has_text="failed")).to_have_count(0)
+
+    asyncio.run(main())
+
+
 def test_a_card_in_the_talk_shows_what_each_policy_decided(deployment: Deployment) -> None:
     async def main() -> None:
         async with consoled(deployment, conversation) as console:

@@ -216,6 +216,10 @@ def test_a_session_is_exported_for_its_owner_alone(workshop: Workshop, jackfield
     assert markdown.startswith(f"# Session {session}\n")
     assert "\n> Two words.\n> No \\x1b[31mmore.\n" in markdown
     assert "\n> Book a table?\n" in markdown
+    assert "\n> hst_book waits for approval\n" in markdown
+    shown = asked(jackfield, "sessions", "show", session)
+    assert "  tool       hst_book waits for approval\n" in shown
+    assert "failed" not in shown
 
 
 def test_a_session_is_found_by_the_beginning_of_its_id(workshop: Workshop, jackfield: Jackfield) -> None:

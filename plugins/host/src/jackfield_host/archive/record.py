@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from jackfield.contract.errors import ErrorType
 from jackfield.store import Store
 from jackfield_conversation.journal import transcript
 
@@ -87,6 +88,8 @@ _DONE = {
 def _told(line: Line) -> tuple[str, str]:
     """Who did what."""
     kind = line["type"]
+    if kind == "tool_error" and line["errorType"] == ErrorType.CONFIRMATION_REQUIRED:
+        return "tool", f"{line['tool']} waits for approval"
     if kind in _DONE:
         return "tool", _DONE[kind].format_map(line)
     match kind:

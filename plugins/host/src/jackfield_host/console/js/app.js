@@ -67,7 +67,10 @@ function watchToken() {
     showButton();
     line.retry();
   });
-  api.addEventListener("unauthorized", ({ detail }) => askForToken(api, detail.message));
+  api.addEventListener("unauthorized", ({ detail }) => {
+    // The host says how a program sends a token; whoever sees the dialog types it in.
+    askForToken(api, detail.code === "missing_token" ? "" : detail.message);
+  });
 }
 
 api.addEventListener("banned", ({ detail }) => line.dispatchEvent(new CustomEvent("banned", { detail })));

@@ -104,7 +104,8 @@ const TOLD = {
   tool_start: ({ tool, arguments: given }) => `calls ${tool} ${given}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
   tool_complete: ({ tool, durationMs }) => `${tool} is done after ${Math.round(durationMs)} ms`,
-  tool_error: ({ tool, message }) => `${tool} failed: ${message}`,
+  tool_error: ({ tool, message, errorType }) =>
+    errorType === "CONFIRMATION_REQUIRED" ? `${tool} waits for approval` : `${tool} failed: ${message}`,
   confirmation_required: ({ preview }) => `asks: ${preview}`,
   confirmation_settled: ({ tool, approved }) => `${approved ? "approved" : "declined"} ${tool}`,
   notification: ({ text }) => text,

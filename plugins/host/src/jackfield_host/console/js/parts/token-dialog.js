@@ -12,7 +12,7 @@ export function askForToken(api, why = "") {
   });
   const form = element("form", { method: "dialog", class: "stack" },
     element("h2", {}, "Who are you?"),
-    element("p", {}, why || "This host lets in whoever has a token."),
+    element("p", {}, why || "This host asks for a token before it lets anybody in. Whoever runs it can give you one."),
     element("label", { for: "token-input" }, "Token"),
     input,
     element("p", { class: "hint" }, "An API key made with ", element("code", {}, "jackfield key NAME"),
