@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from jackfield.contract.context import Mode
 
@@ -28,6 +28,14 @@ _QUESTIONS = {
     Kind.LOCALE: "In which language?",
 }
 
+_BOUNDS = {
+    "minimum": "of at least",
+    "exclusiveMinimum": "above",
+    "maximum": "of at most",
+    "exclusiveMaximum": "below",
+    "multipleOf": "divisible by",
+}
+
 
 def ask_for(parameter: Parameter, heard: Heard) -> str:
     """The question for an argument that is missing."""
@@ -44,6 +52,34 @@ def ask_for(parameter: Parameter, heard: Heard) -> str:
     if _INDIRECT.match(told):
         return f"Tell me {told[:1].lower()}{told[1:]}."
     return f"What should the {parameter.spoken} be?" + (f" ({told})" if told else "")
+
+
+def cannot_ask(parameter: Parameter) -> bool:
+    """Whether no answer in words would fill it: an object of parts that nobody can be asked for."""
+    return parameter.kind is Kind.OBJECT
+
+
+def beyond_me(tool: Tool, parameter: Parameter) -> str:
+    """What is said of a tool that needs what the planner cannot fill in."""
+    parts = [each.spoken for each in parameter.children if each.required]
+    made_of = f" ({', '.join(parts)})" if parts else ""
+    return (
+        f"For “{spoken_name(tool.id)}” the {parameter.spoken} is needed, which is made of several values"
+        f"{made_of}. I cannot fill that in, as a language model could, so I leave it."
+    )
+
+
+def bounds_of(parameter: Parameter) -> str:
+    """What numbers an argument takes, in a sentence."""
+    items = parameter.schema.get("items")
+    schema = items if parameter.many and isinstance(items, Mapping) else parameter.schema
+    whole = "a whole number" if schema.get("type") == "integer" else "a number"
+    told = [
+        f"{word} {schema[name]}"
+        for name, word in _BOUNDS.items()
+        if isinstance(schema.get(name), int | float)
+    ]
+    return f"The {parameter.spoken} has to be {' '.join([whole, ' and '.join(told)]).strip()}."
 
 
 def ask_which(tools: Sequence[Tool], mode: Mode) -> str:

@@ -11,16 +11,19 @@ from jackfield.contract.context import Mode
 
 from jackfield_local.planner.choosing.chooser import Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
-from jackfield_local.planner.deciding.asking import ask_for, ask_which
+from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, bounds_of, cannot_ask
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.talking import not_understood, reply
+from jackfield_local.planner.filling import amounts, nested
+from jackfield_local.planner.filling.answers import Unfit, answer_to
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import is_order, is_question, is_remark, names_a_thing, seeks
 from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
-from jackfield_local.planner.reading.tool import Tool
+from jackfield_local.planner.reading.tool import Parameter, Tool
 from jackfield_local.planner.remembered import Remembered
 
 CLEAR = 0.7
@@ -98,6 +101,12 @@ class Judgement:
 
     def resolve(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
         """What to do with words that should answer a question, and may be something else."""
+        if (
+            question.missing is not None
+            and question.missing.kind in amounts.NUMERIC
+            and bare_amount(heard.text)
+        ):
+            return self._complete(question, heard, remembered)
         talk, like = self._chooser.small_talk(heard)
         refused = talk is Talk.AGREEMENT and words(heard.text)[:1] == ["no"]
         if like >= TALK and (talk is Talk.DROPPING or (refused and like >= _ONLY_TALK)):
@@ -206,7 +215,9 @@ class Judgement:
             looked = self._filled(self._open, heard, remembered)
             if not looked.missing:
                 return Call(self._open, looked.args, heard.text, then=tool)
-        return Question(ask_for(missing, heard), heard.text, (tool,), missing, filled.args)
+        if cannot_ask(missing):
+            return Say(beyond_me(tool, missing))
+        return Question(ask_for(missing, heard), heard.text, (tool,), missing, filled.known)
 
     def _getter(self, tool: Tool, heard: Heard) -> Tool | None:
         """The tool that fetches whole what a search finds, when the whole is wanted."""
@@ -236,15 +247,16 @@ class Judgement:
         assert missing is not None  # noqa: S101 - `resolve` has seen to it
         both = replace(heard, text=f"{question.said.rstrip(' .?!')} {heard.text}")
         known = dict(question.args or {})
-        if missing.kind in (Kind.TEXT, Kind.NAME, Kind.OTHER) and not missing.many:
-            known[missing.name] = (
-                heard.text.strip().strip('"“”').rstrip(".")[: missing.schema.get("maxLength", 4000)]
-            )
-            filled = self._filled(tool, both, remembered, known=known)
-            filled.args[missing.name] = known[missing.name]
+        value = answer_to(tool, missing, heard)
+        if isinstance(value, Unfit):
+            return self._refuse(question, missing)
+        if value is not None:
+            nested.put(known, missing.path, value)
+        filled = self._filled(tool, both, remembered, known=known)
+        if value is not None and not missing.outer:
+            # What was asked for is what was answered, whatever else the words could mean.
+            filled.args[missing.name] = value
             filled.missing = [each for each in filled.missing if each is not missing]
-        else:
-            filled = self._filled(tool, both, remembered, known=known)
         if not filled.missing:
             return Call(tool, filled.args, question.said)
         still = filled.missing[0]
@@ -252,8 +264,18 @@ class Judgement:
             return Say(
                 f"I still do not understand the {missing.spoken}, so I leave it. You may say it all again."
             )
+        if cannot_ask(still):
+            return Say(beyond_me(tool, still))
         times = question.times + 1 if still is missing else 1
-        return Question(ask_for(still, both), both.text, (tool,), still, filled.args, times)
+        return Question(ask_for(still, both), both.text, (tool,), still, filled.known, times)
+
+    @staticmethod
+    def _refuse(question: Question, missing: Parameter) -> Move:
+        """A number that the schema does not take: what it takes is told, and asked for once more."""
+        told = bounds_of(missing)
+        if question.times >= _OFTEN_ENOUGH:
+            return Say(f"{told} I leave it. You may say it all again.")
+        return replace(question, text=f"{told} Which number should it be?", times=question.times + 1)
 
     def _filled(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from jackfield_local.planner.filling import by_example, choices, texts, times
+from jackfield_local.planner.filling import amounts, by_example, choices, nested, texts, times
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language import places
 from jackfield_local.planner.language.requests import clauses, polite_stripped
@@ -30,6 +30,13 @@ class Filled:
 
     args: dict[str, Any] = field(default_factory=dict)
     missing: list[Parameter] = field(default_factory=list)
+    begun: dict[str, Any] = field(default_factory=dict)
+    """Objects of which a part is known and a part is missing."""
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """All that was found, whether it is whole or not."""
+        return {**self.args, **self.begun}
 
 
 class Filler:
@@ -53,13 +60,13 @@ class Filler:
         self._exact(self._tool.parameters)
         self._times(self._tool.parameters)
         self._counted()
+        self._amounts(known or {})
         self._unwanted()
         self._nested()
         self._chosen()
         self._texts()
         self._by_example()
-        args = {**(known or {}), **self._args}
-        return self._checked(args)
+        return self._checked(nested.merged(known or {}, self._args))
 
     def _from_item(self) -> None:
         item = self._remembered.referred(self._heard.request)
@@ -120,6 +127,12 @@ class Filler:
         before = self._heard.request[: span.start]
         return len(words(before)) <= 5 or bool(re.search(r"\b(?:top|only|just|at most|up to)\s+$", before))
 
+    def _amounts(self, known: Mapping[str, Any]) -> None:
+        given = nested.merged(known, self._args)
+        for parameter, value, span in amounts.found(self._tool, self._heard, self._taken, given):
+            nested.put(self._args, parameter.path, value)
+            self._taken.append(span)
+
     def _chosen(self) -> None:
         for parameter in self._tool.parameters:
             if parameter.kind is Kind.CHOICE:
@@ -147,13 +160,13 @@ class Filler:
         """Values inside an object narrow things down: they are taken only where they are asked for."""
         for parameter in self._tool.parameters:
             if parameter.kind is Kind.OBJECT and (inner := self._inside(parameter)):
-                self._args[parameter.name] = inner
+                self._args = nested.merged(self._args, {parameter.name: inner})
 
     def _inside(self, outer: Parameter) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for parameter in outer.children:
             if parameter.kind is Kind.CHOICE:
-                said = choices.asked_for(parameter, self._heard)
+                said = self._member(outer, parameter)
                 if said:
                     self._claimed += [span for _, span in said]
                     found[parameter.name] = [value for value, _ in said] if parameter.many else said[0][0]
@@ -168,6 +181,13 @@ class Filler:
         ):
             found |= times.bounded(self._tool, self._heard, pair)
         return found
+
+    def _member(self, outer: Parameter, parameter: Parameter) -> list[tuple[str, Span]]:
+        """A choice inside an object; where neither can be left out, any word for it will do."""
+        if not (outer.required and parameter.required):
+            return choices.asked_for(parameter, self._heard)
+        said = choices.chosen(parameter, self._tool, self._heard, self._claimed)
+        return [(value, span) for value, span in said if span is not None]
 
     def _texts(self) -> None:
         spoken = texts.Spoken(self._tool, self._heard, self._taken)
@@ -244,7 +264,9 @@ class Filler:
             ):
                 filled.args[parameter.name] = value
             elif parameter.required:
-                filled.missing.append(parameter)
+                filled.missing += nested.lacking(parameter, value)
+                if parameter.kind is Kind.OBJECT and isinstance(value, dict):
+                    filled.begun[parameter.name] = value
         # When it is to be is what a person asks first.
         filled.missing.sort(key=lambda each: each.kind is not Kind.MOMENT)
         return filled

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from jackfield_local.planner.language.spans import Span
 
-_WORDS = {
+WORDS = {
     word: number
     for number, word in enumerate(
         [
@@ -34,7 +34,17 @@ _WORDS = {
             "twenty",
         ]
     )
-} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "dozen": 12, "couple": 2}
+} | {
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
+    "seventy": 70,
+    "eighty": 80,
+    "ninety": 90,
+    "dozen": 12,
+    "couple": 2,
+}
 
 ORDINALS = (
     {
@@ -48,7 +58,7 @@ ORDINALS = (
     | {f"{number}th": number for number in range(4, 32)}
 )
 
-NUMBER = rf"(?:\d+(?:[.,]\d+)?|{'|'.join(sorted(_WORDS, key=len, reverse=True))})"
+NUMBER = rf"(?:\d+(?:[.,]\d+)?|{'|'.join(sorted(WORDS, key=len, reverse=True))})"
 """A pattern of a number."""
 
 _FREE = re.compile(rf"(?<![\w:.,@/#+-])(?:a\s+)?({NUMBER})(?![\w@/]|[:.,]\d|-\d)", re.IGNORECASE)
@@ -69,16 +79,20 @@ class Number(NamedTuple):
 def number(text: str) -> float:
     """The value of one number, in digits or in a word."""
     text = text.lower()
-    return float(_WORDS[text]) if text in _WORDS else float(text.replace(",", "."))
+    return float(WORDS[text]) if text in WORDS else float(text.replace(",", "."))
 
 
 def numbers(text: str) -> list[Number]:
     """The numbers that stand for themselves; "one" only where it counts something."""
     found = []
     for match in _FREE.finditer(text):
-        is_one = match.group(1).lower() == "one"
-        after = text[match.end() :].lstrip()
-        if is_one and (_PRONOUN.search(text[: match.start()]) or not after[:1].isalpha()):
+        if match.group(1).lower() == "one" and is_pronoun(text, Span(*match.span())):
             continue
         found.append(Number(number(match.group(1)), Span(match.start(), match.end())))
     return found
+
+
+def is_pronoun(text: str, one: Span) -> bool:
+    """Whether a "one" stands for a thing rather than counting any."""
+    after = text[one.end :].lstrip()
+    return bool(_PRONOUN.search(text[: one.start])) or not after[:1].isalpha()

@@ -6,6 +6,7 @@ import re
 from enum import Enum
 from typing import Any
 
+from jackfield_local.planner.language.amounts import amounts, forms
 from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.guide import Guide
 
@@ -25,14 +26,14 @@ def manner_of(guide: Guide, path: tuple[str, ...]) -> Manner:
     """How the examples come by an argument; without any, it is taken for what the request is about."""
     said = about = pointed = seen = 0
     for example in guide.examples:
-        value = _at(example.args, path)
+        value = value_at(example.args, path)
         if value is None or value in ("", [], {}):
             continue
         text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
         seen += 1
         utterance = example.says.lower()
         share = _shared(text, example.says)
-        if text.lower() in utterance:
+        if text.lower() in utterance or _counted(value, example.says):
             said += 1
         elif share >= 0.3:
             about += 1
@@ -52,7 +53,13 @@ def _shared(text: str, utterance: str) -> float:
     return len(meant & set(content(utterance))) / min(len(meant), 6) if meant else 0.0
 
 
-def _at(args: Any, path: tuple[str, ...]) -> Any:
+def _counted(value: Any, utterance: str) -> bool:
+    """Whether a number was said, in whatever writing."""
+    return isinstance(value, int | float) and any(value in forms(each) for each in amounts(utterance))
+
+
+def value_at(args: Any, path: tuple[str, ...]) -> Any:
+    """What stands at a path of names; nothing where it leads nowhere."""
     for step in path:
         if not isinstance(args, dict) or step not in args:
             return None

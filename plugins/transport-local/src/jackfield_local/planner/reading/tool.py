@@ -33,6 +33,13 @@ class Parameter:
     many: bool
     manner: Manner
     children: tuple[Parameter, ...] = ()
+    outer: tuple[str, ...] = ()
+    """The objects in which it stands, the outermost first."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The names that lead to it."""
+        return (*self.outer, self.name)
 
     @property
     def description(self) -> str:
@@ -57,7 +64,7 @@ class Parameter:
     @property
     def spoken(self) -> str:
         """Its name as a person would say it."""
-        return spoken_name(self.name)
+        return " of the ".join(spoken_name(each) for each in reversed(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +162,7 @@ def _parameters(schema: Mapping[str, Any], guide: Guide, path: tuple[str, ...]) 
             "items" in each or each.get("type") == "array",
             manner_of(guide, (*path, name)),
             inner,
+            path,
         )
 
 

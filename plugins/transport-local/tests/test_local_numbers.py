@@ -1,0 +1,283 @@
+"""Numbers as arguments: taken from the request, or as the answer to the planner's own question."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jackfield.transport.protocol import Opening
+from jackfield_local import as_it_is
+from jackfield_local.planner.language.amounts import amounts, bare_amount
+from jackfield_local.planner.mind import Planner
+from jackfield_local.transport import LocalTransport
+from local_requests import NOW
+from local_session import OPTIONS, Session
+
+LOAN_GUIDE = """# loan_terms
+
+Works out the monthly rate of a loan. Use it when somebody wants to know what a loan costs.
+
+## Examples
+
+What is the monthly rate for 200000 at 3.5 percent over 30 years?
+
+```json
+{"amount": 200000, "rate": 3.5, "term": {"length": 30, "unit": "years"}}
+```
+"""
+LOAN: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["amount", "rate", "term"],
+    "properties": {
+        "amount": {"type": "number", "minimum": 1000, "description": "How much is borrowed."},
+        "rate": {"type": "number", "minimum": 0, "maximum": 25, "description": "The interest in percent."},
+        "term": {
+            "type": "object",
+            "description": "How long the loan runs.",
+            "required": ["length", "unit"],
+            "properties": {
+                "length": {"type": "integer", "minimum": 1, "maximum": 480},
+                "unit": {"type": "string", "enum": ["months", "years"]},
+            },
+        },
+    },
+}
+FLOWERS_GUIDE = """# buy_flowers
+
+Buys a bunch of flowers. Use it when somebody wants flowers.
+
+## Examples
+
+Buy flowers for 30 dollars.
+
+```json
+{"price": 30}
+```
+"""
+FLOWERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["price"],
+    "properties": {
+        "price": {"type": "integer", "minimum": 1, "maximum": 6000, "description": "What it may cost."}
+    },
+}
+COPIES: dict[str, Any] = {
+    "type": "object",
+    "required": ["count"],
+    "properties": {
+        "count": {"type": "integer", "minimum": 1, "maximum": 50, "description": "How many copies."}
+    },
+}
+PARCEL: dict[str, Any] = {
+    "type": "object",
+    "required": ["content"],
+    "properties": {
+        "content": {
+            "type": "object",
+            "required": ["pieces"],
+            "properties": {"pieces": {"type": "array", "items": {"type": "object", "properties": {}}}},
+        }
+    },
+}
+TOOLS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "loan_terms": ("Work out the monthly rate of a loan.", LOAN, LOAN_GUIDE),
+    "buy_flowers": ("Buy a bunch of flowers.", FLOWERS, FLOWERS_GUIDE),
+    "print_copies": (
+        "Print copies of the leaflet.",
+        COPIES,
+        "# print_copies\n\nPrints copies of the leaflet.",
+    ),
+    "send_parcel": ("Send a parcel.", PARCEL, "# send_parcel\n\nSends a parcel by mail."),
+}
+TERM = {"length": 30, "unit": "years"}
+
+
+def _talk(steps: Callable[[Session], Awaitable[None]], **others: Any) -> None:
+    tools: Mapping[str, Any] = others or TOOLS
+
+    async def run() -> None:
+        declared = {
+            name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
+        }
+        transport = LocalTransport(OPTIONS, Planner(OPTIONS, clock=lambda: NOW))
+        guides = {name: guide for name, (_, _, guide) in tools.items()}
+        connection = await transport.connect(Opening("text", "", declared, guides=guides))
+        async with asyncio.timeout(60):
+            await steps(Session(connection, connection.events()))
+        await connection.close()
+        await transport.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "args"),
+    [
+        (
+            "What is the monthly rate for 200000 at 3.5 percent over 30 years?",
+            {"amount": 200000, "rate": 3.5, "term": TERM},
+        ),
+        (
+            "what is the monthly rate for $450,000 at 4% over 15 years?",
+            {"amount": 450000, "rate": 4, "term": {"length": 15, "unit": "years"}},
+        ),
+        (
+            "what is the monthly rate over 240 months at four point five percent for ninety thousand?",
+            {"amount": 90000, "rate": 4.5, "term": {"length": 240, "unit": "months"}},
+        ),
+    ],
+)
+def test_the_numbers_of_a_request_go_where_the_guides_example_has_them(
+    said: str, args: dict[str, Any]
+) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert (talk.calls[0].tool_id, talk.args) == ("loan_terms", args)
+
+    _talk(steps)
+
+
+@pytest.mark.parametrize(
+    "said", ["buy flowers, price 25", "buy me flowers for $25", "buy flowers, twenty-five"]
+)
+def test_a_number_beside_the_arguments_name_or_the_only_one_is_taken(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert (talk.calls[0].tool_id, talk.args) == ("buy_flowers", {"price": 25})
+
+    _talk(steps)
+
+
+def test_two_numbers_of_which_neither_is_surer_are_asked_about() -> None:
+    async def steps(talk: Session) -> None:
+        assert "cost" in await talk.says("buy flowers, 25 or 35")
+        assert talk.calls == []
+        await talk.says("35")
+        assert talk.args == {"price": 35}
+
+    _talk(steps)
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("300000", 300000),
+        ("5,000", 5000),
+        ("five thousand", 5000),
+        ("$7,500.50", 7500.5),
+        ("about 80k", 80000),
+    ],
+)
+def test_a_bare_number_answers_the_question_for_an_amount(answer: str, value: float) -> None:
+    async def steps(talk: Session) -> None:
+        assert "how much is borrowed" in await talk.says("what is the monthly rate of a loan?")
+        assert "rate" in await talk.says(answer)
+        assert "length of the term" in await talk.says("3.5")
+        assert "unit of the term" in await talk.says("30")
+        await talk.says("years")
+        assert (talk.calls[0].tool_id, talk.args) == (
+            "loan_terms",
+            {"amount": value, "rate": 3.5, "term": TERM},
+        )
+
+    _talk(steps)
+
+
+@pytest.mark.parametrize("answer", ["12", "twelve", "a dozen", "12 please"])
+def test_a_bare_number_answers_the_question_for_a_count(answer: str) -> None:
+    async def steps(talk: Session) -> None:
+        assert "how many copies" in await talk.says("please print copies of the leaflet")
+        await talk.says(answer)
+        assert (talk.calls[0].tool_id, talk.args) == ("print_copies", {"count": 12})
+
+    _talk(steps)
+
+
+def test_one_is_a_number_where_a_number_was_asked_for() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("please print copies of the leaflet")
+        await talk.says("one")
+        assert talk.args == {"count": 1}
+
+    _talk(steps)
+
+
+@pytest.mark.parametrize("answer", ["7000", "0", "2.5"])
+def test_what_the_schema_does_not_take_is_told_with_its_bounds(answer: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("buy flowers")
+        told = await talk.says(answer)
+        assert "The price has to be a whole number of at least 1 and of at most 6000." in told
+        assert talk.calls == []
+        await talk.says("60")
+        assert talk.args == {"price": 60}
+
+    _talk(steps)
+
+
+def test_it_does_not_ask_for_ever() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("buy flowers")
+        await talk.says("7000")
+        assert "I leave it" in await talk.says("8000")
+
+    _talk(steps)
+
+
+def test_an_object_that_nobody_can_be_asked_for_is_named_once_and_left() -> None:
+    async def steps(talk: Session) -> None:
+        told = await talk.says("send a parcel")
+        assert "For “send parcel” the content is needed" in told
+        assert "I cannot fill that in" in told
+        assert talk.calls == []
+        await talk.says("buy flowers for 30 dollars")
+        assert talk.args == {"price": 30}
+
+    _talk(steps)
+
+
+def test_a_percentage_is_a_fraction_where_the_guide_has_it_so() -> None:
+    schema = {
+        "type": "object",
+        "required": ["discount"],
+        "properties": {"discount": {"type": "number", "description": "What is taken off."}},
+    }
+    guide = (
+        "# lower_price\n\nLowers the price of the shop.\n\n## Examples\n\nLower the price by 20 percent.\n\n"
+        '```json\n{"discount": 0.2}\n```\n'
+    )
+
+    async def steps(talk: Session) -> None:
+        await talk.says("lower the price by 35 %")
+        assert talk.args == {"discount": 0.35}
+
+    _talk(steps, lower_price=("Lower the price of the shop.", schema, guide))
+
+
+@given(st.integers(0, 10**12), st.sampled_from(["{}", "{:,}", "${:,}", "{:,} euros", "about {}", "{}%"]))
+def test_a_whole_number_is_read_in_every_writing(value: int, writing: str) -> None:
+    said = writing.format(value)
+    found = bare_amount(said)
+    assert found is not None
+    assert (found.value, found.percent) == (value, said.endswith("%"))
+
+
+@pytest.mark.parametrize(
+    ("said", "values"),
+    [
+        ("two hundred and fifty thousand", [250_000]),
+        ("1.5 million", [1_500_000]),
+        ("three and five", [3, 5]),
+        ("-5 and minus 7", [-5, -7]),
+        ("1.000,50 or 3,5", [1000.5, 3.5]),
+        ("on 2026-11-16 at 9:30 in room A4, doc:12, the third one", []),
+    ],
+)
+def test_numbers_are_told_from_what_only_has_digits(said: str, values: list[float]) -> None:
+    assert [each.value for each in amounts(said)] == values
