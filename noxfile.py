@@ -35,7 +35,16 @@ def workspace(session: nox.Session) -> None:
     """Install what the lock pins, then every member as it stands in the working tree."""
     session.install("--require-hashes", "-r", str(LOCK))
     _uninstall_leftovers(session)
-    editable = [argument for member in MEMBERS for argument in ("-e", str(member))]
+    _install_members(session, MEMBERS)
+
+
+def pinned(session: nox.Session, *asked: str) -> None:
+    """Install only what is asked for and what that needs, as the lock pins it."""
+    session.install("--verify-hashes", "--constraint", str(LOCK), *asked)
+
+
+def _install_members(session: nox.Session, members: list[Path]) -> None:
+    editable = [argument for member in members for argument in ("-e", str(member))]
     # The lock brings the build backend, so that nothing unpinned is fetched to build the members.
     session.install("--no-deps", "--no-build-isolation", *editable)
 
@@ -96,6 +105,15 @@ def lint(session: nox.Session) -> None:
     session.run("lint-imports", "--no-cache")
 
 
+@nox.session(name="format")
+def reformat(session: nox.Session) -> None:
+    """Write files as `lint` wants them; what ruff cannot mend itself, it names."""
+    pinned(session, "ruff")
+    where = session.posargs or ["."]
+    session.run("ruff", "check", "--fix", *where, success_codes=[0, 1])
+    session.run("ruff", "format", *where)
+
+
 def _folders(name: str) -> list[str]:
     return [str((member / name).relative_to(ROOT)) for member in MEMBERS if (member / name).is_dir()]
 
@@ -117,10 +135,16 @@ def check_registry(session: nox.Session) -> None:
 @nox.session
 def new_tool(session: nox.Session) -> None:
     """Write a new tool package into tool-packages: `nox -s new_tool -- NAME`."""
-    workspace(session)
-    session.run(
-        "jackfield", "new-tool", "--in", str(ROOT / "tool-packages"), *(session.posargs or ["--help"])
-    )
+    if len(session.posargs) != 1 or session.posargs[0].startswith("-"):
+        session.error("say what it is called: nox -s new_tool -- book_table")
+    (name,) = session.posargs
+    members = [ROOT / "kernel", ROOT / "plugins" / "builder", ROOT / "plugins" / "cli"]
+    pinned(session, "editables", *_third_party(members, extras=False))
+    _install_members(session, members)
+    folder = f"tool-packages/{name.replace('_', '-')}"
+    # Its own next steps are those of an author who has only installed the command line.
+    session.run("jackfield", "new-tool", "--in", "tool-packages", name, silent=True)
+    session.log(f"{folder} is ready. Next: nox -s tests -- {folder}, then nox -s serve")
 
 
 @nox.session
@@ -162,7 +186,7 @@ def lock(session: nox.Session) -> None:
     """Resolve requirements.lock anew from what the members and the dev group ask for."""
     session.install("uv")
     requirements = Path(session.create_tmp()) / "requirements.in"
-    requirements.write_text("\n".join(_third_party()) + "\n", "utf-8")
+    requirements.write_text("\n".join(_third_party([ROOT, *MEMBERS])) + "\n", "utf-8")
     _compile(session, requirements, LOCK)
     # What the bench is measured against and what releases are checked with, in agreement with the rest.
     _compile(session, PEERS.with_suffix(".in"), PEERS, "--constraints", str(LOCK))
@@ -178,13 +202,15 @@ def _compile(session: nox.Session, asked: Path, lock: Path, *more: str) -> None:
     )  # fmt: skip
 
 
-def _third_party() -> list[str]:
-    """What the members depend on besides each other, and what it takes to work on them."""
+def _third_party(members: list[Path], *, extras: bool = True) -> list[str]:
+    """What members depend on besides each other, and what it takes to build them and to work on them."""
     asked: set[str] = set()
-    for member in [ROOT, *MEMBERS]:
+    for member in members:
         document = tomllib.loads((member / "pyproject.toml").read_text("utf-8"))
         asked.update(document["project"].get("dependencies", []))
         asked.update(document.get("build-system", {}).get("requires", []))
+        if not extras:
+            continue
         for extra in (
             *document["project"].get("optional-dependencies", {}).values(),
             *document.get("dependency-groups", {}).values(),

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
+import os
 import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +24,12 @@ from jackfield.offers import Services
 from jackfield.plugins import KINDS, load
 from jackfield.settings import KEYS, TABLES
 from jackfield.store import MemoryStore
+from jackfield_builder.discovery import discover
 from jackfield_builder.findings import Code, Severity
 from jackfield_cli import main
+from jackfield_cli.scaffold import scaffold
+from packaging.requirements import Requirement
+from releases.members import Member, members
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -99,6 +109,14 @@ def test_every_command_is_documented_and_no_other() -> None:
     assert headings("cli.md") == {f"jackfield {name}" for name in offered}
 
 
+def test_a_command_of_a_plugin_is_documented_with_its_distribution() -> None:
+    offered = load(discover().plugins).of("jackfield_commands")
+    assert {each.name for each in offered} > {"serve", "chat", "kb"}
+    for each in offered:
+        brought = section("cli.md", f"jackfield {each.name}").strip()
+        assert brought.startswith(f"`{each.plugin.distribution.name}`. ")
+
+
 def test_every_setting_is_documented() -> None:
     for key in KEYS:
         assert f"| `{key}` | `JACKFIELD_{key.upper()}` |" in page("settings.md")
@@ -136,6 +154,97 @@ def test_the_handler_shown_to_authors_runs() -> None:
     assert asyncio.run(run({"party": 2, "at": "19:00"}, Context())).ok
     refused = asyncio.run(run({"party": 20, "at": "19:00"}, Context()))
     assert refused.to_wire()["error"]["suggestion"] == "Offer to book two tables."
+
+
+def test_the_tool_shown_to_authors_passes_every_check_and_its_own_tests(tmp_path: Path) -> None:
+    project = scaffold("book_table", tmp_path, {})
+    source = project / "src" / "jackfield_tool_book_table"
+    shown = {
+        source / "schema.json": r'^```json\n(\{\n  "\$schema".*?)^```$',
+        source / "guide.md": r"^````markdown\n(.*?)^````$",
+        source / "handler.py": r"^```python\n([^`]*async def execute.*?)^```$",
+        project / "tests" / "test_book_table.py": r"^```python\n([^`]*class TestBookTable.*?)^```$",
+    }
+    for path, pattern in shown.items():
+        (text,) = re.findall(pattern, page("authoring.md"), re.MULTILINE | re.DOTALL)
+        path.write_text(text, "utf-8")
+    validated = run_in(project, "-m", "jackfield_cli", "validate", ".", "--json")
+    findings = json.loads(validated.stdout)["findings"]
+    assert [each for each in findings if each["severity"] != "note"] == []
+
+    info = project / "src" / "jackfield_tool_book_table-0.1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.4\nName: jackfield-tool-book-table\nVersion: 0.1.0\n")
+    (info / "entry_points.txt").write_text("[jackfield.tools]\nbook_table = jackfield_tool_book_table\n")
+    tested = run_in(project, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    assert tested.returncode == 0, tested.stdout
+
+
+def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Python in a project's folder, which sees its package as if it were installed."""
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=project, env={**os.environ, "PYTHONPATH": str(project / "src")},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+OURS = {each.name: each for each in members()}
+FOLDERS = {f"./{each.folder.relative_to(ROOT)}": each for each in OURS.values()}
+AUTHORS = ROOT / "tool-packages" / "_template"
+ALONE = ("authoring.md", "client.md", "host.md", "testkit.md")
+"""Pages whose commands begin with an empty environment; others add to that of host.md."""
+
+
+def installed(text: str) -> Iterator[tuple[Member, str]]:
+    """What the `pip install` commands of a text install of this repository, with the extra that is named."""
+    for command in re.findall(r"pip install ([^`#&\n]+)", text):
+        listed = re.sub(
+            r"(\S*/)\{([\w,-]+)\}", lambda m: " ".join(m[1] + each for each in m[2].split(",")), command
+        )
+        assert "jackfield-" not in listed, f"`pip install {command}` needs an index"
+        for argument in listed.split():
+            folder, _, extra = argument.strip("\"'").partition("[")
+            if folder.startswith("./"):
+                yield FOLDERS[folder], extra.rstrip("]")
+
+
+def needed(member: Member, extra: str = "") -> Iterator[str]:
+    """The distributions of this repository that a member asks for."""
+    for each in [*member.dependencies, *member.extras.get(extra, [])]:
+        if each.name in OURS:
+            yield each.name
+
+
+PAGES = [*DOCS.glob("*.md"), *ROOT.glob("plugins/*/README.md"), *ROOT.glob("tool-packages/*/README.md")]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [each for each in PAGES if "pip install" in each.read_text("utf-8")],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_what_a_page_installs_is_in_the_checkout_and_complete(path: Path) -> None:
+    text = path.read_text("utf-8")
+    if path.name == "index.md":
+        text = text.replace("pip install jackfield-capability-kb", "")
+    named = list(installed(text))
+    before = [] if path.name in ALONE else list(installed(page("host.md")))
+    there = {member.name for member, _ in [*before, *named]}
+    assert {name for member, extra in named for name in needed(member, extra)} - there == set()
+
+
+def test_versions_that_authors_are_told_to_ask_for_are_those_of_this_kernel() -> None:
+    template = tomllib.loads((AUTHORS / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = [*template["dependencies"], *template["optional-dependencies"]["test"]]
+    asked += re.findall(r'"(jackfield-kernel[^"]*)"', page("plugin.md"))
+    asked += re.findall(r"`(jackfield-kernel>[^`]*)`", page("versioning.md"))
+    ours = [each for each in map(Requirement, asked) if each.name in OURS]
+    assert len(ours) == 4
+    for each in ours:
+        major, minor, _ = OURS[each.name].version.split(".")
+        assert each.specifier.contains(OURS[each.name].version)
+        assert not each.specifier.contains(f"{major}.{int(minor) + 1}.0")
 
 
 def test_links_between_pages_lead_somewhere() -> None:

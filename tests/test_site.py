@@ -125,17 +125,13 @@ def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
     site: Any, tmp_path: Path
 ) -> None:
     shown = blocks("plugin.md")
-    price = {"price": {"type": "integer", "minimum": 0, "description": "What it costs."}}
-    flowers = site.tool(
-        "fab_flowers",
-        parameters={
-            "type": "object", "additionalProperties": False, "properties": price, "required": ["price"]
-        },
-    )  # fmt: skip
-    (flowers / "handler.py").write_text(
-        "from jackfield import ok\nasync def execute(args, ctx):\n    return ok(args)\n"
+    flowers = site.tool("buy_flowers")
+    _, _, files = (
+        (DOCS / "plugin.md").read_text("utf-8").partition("`schema.json`, `guide.md` and `handler.py`:")
     )
-    (flowers / "guide.md").write_text("# Flowers\n\nBuys flowers.\n")
+    parts = re.findall(r"^(`{3,})\w+\n(.*?)^\1$", files, re.MULTILINE | re.DOTALL)
+    for name, (_, text) in zip(("schema.json", "guide.md", "handler.py"), parts, strict=False):
+        (flowers / name).write_text(text)
     project = tomllib.loads(shown["pyproject.toml"])["project"]
     ((name, package),) = project["entry-points"]["jackfield.plugins"].items()
     site.plugin(package.replace("_", "-"), shown[f"src/{package}/__init__.py"])
@@ -152,10 +148,10 @@ def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
-    (tmp_path / "jackfield.toml").write_text('store = "sqlite"\n' + shown["jackfield.toml"])
+    (tmp_path / "jackfield.toml").write_text(shown["jackfield.toml"])
     allowed = ("fab-*", "jackfield-policies", "jackfield-store-sqlite", package.replace("_", "-"))
     jackfield("build", *(argument for each in allowed for argument in ("--allow", each)))
-    calls = [jackfield("call", "fab_flowers", '{"price": 60}', "--user", "ada") for _ in range(2)]
+    calls = [jackfield("call", "buy_flowers", '{"price": 60}', "--user", "ada") for _ in range(2)]
     assert [each["decisions"][name] for each in calls] == ["pass", "refused: 60 of 40 left"]
 
 
