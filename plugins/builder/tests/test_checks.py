@@ -467,8 +467,8 @@ def test_a_format_that_is_nearly_right_gets_a_suggestion(site: Any) -> None:
 
 
 def test_a_misspelt_argument_of_an_example_gets_a_suggestion(site: Any) -> None:
-    inner = {"type": "object", "additionalProperties": False, "properties": {"length": {"type": "integer"}}}
-    inner["properties"]["length"]["description"] = "In months."
+    length = {"type": "integer", "description": "In months."}
+    inner = {"type": "object", "additionalProperties": False, "properties": {"length": length}}
     fields = parameters({"term": {"$ref": "#/$defs/term"}}, **{"$defs": {"term": inner}})
     site.tool("echo", schema=fields, guide=example('{"txet": "x", "term": {"lenght": 3}}')["guide"])
     messages = [finding["message"] for finding in site.run_json("build")["findings"]]

@@ -68,10 +68,11 @@ def _meant(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any] | Non
     from difflib import get_close_matches
 
     around: Any = schema
+    given: Any = error.instance
     try:
         for part in error.schema_path[:-1]:
             around = around[part]
-        known = [name for name in around.get("properties", ()) if name not in error.instance]
+        known = [name for name in around.get("properties", ()) if name not in given]
     except (LookupError, TypeError, AttributeError):
         return ""
     # Comparing takes time by the length of a name, and these names were made up by a model.
