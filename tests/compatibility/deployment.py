@@ -117,6 +117,6 @@ async def _address(process: asyncio.subprocess.Process) -> str:
     said = ""
     async for line in process.stdout:
         said += line.decode()
-        if found := re.search(r"serves at (\S+)", said):
+        if found := re.search(r"Open (\S+)", said):
             return found[1].rstrip("/")
     raise AssertionError(said)

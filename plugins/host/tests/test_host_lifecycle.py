@@ -14,6 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,9 @@ def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
 
     said = asyncio.run(drive())
     registry = json.loads(workshop.registry.read_text())["version"]
-    assert "serves at http://127.0.0.1:PORT\n" in said
+    told = [line for line in said.splitlines() if line.startswith(("Jackfield ", "  ", "Open "))]
+    assert told[0] == f"Jackfield {version('jackfield-host')}"
+    assert told[-1] == "Open http://127.0.0.1:PORT · Ctrl-C stops"
     assert f"  registry  {registry} ({workshop.registry}, development)\n" in said
     assert "  provider  openai (text, voice)\n" in said
     assert "  store     sqlite\n" in said
@@ -87,7 +90,7 @@ def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
     assert "host-PORT.toml" in said
 
 
-def test_tools_that_are_withheld_are_told_with_the_reason(workshop: Workshop) -> None:
+def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
     document = json.loads(workshop.registry.read_text())
     assert "hst_look" in json.dumps(document)
 
@@ -99,12 +102,21 @@ def test_tools_that_are_withheld_are_told_with_the_reason(workshop: Workshop) ->
 
             async with opened(settings, HostOptions(port=0)) as house:
                 registry = house.switchboard.runtime.registry
-                registry.withdrawn = {"hst_odd": "needs weather: no key is set"}
-                registry.tools = {name: tool for name, tool in registry.tools.items() if name != "hst_odd"}
+                registry.withdrawn = {
+                    "hst_odd": "needs weather: no key is set",
+                    "hst_book": "needs rooms, which nobody provides",
+                    "hst_note": "needs weather: no key is set",
+                }
+                registry.tools = {
+                    name: tool for name, tool in registry.tools.items() if name not in registry.withdrawn
+                }
                 return "\n".join(announcement(house, settings, 80, ("--port",)).lines())
 
     said = asyncio.run(drive())
-    assert "hst_odd is withheld: it needs weather: no key is set" in said
+    assert [line for line in said.splitlines() if "withheld" in line] == [
+        "  withheld  hst_book: needs rooms, which nobody provides",
+        "  withheld  hst_note, hst_odd: needs weather: no key is set",
+    ]
     assert "hst_odd" not in said.partition("offered:")[2].partition("\n")[0]
     assert "settings  --port" in said
 

@@ -33,18 +33,26 @@ class Announcement(NamedTuple):
     """Where the settings came from."""
 
     def lines(self) -> Iterator[str]:
-        """For people."""
-        yield f"Jackfield {version('jackfield-host')} serves at {self.url}"
+        """For people, who look at the last line first."""
+        yield f"Jackfield {version('jackfield-host')}"
         if self.others:
             yield f"  others    {self.others}"
         yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
         yield f"  provider  {self.provider} ({', '.join(self.modes)})"
         yield f"  store     {self.store}"
         yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
-        for tool, reason in self.withheld.items():
-            yield f"            {tool} is withheld: it {reason}"
+        for reason, tools in self._withheld_for().items():
+            yield f"  withheld  {', '.join(tools)}: {reason}"
         yield f"  token     {self.token}"
         yield f"  settings  {', '.join(self.sources) or 'the defaults'}"
+        yield f"Open {self.url} · Ctrl-C stops"
+
+    def _withheld_for(self) -> dict[str, list[str]]:
+        """The tools that are not offered, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for tool, reason in self.withheld.items():
+            reasons.setdefault(reason, []).append(tool)
+        return reasons
 
     def facts(self) -> dict[str, Any]:
         """For machines."""
