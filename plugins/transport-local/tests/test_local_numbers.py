@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -230,6 +231,21 @@ def test_it_does_not_ask_for_ever() -> None:
     _talk(steps)
 
 
+def test_an_answer_is_for_what_was_asked_and_not_for_how_many_besides() -> None:
+    properties = {**FLOWERS["properties"], "count": {"type": "integer", "description": "How many bunches."}}
+    schema = {**FLOWERS, "properties": properties}
+
+    async def steps(talk: Session) -> None:
+        await talk.says("buy flowers")
+        await talk.says("40")
+        assert talk.args == {"price": 40}
+        await talk.gets({"status": "bought"})
+        await talk.says("buy flowers for 40 dollars")
+        assert talk.args == {"price": 40}
+
+    _talk(steps, buy_flowers=("Buy flowers.", schema, FLOWERS_GUIDE))
+
+
 def test_an_object_that_nobody_can_be_asked_for_is_named_once_and_left() -> None:
     async def steps(talk: Session) -> None:
         told = await talk.says("send a parcel")
@@ -281,3 +297,17 @@ def test_a_whole_number_is_read_in_every_writing(value: int, writing: str) -> No
 )
 def test_numbers_are_told_from_what_only_has_digits(said: str, values: list[float]) -> None:
     assert [each.value for each in amounts(said)] == values
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["one", "million", "point", "\u017fix", "\u0663", "9" * 400, "a", "$", "%", "-", "and"]
+        )
+    ).map(" ".join)
+    | st.text()
+)
+def test_whatever_is_said_has_finite_amounts_within_it(said: str) -> None:
+    for each in amounts(said):
+        assert math.isfinite(each.value)
+        assert 0 <= each.span.start < each.span.end <= len(said)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.amounts import amounts
 from jackfield_local.planner.language.durations import duration
-from jackfield_local.planner.language.numbers import numbers
 from jackfield_local.planner.language.places import countries, locales, zones
 from jackfield_local.planner.language.times import read_when
 from local_requests import NOW, ZONE
@@ -99,5 +99,5 @@ def test_places_have_zones_countries_and_languages() -> None:
 
 
 def test_one_counts_only_where_it_counts() -> None:
-    assert [each.value for each in numbers("one prompt for two people")] == [1, 2]
-    assert numbers("the second one, or that one") == []
+    assert [each.value for each in amounts("one prompt for two people")] == [1, 2]
+    assert amounts("the second one, or that one") == []

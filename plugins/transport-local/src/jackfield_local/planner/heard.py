@@ -9,8 +9,8 @@ from functools import cached_property
 
 from jackfield_local.planner.language import addresses, places
 from jackfield_local.planner.language.addresses import Piece
+from jackfield_local.planner.language.amounts import Amount, amounts
 from jackfield_local.planner.language.durations import Duration, duration
-from jackfield_local.planner.language.numbers import Number, numbers
 from jackfield_local.planner.language.places import Place
 from jackfield_local.planner.language.spans import Span, masked
 from jackfield_local.planner.language.times import When, read_when
@@ -92,10 +92,10 @@ class Heard:
         return places.zones(self.request)
 
     @cached_property
-    def numbers(self) -> list[Number]:
+    def numbers(self) -> list[Amount]:
         """Numbers that belong to nothing else."""
         taken = [*(self.when.spans if self.when else ()), *([self.length.span] if self.length else ())]
-        return [each for each in numbers(self.request) if not any(each.span.overlaps(span) for span in taken)]
+        return [each for each in amounts(self.request) if not any(each.span.overlaps(span) for span in taken)]
 
     @cached_property
     def content(self) -> frozenset[str]:

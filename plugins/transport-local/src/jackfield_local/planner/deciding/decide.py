@@ -11,8 +11,9 @@ from jackfield.contract.context import Mode
 
 from jackfield_local.planner.choosing.chooser import Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
-from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, bounds_of, cannot_ask
+from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, cannot_ask
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
+from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_within_bounds
 from jackfield_local.planner.deciding.talking import not_understood, reply
 from jackfield_local.planner.filling import amounts, nested
 from jackfield_local.planner.filling.answers import Unfit, answer_to
@@ -23,7 +24,7 @@ from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import is_order, is_question, is_remark, names_a_thing, seeks
 from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
-from jackfield_local.planner.reading.tool import Parameter, Tool
+from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 
 CLEAR = 0.7
@@ -48,7 +49,6 @@ _FEW = 6
 _EXACT = frozenset((Talk.ABILITY, Talk.IDENTITY, Talk.DROPPING))
 """What is answered to these is a fact, and put in no other words."""
 
-_OFTEN_ENOUGH = 2
 _CLOSE = 0.02
 _NEARLY = 0.05
 _ALL_BUT_SAID = 0.5
@@ -104,7 +104,7 @@ class Judgement:
         if (
             question.missing is not None
             and question.missing.kind in amounts.NUMERIC
-            and bare_amount(heard.text)
+            and bare_amount(heard.request)
         ):
             return self._complete(question, heard, remembered)
         talk, like = self._chooser.small_talk(heard)
@@ -112,7 +112,7 @@ class Judgement:
         if like >= TALK and (talk is Talk.DROPPING or (refused and like >= _ONLY_TALK)):
             return self._chat(Talk.DROPPING)
         if like >= (TALK if is_question(heard.request) else _ONLY_TALK):
-            return self._again(question) if talk is Talk.AGREEMENT else self.decide(heard, remembered)
+            return again(question) if talk is Talk.AGREEMENT else self.decide(heard, remembered)
         weighed = self._weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]
         if _leads_away(heard, weighed[0], waiting[0]):
@@ -234,13 +234,6 @@ class Judgement:
         tool = question.tools[place] if place is not None else waiting[0].tool
         return self._use(tool, replace(heard, text=question.said), remembered)
 
-    @staticmethod
-    def _again(question: Question) -> Move:
-        """The same question, until it was asked often enough."""
-        if question.times >= _OFTEN_ENOUGH:
-            return Say("I leave it, as something is still missing. You may say it all again.")
-        return replace(question, times=question.times + 1)
-
     def _complete(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
         """The call that waited, with what was said now."""
         tool, missing = question.tools[0], question.missing
@@ -249,7 +242,7 @@ class Judgement:
         known = dict(question.args or {})
         value = answer_to(tool, missing, heard)
         if isinstance(value, Unfit):
-            return self._refuse(question, missing)
+            return ask_within_bounds(question, missing)
         if value is not None:
             nested.put(known, missing.path, value)
         filled = self._filled(tool, both, remembered, known=known)
@@ -260,7 +253,7 @@ class Judgement:
         if not filled.missing:
             return Call(tool, filled.args, question.said)
         still = filled.missing[0]
-        if question.times >= _OFTEN_ENOUGH and still is missing:
+        if question.times >= OFTEN_ENOUGH and still is missing:
             return Say(
                 f"I still do not understand the {missing.spoken}, so I leave it. You may say it all again."
             )
@@ -268,14 +261,6 @@ class Judgement:
             return Say(beyond_me(tool, still))
         times = question.times + 1 if still is missing else 1
         return Question(ask_for(still, both), both.text, (tool,), still, filled.known, times)
-
-    @staticmethod
-    def _refuse(question: Question, missing: Parameter) -> Move:
-        """A number that the schema does not take: what it takes is told, and asked for once more."""
-        told = bounds_of(missing)
-        if question.times >= _OFTEN_ENOUGH:
-            return Say(f"{told} I leave it. You may say it all again.")
-        return replace(question, text=f"{told} Which number should it be?", times=question.times + 1)
 
     def _filled(
         self,

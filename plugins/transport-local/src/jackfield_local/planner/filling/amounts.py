@@ -42,20 +42,43 @@ class _Place(NamedTuple):
     after: str
 
 
-def found(tool: Tool, heard: Heard, taken: Sequence[Span], given: Mapping[str, Any]) -> list[Found]:
-    """The numbers that belong to an argument by an example, by a word beside them, or by being alone."""
+def found(tool: Tool, heard: Heard, taken: Sequence[Span], known: Mapping[str, Any]) -> list[Found]:
+    """The numbers that belong to an argument by an example, or by a word beside them."""
+    return _matched(tool, heard, *_unsettled(tool, heard, taken, known))
+
+
+def left_alone(tool: Tool, heard: Heard, taken: Sequence[Span], known: Mapping[str, Any]) -> list[Found]:
+    """The one number that nothing took, for the one argument that cannot be left out."""
+    leaves, places = _unsettled(tool, heard, taken, known)
+    needed = [parameter for parameter, needs in leaves if needs]
+    if len(needed) != 1 or len(places) != 1:
+        return []
+    value = _valued(tool, needed[0], heard, places[0])
+    return [] if value is None else [Found(needed[0], value, places[0].amount.span)]
+
+
+def given(tool: Tool, known: Mapping[str, Any]) -> list[Any]:
+    """The amounts that are known already."""
+    return [value_at(known, parameter.path) for parameter, _ in _leaves(tool.parameters, needed=True)]
+
+
+def _unsettled(
+    tool: Tool, heard: Heard, taken: Sequence[Span], known: Mapping[str, Any]
+) -> tuple[list[tuple[Parameter, bool]], list[_Place]]:
+    """The amounts that are not known, with whether they are needed, and the numbers that nothing took."""
     closed = [*taken, *(each.span for each in (*heard.emails, *heard.urls, *heard.ids, *heard.quotes))]
     places = [
         each for each in _places(heard.request) if not any(each.amount.span.overlaps(span) for span in closed)
     ]
     leaves = []
     for parameter, needed in _leaves(tool.parameters, needed=True):
-        value = value_at(given, parameter.path)
+        value = value_at(known, parameter.path)
         if value is None:
             leaves.append((parameter, needed))
-        elif said := next((each for each in places if value in forms(each.amount)), None):
-            places.remove(said)  # It was said for that, and for nothing else.
-    return _matched(tool, heard, leaves, places)
+        elif parameter.kind is not Kind.LENGTH:
+            said = next((each for each in places if value in forms(each.amount)), None)
+            places = [each for each in places if each is not said]  # It was said for that alone.
+    return leaves, places
 
 
 def answered(parameter: Parameter, heard: Heard) -> Amount | None:
@@ -121,20 +144,7 @@ def _matched(
             matched.append(Found(best[1], best[3], best[2].amount.span))
         gone = {id(each[1]) for each in rivals}, {id(each[2]) for each in rivals}
         sure = [each for each in sure if id(each[1]) not in gone[0] and id(each[2]) not in gone[1]]
-    return matched + _left_alone(tool, heard, leaves, places, matched)
-
-
-def _left_alone(
-    tool: Tool, heard: Heard, leaves: list[tuple[Parameter, bool]], places: list[_Place], matched: list[Found]
-) -> list[Found]:
-    """The one number that nothing took, for the one argument that cannot be left out."""
-    spans, filled = [each.span for each in matched], [each.parameter for each in matched]
-    open_ = [each for each, needed in leaves if needed and each not in filled]
-    free = [each for each in places if each.amount.span not in spans]
-    if len(open_) != 1 or len(free) != 1:
-        return []
-    value = _valued(tool, open_[0], heard, free[0])
-    return [] if value is None else [Found(open_[0], value, free[0].amount.span)]
+    return matched
 
 
 def _valued(tool: Tool, parameter: Parameter, heard: Heard, place: _Place) -> Any:

@@ -59,8 +59,9 @@ class Filler:
         self._from_item()
         self._exact(self._tool.parameters)
         self._times(self._tool.parameters)
-        self._counted()
-        self._amounts(known or {})
+        self._amounts(known or {}, alone=False)
+        self._counted(known or {})
+        self._amounts(known or {}, alone=True)
         self._unwanted()
         self._nested()
         self._chosen()
@@ -109,11 +110,17 @@ class Filler:
         self._args |= said
         self._taken += [each.span for each in heard.zones] if said else []
 
-    def _counted(self) -> None:
+    def _counted(self, known: Mapping[str, Any]) -> None:
+        given = amounts.given(self._tool, known)
+        free = [
+            each
+            for each in self._heard.numbers
+            if each.value not in given and not any(each.span.overlaps(span) for span in self._taken)
+        ]
         for parameter in self._tool.parameters:
-            if parameter.kind is Kind.COUNT:
+            if parameter.kind is Kind.COUNT and parameter.name not in self._args:
                 low, high = parameter.schema.get("minimum", 0), parameter.schema.get("maximum", 1000)
-                for number in self._heard.numbers:
+                for number in free:
                     if (
                         number.value.is_integer()
                         and low <= number.value <= high
@@ -127,9 +134,10 @@ class Filler:
         before = self._heard.request[: span.start]
         return len(words(before)) <= 5 or bool(re.search(r"\b(?:top|only|just|at most|up to)\s+$", before))
 
-    def _amounts(self, known: Mapping[str, Any]) -> None:
+    def _amounts(self, known: Mapping[str, Any], *, alone: bool) -> None:
         given = nested.merged(known, self._args)
-        for parameter, value, span in amounts.found(self._tool, self._heard, self._taken, given):
+        find = amounts.left_alone if alone else amounts.found
+        for parameter, value, span in find(self._tool, self._heard, self._taken, given):
             nested.put(self._args, parameter.path, value)
             self._taken.append(span)
 

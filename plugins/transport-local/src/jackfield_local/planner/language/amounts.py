@@ -10,24 +10,28 @@ from jackfield_local.planner.language.spans import Span
 
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 _FROM_THOUSAND = 1_000
+_MOST = 1e15
+_LONGEST = 1_000
+"""Characters in which amounts are looked for; beyond that somebody tells a story."""
+
 _DIGITS = re.compile(
     r"(?<![\w.,@/#:+-])(?P<sign>(?:-|minus\s+)?)(?P<money>[$€£¥]\s?)?"
-    r"(?P<digits>\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+    r"(?P<digits>\d{1,3}(?:\.\d{3}){1,4},\d{1,15}|\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3}){1,4}(?:\.\d{1,15})?|\d{1,15}(?:[.,]\d{1,15})?)"
     r"(?P<kilo>k(?!\w))?(?![\w@/]|[:.,]\d|-\d)",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
-_WORD = re.compile(r"(?<![\w@/#:+])[a-z]+(?![\w@/])", re.IGNORECASE)
-_NEXT = re.compile(r"[\s-]+(and\s+)?([a-z]+)(?!\w)", re.IGNORECASE)
+_WORD = re.compile(r"(?<![\w@/#:+])[a-z]+(?![\w@/])", re.ASCII | re.IGNORECASE)
+_NEXT = re.compile(r"[\s-]+(and\s+)?([a-z]+)(?!\w)", re.ASCII | re.IGNORECASE)
 _BELOW_TEN = "|".join(word for word, number in WORDS.items() if number < 10 and word != "couple")
-_POINT = re.compile(rf"\s+point((?:[\s-]+(?:{_BELOW_TEN})\b){{1,9}})", re.IGNORECASE)
+_POINT = re.compile(rf"\s+point((?:[\s-]+(?:{_BELOW_TEN})\b){{1,9}})", re.ASCII | re.IGNORECASE)
 _SUFFIX = re.compile(
     r"\s*(?:(?P<percent>%|(?:percent|per cent|pct)\b)|[$€£¥]|(?:dollars?|euros?|pounds?|francs?|yen)\b)",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
 _AROUND = re.compile(
     r"(?:it(?:'s| is| should be| was)|make it|that(?:'s| is)|about|around|roughly|exactly|only|just|say"
     r"|please|i think|maybe|at|for|over|of|the|a|an|and|is|ok|okay|well|um|uh|thanks|thank you)\b",
-    re.IGNORECASE,
+    re.ASCII | re.IGNORECASE,
 )
 
 
@@ -43,6 +47,7 @@ def amounts(text: str) -> list[Amount]:
     """All amounts of a text, in their order."""
     found: list[Amount] = []
     place = 0
+    text = text[:_LONGEST]
     while (amount := _next(text, place)) is not None:
         found.append(amount)
         place = amount.span.end
@@ -64,7 +69,7 @@ def bare_amount(text: str) -> Amount | None:
 
 
 def _lone_one(text: str) -> list[Amount]:
-    match = re.search(r"\bone\b", text, re.IGNORECASE)
+    match = re.search(r"\bone\b", text, re.ASCII | re.IGNORECASE)
     return [Amount(1.0, Span(*match.span()))] if match else []
 
 
@@ -101,7 +106,7 @@ def _worded(text: str, match: re.Match[str]) -> Amount | None:
 def _gone_on(text: str, value: float, end: int, last: int) -> tuple[float, int]:
     """A number with the words that go on with it: two, hundred, and, fifty, thousand."""
     total = 0.0
-    while (match := _NEXT.match(text, end)) is not None:
+    while total + value < _MOST and (match := _NEXT.match(text, end)) is not None:
         joined, word = bool(match[1]), match[2].lower()
         if word in _SCALES and not joined:
             last = _SCALES[word]

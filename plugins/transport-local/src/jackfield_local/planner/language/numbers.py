@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
 
 from jackfield_local.planner.language.spans import Span
 
@@ -61,7 +60,6 @@ ORDINALS = (
 NUMBER = rf"(?:\d+(?:[.,]\d+)?|{'|'.join(sorted(WORDS, key=len, reverse=True))})"
 """A pattern of a number."""
 
-_FREE = re.compile(rf"(?<![\w:.,@/#+-])(?:a\s+)?({NUMBER})(?![\w@/]|[:.,]\d|-\d)", re.IGNORECASE)
 _PRONOUN = re.compile(
     r"\b(?:can|could|does|should|would|may|might|must|do|if|the|this|that|which|any|another|each"
     r"|every|no|\w+(?:st|nd|rd|th)|last|next)\s+$",
@@ -69,27 +67,10 @@ _PRONOUN = re.compile(
 )
 
 
-class Number(NamedTuple):
-    """A number, and where it stands."""
-
-    value: float
-    span: Span
-
-
 def number(text: str) -> float:
     """The value of one number, in digits or in a word."""
     text = text.lower()
     return float(WORDS[text]) if text in WORDS else float(text.replace(",", "."))
-
-
-def numbers(text: str) -> list[Number]:
-    """The numbers that stand for themselves; "one" only where it counts something."""
-    found = []
-    for match in _FREE.finditer(text):
-        if match.group(1).lower() == "one" and is_pronoun(text, Span(*match.span())):
-            continue
-        found.append(Number(number(match.group(1)), Span(match.start(), match.end())))
-    return found
 
 
 def is_pronoun(text: str, one: Span) -> bool:
