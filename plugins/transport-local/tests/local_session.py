@@ -60,12 +60,12 @@ def snapshot() -> Snapshot:
     return built.snapshot
 
 
-def opening(mode: Mode = "text", **changes: Any) -> Opening:
-    """What the kernel opens a session with, for the tools of this repository."""
+def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) -> Opening:
+    """What the kernel opens a session with, for tools of this repository."""
     tools = [
         tool
         for tool in snapshot().tools.values()
-        if mode in tool.manifest.allowed_modes and tool.manifest.tool_id in TOOLS
+        if mode in tool.manifest.allowed_modes and tool.manifest.tool_id in among
     ]
     return Opening(
         mode,

@@ -36,6 +36,8 @@ ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*
 """A call with its answer, as it is told in a history."""
 
 _DECLINED = re.compile(r"^The user declined the call of \w+")
+_EXACT = re.compile(r"(`[^`]*`|\"[^\"]*\"|(?<!\S)\S*[./\\]\w\S*)")
+"""What is left as it is written: quotes, links and paths."""
 _PIECE = re.compile(r".+?(?:[.!?:]\s+|\n+|$)", re.DOTALL)
 
 
@@ -63,7 +65,8 @@ class PlannerDialogue:
     async def answer(self, text: str) -> AsyncIterator[Thought]:
         """The user said this."""
         question = self._question
-        heard = Heard(_request(text), self._clock(), self._remembered.spoken_of)
+        said = text.strip() if question is not None and question.exact else _request(text)
+        heard = Heard(said, self._clock(), self._remembered.spoken_of)
         self._question = self._then = None
         if not heard.text:
             return
@@ -190,7 +193,9 @@ def _request(text: str) -> str:
     """The first line tidied; what is handed over below it stays as it is."""
     head, line, rest = text.strip().partition("\n")
     before, colon, after = head.partition(": ")
-    return f"{tidied(before)}{colon}{after}{line}{rest}"
+    parts = _EXACT.split(before)
+    before = "".join(part if place % 2 else tidied(part) for place, part in enumerate(parts))
+    return f"{before}{colon}{after}{line}{rest}"
 
 
 def _read(envelope: bytes) -> Any:

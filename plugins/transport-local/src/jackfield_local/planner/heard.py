@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 
-from jackfield_local.planner.language import addresses, places
+from jackfield_local.planner.language import addresses, exact, places
 from jackfield_local.planner.language.addresses import Piece
 from jackfield_local.planner.language.amounts import Amount, amounts
 from jackfield_local.planner.language.durations import Duration, duration
@@ -30,6 +30,8 @@ _STAND_INS = {
     "place": "London",
     "email": "ann@example.org",
     "id": "doc:1",
+    "url": "https://example.org",
+    "path": "src/main.py",
     "name": "Alex Smith",
 }
 
@@ -111,7 +113,9 @@ class Heard:
     def _particulars(self) -> list[tuple[Span, str]]:
         """What could be any other of its kind, and what stands in for it."""
         taken: list[tuple[Span, str]] = [(each.span, _STAND_INS["email"]) for each in self.emails]
+        taken += [(each.span, _STAND_INS["url"]) for each in self.urls]
         taken += [(each.span, _STAND_INS["id"]) for each in self.ids]
+        taken += [(each.span, _STAND_INS["path"]) for each in exact.paths(self.request)]
         when = self.when
         for span in when.spans if when else ():
             hour = when is not None and span == when.clock_span

@@ -18,7 +18,7 @@ from jackfield_local.planner.reading.tool import Parameter
 MOST_ITEMS = 50
 _ORDINAL = re.compile(
     rf"\b(?:the\s+)?({'|'.join(sorted(ORDINALS, key=len, reverse=True))}|last|other)\s+"
-    r"(?:one|result|hit|record|item|option|slot|variant|version|idea|suggestion|document|doc|entry"
+    r"(?:one|result|hit|record|item|option|slot|variant|version|idea|suggestion|document|doc|entry|file|match"
     r"|person|picture|time|gap)\b"
     r"|\b(?:number|no\.?|option|result|variant|#)\s*(\d{1,2})\b",
     re.IGNORECASE,

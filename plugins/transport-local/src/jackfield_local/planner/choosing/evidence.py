@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
+from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import seeks
 from jackfield_local.planner.reading.kinds import Kind
@@ -55,6 +56,11 @@ class Evidence:
     text_lacking: float = 0.0
     handed: float = 0.0
     """A text was handed over, and the tool takes one."""
+    url_given: float = 0.0
+    """A link was given, and the tool takes one."""
+    written_given: float = 0.0
+    """A path, a command or the like that the tool needs was given."""
+    written_lacking: float = 0.0
     records_given: float = 0.0
     records_lacking: float = 0.0
 
@@ -84,12 +90,15 @@ WEIGHTS = Evidence(
     text_given=0.16,
     text_lacking=-0.21,
     handed=0.4,
+    url_given=0.6,
+    written_given=0.3,
+    written_lacking=-0.1,
     records_given=0.36,
     records_lacking=-0.07,
 )
 """Fitted to the requests in `tests/local_development.py` and to the guides' own examples, each left out in
 turn, by softmax regression over the tools; what is referred to or handed over counts more than so few
-requests teach."""
+requests teach, and so do links, paths and commands, of which they have none."""
 
 
 def with_needs(found: Evidence, tool: Tool, heard: Heard, remembered: Remembered) -> Evidence:
@@ -105,10 +114,24 @@ def with_needs(found: Evidence, tool: Tool, heard: Heard, remembered: Remembered
     found.time_lacking = float(
         heard.when is None and any(each.required and each not in given for each in timed)
     )
+    found.url_given = float(bool(heard.urls) and tool.takes(Kind.URL) is not None)
+    _need_written(found, tool, heard)
     for parameter in tool.required:
         if parameter not in given:
             _need(found, parameter, heard, remembered, item)
     return found
+
+
+def _need_written(found: Evidence, tool: Tool, heard: Heard) -> None:
+    needed = [each.name for each in tool.required if each.kind is Kind.WRITTEN]
+    if needed:
+        taken = written(tool, heard)
+        there = {parameter.name for parameter, _, _ in taken} & set(needed)
+        spans = [span for _, _, found_at in taken for span in found_at]
+        # Who puts something in quotes wants it used.
+        unused = any(not any(each.span.overlaps(span) for span in spans) for each in heard.quotes)
+        found.written_given = 0.0 if unused else len(there) / len(needed)
+        found.written_lacking = 1.0 - found.written_given
 
 
 def _need(

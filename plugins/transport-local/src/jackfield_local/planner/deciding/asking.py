@@ -9,6 +9,7 @@ from jackfield.contract.context import Mode
 
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.words import spoken_name
+from jackfield_local.planner.reading.forms import Form
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool
@@ -37,12 +38,21 @@ _BOUNDS = {
 }
 
 
+_WRITTEN = {
+    Form.PATH: "Which {} do you mean? Write it with its folder or its ending, or in quotes.",
+    Form.COMMAND: "Which {} should I run? I cannot think one up; write it as the shell takes it.",
+    Form.GLOB: "Which {} do you mean? Write it with wildcards such as **/*.md, or in quotes.",
+    Form.REGEX: "Which {} do you mean? Write it in quotes.",
+    Form.VERBATIM: "What should the {} be? Write it word for word.",
+}
+
+
 def ask_for(parameter: Parameter, heard: Heard) -> str:
     """The question for an argument that is missing."""
     if parameter.kind is Kind.MOMENT:
         return _when(parameter, heard)
-    if parameter.kind is Kind.TEXT and parameter.manner is Manner.POINTED:
-        return f"Which {parameter.spoken} do you mean? Paste it, or write it after a colon."
+    if exact := _exactly(parameter):
+        return exact
     if parameter.kind in _QUESTIONS:
         return _QUESTIONS[parameter.kind]
     listed = parameter.schema.get("enum")
@@ -80,6 +90,15 @@ def bounds_of(parameter: Parameter) -> str:
         if isinstance(schema.get(name), int | float)
     ]
     return f"The {parameter.spoken} has to be {' '.join([whole, ' and '.join(told)]).strip()}."
+
+
+def _exactly(parameter: Parameter) -> str:
+    """The question for what has to be handed over as it is; empty for anything else."""
+    if parameter.form is not None:
+        return _WRITTEN[parameter.form].format(parameter.spoken)
+    if parameter.kind is Kind.TEXT and parameter.manner is Manner.POINTED:
+        return f"Which {parameter.spoken} do you mean? Paste it, or write it after a colon."
+    return ""
 
 
 def ask_which(tools: Sequence[Tool], mode: Mode) -> str:

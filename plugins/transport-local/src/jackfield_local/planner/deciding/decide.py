@@ -12,12 +12,14 @@ from jackfield.contract.context import Mode
 from jackfield_local.planner.choosing.chooser import Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, cannot_ask
+from jackfield_local.planner.deciding.beyond import beyond_the_planner
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_within_bounds
 from jackfield_local.planner.deciding.talking import not_understood, reply
 from jackfield_local.planner.filling import amounts, nested
 from jackfield_local.planner.filling.answers import Unfit, answer_to
 from jackfield_local.planner.filling.filler import Filled, Filler
+from jackfield_local.planner.filling.written import answer, only_written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.parting import is_parting
@@ -198,6 +200,7 @@ class Judgement:
             each.name in changed and changed[each.name] != remembered.last_args.get(each.name)
             for each in last.tool.parameters
             if each.kind not in (Kind.TEXT, Kind.RECORDS, Kind.OBJECT) or last.tool.is_open
+            if each.kind is not Kind.WRITTEN or only_written(last.tool, heard)
         )
         if not typed or (short and not _FOLLOWING.search(heard.request) and last.tool.is_open):
             return None
@@ -210,6 +213,8 @@ class Judgement:
         filled = self._filled(tool, heard, remembered)
         if not filled.missing:
             return Call(tool, filled.args, heard.text, then=self._getter(tool, heard))
+        if plainly := beyond_the_planner(tool, filled.missing, filled.args):
+            return Say(plainly)
         missing = filled.missing[0]
         if missing.kind is Kind.ID and self._open is not None:
             looked = self._filled(self._open, heard, remembered)
@@ -240,7 +245,12 @@ class Judgement:
         assert missing is not None  # noqa: S101 - `resolve` has seen to it
         both = replace(heard, text=f"{question.said.rstrip(' .?!')} {heard.text}")
         known = dict(question.args or {})
-        value = answer_to(tool, missing, heard)
+        if question.exact:
+            # What was asked for word for word is no part of the request.
+            known[missing.name] = answer(missing, heard.text)
+            both, value = replace(heard, text=question.said), None
+        else:
+            value = answer_to(tool, missing, heard)
         if isinstance(value, Unfit):
             return ask_within_bounds(question, missing)
         if value is not None:
@@ -253,7 +263,7 @@ class Judgement:
         if not filled.missing:
             return Call(tool, filled.args, question.said)
         still = filled.missing[0]
-        if question.times >= OFTEN_ENOUGH and still is missing:
+        if question.times >= (1 if question.exact else OFTEN_ENOUGH) and still is missing:
             return Say(
                 f"I still do not understand the {missing.spoken}, so I leave it. You may say it all again."
             )

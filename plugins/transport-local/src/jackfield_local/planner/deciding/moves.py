@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 
 
@@ -24,6 +25,11 @@ class Question:
     args: Mapping[str, Any] | None = None
     times: int = 1
     """How often it was asked."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the answer has to be taken as it is written."""
+        return self.missing is not None and self.missing.kind is Kind.WRITTEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from jackfield_local.planner.filling import amounts, by_example, choices, nested, texts, times
+from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language import places
 from jackfield_local.planner.language.requests import clauses, polite_stripped
@@ -58,6 +59,8 @@ class Filler:
         """Arguments in the order in which they can be told apart; `known` ones are kept unless said anew."""
         self._from_item()
         self._exact(self._tool.parameters)
+        for parameter, value, spans in written(self._tool, self._heard):
+            self._put(parameter, value, spans)
         self._times(self._tool.parameters)
         self._amounts(known or {}, alone=False)
         self._counted(known or {})

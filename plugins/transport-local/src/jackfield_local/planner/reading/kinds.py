@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from jackfield_local.planner.language.words import name_words
+from jackfield_local.planner.reading.forms import form_of
 
 
 class Kind(Enum):
@@ -28,6 +29,7 @@ class Kind(Enum):
     UNWANTED = "what is not wanted"
     NAME = "a name"
     TEXT = "a text"
+    WRITTEN = "something written exactly"
     RECORDS = "some results"
     OBJECT = "several values"
     OTHER = "a value"
@@ -131,7 +133,19 @@ def _textual(name: str, schema: Mapping[str, Any]) -> Kind:
         return last
     described = str(schema.get("description", ""))
     signed = next((kind for sign, kind in _SIGNS if sign.search(described)), None)
-    return signed or last or (Kind.NAME if _is_a_name(parts, described) else Kind.TEXT)
+    return signed or last or _worded(parts, described)
+
+
+def _worded(parts: list[str], described: str) -> Kind:
+    if _is_an_address(parts, described):
+        return Kind.URL
+    if form_of(parts, described) is not None:
+        return Kind.WRITTEN
+    return Kind.NAME if _is_a_name(parts, described) else Kind.TEXT
+
+
+def _is_an_address(parts: list[str], described: str) -> bool:
+    return parts[-1:] in (["address"], ["page"], ["website"]) and "://" in described
 
 
 def _is_a_name(parts: list[str], described: str) -> bool:

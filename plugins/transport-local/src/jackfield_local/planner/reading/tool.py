@@ -10,6 +10,7 @@ from typing import Any
 from jackfield.transport.protocol import Opening
 
 from jackfield_local.planner.language.words import name_words, spoken_name
+from jackfield_local.planner.reading.forms import Form, form_of
 from jackfield_local.planner.reading.guide import Guide, read_guide
 from jackfield_local.planner.reading.kinds import Kind, kind_of
 from jackfield_local.planner.reading.manner import Manner, manner_of
@@ -60,6 +61,11 @@ class Parameter:
     def source(self) -> bool:
         """Whether it says where something comes from, as `from_timezone` does."""
         return bool({"from", "source", "origin"} & set(name_words(self.name)))
+
+    @property
+    def form(self) -> Form | None:
+        """How it is written, where it has to be exact."""
+        return form_of(name_words(self.name), self.description) if self.kind is Kind.WRITTEN else None
 
     @property
     def spoken(self) -> str:

@@ -16,7 +16,7 @@ _STATES = {"existed": "already there", "exists": "already there", "ok": "done", 
 def tell_deed(data: Mapping[str, Any], manners: Manners) -> str:
     """Such as "Created: Dentist, Monday 16 November, 8:00 to 9:00."; empty when the result is no deed."""
     state = data.get("status")
-    title = next((str(data[key]) for key in ("title", "name") if data.get(key)), "")
+    title = next((str(data[key]) for key in ("title", "name", "path") if data.get(key)), "")
     when = _when(data, manners)
     if not (isinstance(state, str) and state) and not (title and when):
         return ""

@@ -9,6 +9,7 @@ from jackfield_local.planner.language.words import spoken_name
 from jackfield_local.planner.telling.deeds import tell_deed
 from jackfield_local.planner.telling.evidence import is_evidence, tell_evidence
 from jackfield_local.planner.telling.moments import placed, readable, span
+from jackfield_local.planner.telling.passages import tell_passage
 from jackfield_local.planner.telling.told import Manners, Told
 from jackfield_local.planner.telling.values import sentence, values
 
@@ -18,6 +19,7 @@ _REMARKS = ("notices", "note", "notes", "hint", "hints", "warnings")
 _OFFERED = ("available", "free", "open", "results", "options", "suggest", "variants", "records", "people")
 _MOST_LISTED = {"text": 8, "voice": 3}
 _MOST_CHARACTERS = 4000
+_LONGEST_LINE = 160
 
 
 def tell(data: Any, question: str, manners: Manners) -> Told:
@@ -38,9 +40,10 @@ def _told(data: Any, question: str, manners: Manners) -> Told:
 def _of_object(data: Mapping[str, Any], question: str, manners: Manners) -> Told:
     if isinstance(data.get(_VERBATIM), str) and data[_VERBATIM].strip():
         return Told(data[_VERBATIM])
+    passage = tell_passage(data, question, manners) if placed(data) is None else ""
     lists = {key: value for key, value in data.items() if _listable(key, value)}
     offered = _offered(lists)
-    parts = _summed_up(data, manners)
+    parts = [passage] if passage else _summed_up(data, manners)
     parts += [
         _of_list(key, value, question, manners).text
         for key, value in lists.items()
@@ -113,10 +116,20 @@ def _line(item: Any, manners: Manners) -> str:
     named = [str(item[key]) for key in ("title", "name") if item.get(key)]
     if isinstance(item.get("start"), str) and isinstance(item.get("end"), str):
         return ": ".join([span(item["start"], item["end"], manners.zone), *named[:1]])
+    if isinstance(item.get("path"), str) and not named:
+        return _located(item, manners)
     if named:
         body = item.get("prompt") or item.get("snippet") or item.get("description")
         return f"{named[0]}: {body}" if body and not manners.spoken else named[0]
     return values(item, manners)
+
+
+def _located(item: Mapping[str, Any], manners: Manners) -> str:
+    """A file, or a line of one."""
+    path, line, text = item["path"], item.get("line"), str(item.get("text") or "").strip()
+    if manners.spoken or not (isinstance(line, int) and text):
+        return str(path)
+    return f"{path}:{line}: {text[:_LONGEST_LINE]}"
 
 
 def _remark(value: Any, manners: Manners) -> str:
