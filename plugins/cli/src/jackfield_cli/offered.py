@@ -18,6 +18,7 @@ COMES_WITH = {
     "settings": "jackfield-host",
     "sessions": "jackfield-host",
     "key": "jackfield-host",
+    "bans": "jackfield-policies",
     "kb": "jackfield-capability-kb",
     "model": "jackfield-transport-local",
 }
