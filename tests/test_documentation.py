@@ -27,6 +27,7 @@ from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
 from jackfield_builder.findings import Code, Severity
 from jackfield_cli import main
+from jackfield_cli.offered import COMES_WITH
 from jackfield_cli.scaffold import scaffold
 from packaging.requirements import Requirement
 from releases.members import Member, members
@@ -115,6 +116,13 @@ def test_a_command_of_a_plugin_is_documented_with_its_distribution() -> None:
     for each in offered:
         brought = section("cli.md", f"jackfield {each.name}").strip()
         assert brought.startswith(f"`{each.plugin.distribution.name}`. ")
+
+
+def test_the_command_line_knows_whom_the_commands_of_our_plugins_come_from() -> None:
+    offered = load(discover().plugins).of("jackfield_commands")
+    brought = {each.name: each.plugin.distribution.name for each in offered}
+    assert "serve" in brought
+    assert brought.items() <= COMES_WITH.items()
 
 
 def test_every_setting_is_documented() -> None:
