@@ -218,9 +218,9 @@ def test_a_command_whose_plugin_is_missing_names_the_plugin(
     monkeypatch.setitem(COMES_WITH, "tumble", "other-tumbler")
     monkeypatch.setenv("JACKFIELD_ALLOW", "fab-*")
     site.plugin("other-tumbler", "")
-    shown = CliRunner().invoke(main, ["tumble"])
-    assert shown.exit_code == 2
-    assert "`jackfield tumble` comes with other-tumbler, which is switched off" in shown.output
+    tumbled = CliRunner().invoke(main, ["tumble"])
+    assert tumbled.exit_code == 2
+    assert "`jackfield tumble` comes with other-tumbler, which is switched off" in tumbled.output
     shown = CliRunner().invoke(main, ["juggle"]).output
     assert "`jackfield juggle` comes with fab-juggler, which is not installed." in shown
     site.plugin("fab-juggler", "raise RuntimeError('dropped')\n")
