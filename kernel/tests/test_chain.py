@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from jackfield import ErrorType, ToolResponse, fail, ok
-from jackfield.governance import Call, Chain, Check, Policy, Proceed
+from jackfield import ErrorType, Failure, ToolResponse, fail, ok
+from jackfield.chain import Chain
+from jackfield.governance import Call, Check, Policy, Proceed
 
 
 class Noted(Check):
@@ -39,6 +41,13 @@ class Around:
         response = await proceed(call)
         self.seen.append(f"{self.name} after")
         return response
+
+
+class Again(Check):
+    """Has a call that failed tried once more, at once."""
+
+    def retry_after(self, call: Call, failure: Failure) -> float | None:
+        return 0.0 if failure.retryable else None
 
 
 def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> ToolResponse:
@@ -98,3 +107,59 @@ def test_a_check_that_breaks_lets_nothing_pass() -> None:
     with pytest.raises(RuntimeError, match="broken"):
         run([Noted("a", seen), Broken()], seen)
     assert seen == ["a before"]
+
+
+def tried(policies: list[Policy | Check], *answers: ToolResponse) -> tuple[ToolResponse, int]:
+    """What comes of a call whose handler gives one answer after the other, and how often it ran."""
+    left = list(answers)
+
+    async def handler(_: Call) -> ToolResponse:
+        return left.pop(0)
+
+    chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
+    response = asyncio.run(cast("Any", chain.run(cast("Call", SimpleNamespace(stopped="timeout")))))
+    return response, len(answers) - len(left)
+
+
+BUSY = fail(ErrorType.TRANSIENT, "busy", retryable=True)
+GONE = fail(ErrorType.PERMANENT, "gone")
+
+
+@pytest.mark.parametrize(
+    ("answers", "last", "runs"),
+    [
+        ((BUSY, ok(2)), ok(2), 2),
+        ((BUSY, BUSY, ok(3)), BUSY, 2),
+        ((GONE, ok(2)), GONE, 1),
+        ((ok(1), ok(2)), ok(1), 1),
+    ],
+)
+def test_a_call_that_failed_is_tried_once_more(
+    answers: tuple[ToolResponse, ...], last: ToolResponse, runs: int
+) -> None:
+    assert tried([Check(), Again(), Check()], *answers) == (last, runs)
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bool) -> None:
+    seen: list[str] = []
+    behind: Policy | Check = Around("behind", seen) if waits else Noted("behind", seen)
+    tried([Noted("front", seen), Again(), behind], BUSY, ok(2))
+    assert seen == [
+        "front before", "behind before", "behind after", "behind before", "behind after", "front after",
+    ]  # fmt: skip
+
+
+def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
+    class Looks(Check):
+        def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+            seen.append("busy" if response.failure else "done")
+            return response
+
+    seen: list[str] = []
+    tried([Looks(), Again(), Looks()], BUSY, ok(2))
+    assert seen == ["busy", "done", "done"]
+
+
+def test_two_that_try_again_each_do() -> None:
+    assert tried([Again(), Again()], BUSY, BUSY, BUSY, ok(4)) == (ok(4), 4)

@@ -10,15 +10,20 @@ import jsonschema_rs
 _LEVELS = 5
 """How deep the schema is written out, because following a reference costs more than what it leads to."""
 
-_TYPES = ["object", "array", "string", "number", "boolean", "null"]
-
 _PLAIN = frozenset({int, bool, type(None)})
 
 
 def _any_value(levels: int) -> dict[str, Any]:
     """The schema of all that JSON can carry."""
     inner = _any_value(levels - 1) if levels else {"$ref": "#"}
-    return {"type": _TYPES, "additionalProperties": inner, "items": inner}
+    # What there is most of comes first, because the first that fits ends the search.
+    forms: list[dict[str, Any]] = [
+        {"type": "string"},
+        {"type": ["number", "null", "boolean"]},
+        {"type": "object", "additionalProperties": inner},
+        {"type": "array", "items": inner},
+    ]
+    return {"anyOf": forms}
 
 
 # The validator looks at Python's objects where they are. To it, a number that is none has no type at all.

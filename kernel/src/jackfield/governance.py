@@ -1,8 +1,4 @@
-"""A call on its way, and the chain of policies it goes through.
-
-The chain of a tool is composed once per session: a policy that has nothing to say about this tool in this
-session is left out of it, so a call pays only for what can concern it.
-"""
+"""A call on its way, and what policies can do about it."""
 
 from __future__ import annotations
 
@@ -10,13 +6,13 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import orjson
 
 from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse, fail
+from jackfield.contract.response import Failure, ToolResponse, fail
 from jackfield.finite import is_finite
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -59,7 +55,7 @@ class Call:
         self.answers_for = call_id
         """The call that a client knows it by; an approved one runs under a name of its own."""
         # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
-        self.fingerprint = hashlib.sha256(tool.name_bytes + canonical).digest()
+        self.fingerprint = hashlib.blake2b(tool.name_bytes + canonical, digest_size=32).digest()
         self.key = ""
         """The name under which it runs once, given by whoever watches over that."""
         self.confirmed = False
@@ -148,19 +144,20 @@ class Call:
         """The envelope as it is sent, stored and replayed: made once, never changed."""
         if self.wire is not None:
             return self.wire
-        duration = (time.perf_counter() - self.began) * 1000
-        # The tool's part of `meta` was written out when the registry was loaded, and is still open.
-        tail = b'"meta":%b,"duration":%.3f' % (self.tool.meta_bytes, duration)
-        more = {**self.meta, **response.meta} if self.meta or response.meta else None
-        tail += b",%b}" % orjson.dumps(more)[1:] if more else b"}}"
-        if response.failure is not None:
-            wire = b'{"ok":false,"error":%b,%b' % (orjson.dumps(response.failure.to_wire()), tail)
+        answer, failure, intents, meta = response
+        microseconds = int((time.perf_counter() - self.began) * 1_000_000)
+        # The tool's part of `meta` was written out when the registry was loaded, and ends before its number.
+        own, duration = self.tool.meta_bytes, orjson.dumps(microseconds / 1000)
+        more = b",%b}" % orjson.dumps({**self.meta, **meta})[1:] if self.meta or meta else b"}}"
+        if failure is not None:
+            error = orjson.dumps(failure.to_wire())
+            wire = b"".join((b'{"ok":false,"error":', error, own, duration, more))
         else:
             written, data = self._encoded
-            if written is not response.data:
-                data = orjson.dumps(response.data)
-            intents = response.intents and orjson.dumps([intent.to_wire() for intent in response.intents])
-            wire = b'{"ok":true,"data":%b,"intents":%b,%b' % (data, intents or b"[]", tail)
+            if written is not answer:
+                data = orjson.dumps(answer)
+            told = orjson.dumps([intent.to_wire() for intent in intents]) if intents else b"[]"
+            wire = b"".join((b'{"ok":true,"data":', data, b',"intents":', told, own, duration, more))
         self.wire = wire
         return wire
 
@@ -181,7 +178,8 @@ class Policy(Protocol):
 class Check:
     """A policy that waits for nothing: it looks at a call before it goes on, at its answer after, or at both.
 
-    Neighbours in a chain are asked one after the other, without a coroutine for each.
+    It can also have a call that failed tried once more. Neighbours in a chain are asked one after the other,
+    without a coroutine for each.
     """
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
@@ -196,56 +194,6 @@ class Check:
         """What becomes of the answer that came back, from the handler or from a policy behind this one."""
         return response
 
-
-class Chain:
-    """The policies that concern one tool in one session, and what they end in."""
-
-    __slots__ = ("names", "run")
-
-    def __init__(
-        self, policies: Iterable[tuple[str, Policy | Check]], last: Proceed, *nameless: Check
-    ) -> None:
-        """`nameless` checks stand behind the policies and decide nothing that is worth a record."""
-        chosen = list(policies)
-        self.names = tuple(name for name, _ in chosen)
-        run = last
-        checks = list(nameless)
-        for _, policy in reversed(chosen):
-            if isinstance(policy, Check):
-                checks.insert(0, policy)
-            else:
-                run = _around(policy.apply, _checked(checks, run))
-                checks = []
-        self.run: Proceed = _checked(checks, run)
-
-
-def _around(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: Proceed) -> Proceed:
-    return lambda call: apply(call, proceed)
-
-
-def _checked(checks: Sequence[Check], proceed: Proceed) -> Proceed:
-    """All checks that stand side by side, in one coroutine."""
-    if not checks:
-        return proceed
-    # Only what a check really has; whoever stands in front of one that answers sees its answer come back.
-    afters: list[Callable[[Call, ToolResponse], ToolResponse]] = []
-    befores = []
-    for check in checks:
-        if type(check).before is not Check.before:
-            befores.append((check.before, tuple(afters)))
-        if type(check).after is not Check.after:
-            afters.insert(0, check.after)
-
-    async def run(call: Call) -> ToolResponse:
-        for before, on_the_way_back in befores:
-            refusal = before(call)
-            if refusal is not None:
-                for after in on_the_way_back:
-                    refusal = after(call, refusal)
-                return refusal
-        response = await proceed(call)
-        for after in afters:
-            response = after(call, response)
-        return response
-
-    return run
+    def retry_after(self, call: Call, failure: Failure) -> float | None:  # noqa: ARG002
+        """Seconds after which a call that failed is tried once more, or nothing to let the failure stand."""
+        return None

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from jackfield.chain import Chain
 from jackfield.confirmation import Pending
 from jackfield.context import Context
 from jackfield.contract.call import ToolCall
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
-from jackfield.governance import CONFIRMATION, DECLINED, MAX_DEPTH, Call, Chain, Check, Policy
+from jackfield.governance import CONFIRMATION, DECLINED, MAX_DEPTH, Call, Check, Policy
 from jackfield.offers import Stage
 from jackfield.registry.invoke import Deadlines, run_handler, stop
 from jackfield.registry.reading import read_arguments
@@ -109,7 +110,7 @@ class Orchestrator:
 
     def running(self, session: Session) -> list[Call]:
         """The calls of a session whose handlers are under way."""
-        calls = self._deadlines.running() if self._deadlines else []
+        calls = list(self._deadlines.running) if self._deadlines else []
         return [call for call in calls if isinstance(call, Call) and call.session is session]
 
     def _writes(self, call: ToolCall) -> bool:
@@ -125,7 +126,8 @@ class Orchestrator:
         except StrictJsonError as error:
             call = Call(tool, session, {}, b"", asked.call_id)
             return _at_once(self._finish(call, _malformed(tool, error)))
-        return self._dispatch(Call(tool, session, args, canonical, asked.call_id))
+        call = Call(tool, session, args, canonical, asked.call_id)
+        return self._run(call) if tool.reads else self._run_write(call)
 
     async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
         """Run a call that its user has approved; it answers for the call that asked."""
@@ -152,12 +154,12 @@ class Orchestrator:
 
     async def _run(self, call: Call) -> Answer:
         try:
-            chain: Chain | None = call.session.chains.get(call.tool.id)
+            chains, tool = call.session.chains, call.tool
+            chain: Chain | None = chains.get(tool.id)
             if chain is None:
-                chain = call.session.chains[call.tool.id] = self._chain(call.tool, call.session)
+                chain = chains[tool.id] = self._chain(tool, call.session)
             call.policies = chain.names
-            response = await chain.run(call)
-            return self._finish(call, response)
+            return self._finish(call, await chain.run(call))
         except StoreUnavailableError as error:
             _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
             return self._finish(call, _unavailable())
@@ -203,10 +205,11 @@ class Orchestrator:
             # A script may use one orchestrator on several loops, one after the other.
             self._deadlines = Deadlines(loop)
         tool = call.tool
+        context = Context(call, self._capabilities, self._call_tool)
         return run_handler(
             tool.handler,
             call.args,
-            Context(call, self._capabilities, self._call_tool),
+            context,
             call,
             self._deadlines,
             timeout=tool.timeout,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from enum import Enum
@@ -73,7 +74,8 @@ class Store(Protocol):
 
         The first caller gets `RUN`, everyone else what happened since. The same key with another fingerprint
         is a `CONFLICT`. A claim and its result are forgotten after `ttl` seconds. One that need not be
-        `durable` may be lost in a power cut, never otherwise: what it guards may run again then.
+        `durable` may be lost in a power cut, and its result may make room for newer ones: what it guards may
+        run again then.
         """
 
     async def reclaim(self, key: str) -> bool:
@@ -116,9 +118,15 @@ class Store(Protocol):
         """Let go of everything; nothing that was acknowledged is lost."""
 
 
-# A claim in memory: its fingerprint, when it is forgotten, its result. Plain tuples, because one is made for
-# every call and the garbage collector need not look at it again.
-_Claimed = tuple[bytes, float, bytes | None]
+KEPT_BYTES = 16 * 1024 * 1024
+"""How much memory the results of claims that need not be durable may take; the oldest make room."""
+
+_ENTRY_BYTES = 400
+"""About what a claim takes besides its result."""
+
+# A claim in memory: its fingerprint, when it is forgotten, its result, its key. Plain tuples, because one is
+# made for every call and the garbage collector need not look at it again.
+_Claimed = tuple[bytes, float, bytes | None, str]
 
 
 class MemoryStore:
@@ -132,6 +140,8 @@ class MemoryStore:
         self._values: dict[str, tuple[bytes, float]] = {}
         self._counters: dict[str, tuple[int, float]] = {}
         self._claims: dict[str, _Claimed] = {}
+        self._kept: deque[_Claimed] = deque()
+        self._room = KEPT_BYTES
         self._waiting: dict[str, asyncio.Event] = {}
         self._streams: dict[str, list[tuple[Entry, float]]] = {}
         self._lengths: dict[str, int] = {}
@@ -185,11 +195,11 @@ class MemoryStore:
     ) -> Claim:
         """See `Store.claim`."""
         now = self._clock()
-        mine = (fingerprint, now + ttl, None)
+        mine = (fingerprint, now + ttl, None, key)
         held = self._claims.setdefault(key, mine)
         if held is mine:
             return _RUN
-        claimed, expires, result = held
+        claimed, expires, result, _ = held
         if expires <= now:
             self._claims[key] = mine
             return _RUN
@@ -201,15 +211,29 @@ class MemoryStore:
         """Never: whoever holds a claim here lives as long as the store does."""
         return False
 
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:  # noqa: ARG002
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
         """See `Store.complete`."""
         held = self._claims.get(key)
         if held is None or held[2] is not None or held[1] <= self._clock():
             return False
-        self._claims[key] = (held[0], held[1], result)
+        done = self._claims[key] = (held[0], held[1], result, key)
+        if not durable:
+            self._kept.append(done)
+            self._room -= len(result) + _ENTRY_BYTES
+            if self._room < 0:
+                self._make_room()
         if self._waiting:
             self._wake(key)
         return True
+
+    def _make_room(self) -> None:
+        """Forget the oldest results that could be had again, because a host is to run for months."""
+        while self._room < 0:
+            _, _, result, key = oldest = self._kept.popleft()
+            self._room += len(result or b"") + _ENTRY_BYTES
+            # It may have been forgotten, and its key claimed anew.
+            if self._claims.get(key) is oldest:
+                del self._claims[key]
 
     async def release(self, key: str) -> None:
         """See `Store.release`."""

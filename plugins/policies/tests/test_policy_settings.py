@@ -151,7 +151,7 @@ def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch
     async def busy(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok({"items": [1]}) if paused else fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
 
-    monkeypatch.setattr("jackfield_policies.recovery.asyncio.sleep", sleep)
+    monkeypatch.setattr("jackfield.chain.asyncio.sleep", sleep)
     work = bench(busy, {"recovery": {"pause_ms": 125}})
     answer = asyncio.run(work.call(work.session(), "tool"))
     assert (kind(answer), paused, meta(answer)["retried"]) == ("ok", [0.125], True)

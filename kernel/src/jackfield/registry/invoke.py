@@ -42,36 +42,27 @@ class Deadlines:
     costs next to nothing.
     """
 
-    __slots__ = ("_armed", "_running", "loop")
+    __slots__ = ("armed", "loop", "running")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._running: dict[Stoppable, float] = {}
-        self._armed = False
+        self.running: dict[Stoppable, float] = {}
+        """Every call that is under way, with how far the performance counter may come."""
+        self.armed = False
 
-    def watch(self, call: Stoppable, until: float) -> None:
-        """Stop a call when the performance counter has come so far."""
-        self._running[call] = until
-        if not self._armed:
-            self._armed = True
-            self.loop.call_later(TICK_SECONDS, self._look)
-
-    def forget(self, call: Stoppable) -> None:
-        """A call came to its end."""
-        self._running.pop(call, None)
-
-    def running(self) -> list[Stoppable]:
-        """Every call that is under way."""
-        return list(self._running)
+    def arm(self) -> None:
+        """Look through the running calls in a moment."""
+        self.armed = True
+        self.loop.call_later(TICK_SECONDS, self._look)
 
     def _look(self) -> None:
         now = time.perf_counter()
-        for call in [call for call, deadline in self._running.items() if deadline <= now]:
-            del self._running[call]
+        for call in [call for call, deadline in self.running.items() if deadline <= now]:
+            del self.running[call]
             stop(call, "timeout")
-        self._armed = bool(self._running)
-        if self._armed:
-            self.loop.call_later(TICK_SECONDS, self._look)
+        self.armed = False
+        if self.running:
+            self.arm()
 
 
 def stop(call: Stoppable, reason: str) -> None:
@@ -114,8 +105,11 @@ async def run_handler(
     `writes` decides what is said of a handler that did not come to its end: it may have changed things.
     """
     task = call.task = asyncio.current_task(deadlines.loop)
+    running = deadlines.running
     began = time.perf_counter()
-    deadlines.watch(call, began + timeout)
+    running[call] = began + timeout
+    if not deadlines.armed:
+        deadlines.arm()
     answer: Any
     try:
         answer = await handler(args, ctx)
@@ -128,11 +122,11 @@ async def run_handler(
     except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code; the model gets one answer
         answer = _crashed(type(error).__name__, error)
     finally:
-        deadlines.forget(call)
+        running.pop(call, None)
         call.task = None
         call.took = took = time.perf_counter() - began
         call.ran_for += took
-    if task is not None and call.stopped != "":
+    if call.stopped and task is not None:
         # The handler swallowed its cancellation and went on to an answer, which is what really happened.
         task.uncancel()
     return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))

@@ -60,14 +60,14 @@ class RegisteredTool:
 
     @cached_property
     def meta_bytes(self) -> bytes:
-        """The tool's part of every envelope's `meta`, left open for the rest."""
+        """The tool's part of every envelope's `meta`, up to where the duration stands."""
         meta = {
             "toolId": self.id,
             "toolVersion": self.manifest.version,
             "registryVersion": self.registry_version,
             "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
         }
-        return orjson.dumps(meta)[:-1]
+        return b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
 
     def help_for(self, violations: Iterable[Violation]) -> str | None:
         """The lines of the guide that speak of the arguments that were wrong."""

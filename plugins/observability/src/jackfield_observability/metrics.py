@@ -14,7 +14,7 @@ from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
 from jackfield_observability.options import MetricsOptions
-from jackfield_observability.windows import CHARACTERS_PER_TOKEN, Series, ToolFigures
+from jackfield_observability.windows import CHARACTERS_PER_TOKEN, ENOUGH, Series, ToolFigures
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -65,6 +65,7 @@ class Metrics:
         self.declaration_tokens = Series()
         self.context_warnings = 0
         self._open: dict[str, _ContextUse] = {}
+        self._large = self.options.response_limit_characters
         limit = self.options.context_limit_tokens
         self._near_limit = limit * NEAR_THE_LIMIT * CHARACTERS_PER_TOKEN if limit else float("inf")
         self._registry: CollectorRegistry | None = None
@@ -75,19 +76,19 @@ class Metrics:
             self._count_decisions(call.decisions)
             if call.declined:
                 return  # It was counted as a call when it began to wait; nothing ran since.
-        now, size = call.ended, len(call.text)
-        tool = self.tools.get(call.tool.id) or self._meet(call.tool)
-        if tool.add(now - call.began, size) and now >= tool.next_look:
-            self._look_at_size(call.tool.id, tool, now)
-        failure = response.failure
-        if failure is not None:
-            tool.errors[failure.type] += 1
+        tool_id, session_id, now, size = call.tool.id, call.session.id, call.ended, len(call.text)
+        tool = self.tools.get(tool_id) or self._meet(call.tool)
+        tool.add(now - call.began, size)
+        if size > self._large and now >= tool.next_look:
+            self._look_at_size(tool_id, tool, now)
+        if response.failure is not None:
+            tool.errors[response.failure.type] += 1
         if call.confirmed:
             self.confirmed += 1
-        use = self._open.get(call.session.id) or self._hold(call.session.id, 0)
+        use = self._open.get(session_id) or self._hold(session_id, 0)
         use.characters += size
         if use.characters >= self._near_limit and not use.warned:
-            self._warn_of_context(call.session.id, use)
+            self._warn_of_context(session_id, use)
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
         """Count a session and what it begins with."""
@@ -155,8 +156,7 @@ class Metrics:
         name = tool.id if tool.known else UNKNOWN
         figures = self.tools.get(name)
         if figures is None:
-            figures = ToolFigures(tool.manifest.latency_budget_ms, self.options.response_limit_characters)
-            self.tools[name] = figures
+            figures = self.tools[name] = ToolFigures(tool.manifest.latency_budget_ms)
         return figures
 
     def _hold(self, session_id: str, characters: int) -> _ContextUse:
@@ -173,16 +173,17 @@ class Metrics:
             self.decisions[each if known else (each[0], "other")] += 1
 
     def _look_at_size(self, tool_id: str, tool: ToolFigures, now: float) -> None:
+        if len(tool.sizes) < ENOUGH:
+            return
         latest = tool.size_percentiles()
-        limit = self.options.response_limit_characters
-        if latest is None or latest.p95 <= limit:
+        if latest is None or latest.p95 <= self._large:
             tool.next_look = now + _LOOK_AGAIN_SECONDS
             return
         tool.next_look = now + WARN_AGAIN_SECONDS
         tool.warnings += 1
         _log.warning(
             "tool %s: P95 of its last %d responses is %d characters, and %d are healthy for a context",
-            tool_id, len(tool.sizes), latest.p95, limit,
+            tool_id, len(tool.sizes), latest.p95, self._large,
         )  # fmt: skip
 
     def _warn_of_context(self, session_id: str, use: _ContextUse) -> None:

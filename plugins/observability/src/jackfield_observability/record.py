@@ -23,10 +23,9 @@ MAX_MET = 10_000
 
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
 
+_FRACTIONS = tuple(f".{millisecond:03}Z" for millisecond in range(1000))
+"""The end of every time of day."""
 
-# What differs from call to call. It is put together as text: to make a dictionary of it first and write that
-# out costs more than all the rest.
-_OWN = b',"time":"%b.%06dZ","durationMs":%d.%03d,"turn":%d,"callId":%b,"key":%b,"responseCharacters":%d}\n'
 _END = b"}\n"
 
 Line = tuple[bytes, bytes]
@@ -51,23 +50,26 @@ class Records:
         self._arguments = arguments
         self._shared: dict[Any, bytes] = {}
         self._redactors: dict[tuple[str, str], Redactor] = {}
-        self._clock = _Clock()
+        self._second = float("inf")
+        """When the second began that the last line was written in, by the performance counter."""
+        self._date = ""
 
     def call(self, call: Call, response: ToolResponse) -> Line | Marked:
         """The line of a call that is over, as far as it can be written on the path of every call."""
         tool, began, call_id, key = call.tool, call.began, call.call_id, call.key
-        microseconds = self._clock.read(began)
-        took = int((call.ended - began) * 1_000_000)
-        own = _OWN % (
-            self._clock.date,
-            microseconds,
-            took // 1000,
-            took % 1000,
-            call.turn.number,
-            b"null" if call_id is None else orjson.dumps(identifier(call_id)),
-            orjson.dumps(identifier(key)) if key else b"null",
-            len(call.text),
-        )
+        past = began - self._second
+        if not 0.0 <= past < 1.0:
+            past = self._begin_second(began)
+        # One writer for all of it: many small ways of writing numbers and texts cost more than a dictionary.
+        facts = {
+            "time": self._date + _FRACTIONS[int(past * 1000)],
+            "durationMs": int((call.ended - began) * 1_000_000) / 1000,
+            "turn": call.turn.number,
+            "callId": None if call_id is None else identifier(call_id),
+            "key": identifier(key) if key else None,
+            "responseCharacters": len(call.text),
+        }
+        own = orjson.dumps(facts, None, orjson.OPT_APPEND_NEWLINE)[1:]
         failure = response.failure
         error = None if failure is None else failure.type
         if call.decisions or call.confirmed or call.parent:
@@ -95,6 +97,14 @@ class Records:
         if len(whole) > MAX_LINE:
             whole = begun + _members(dict.fromkeys(more, f"[left out: the line had {len(whole)} bytes]"))
         return whole
+
+    def _begin_second(self, counter: float) -> float:
+        """Read the date anew, because the wall clock may be set while a host runs; the fraction of it."""
+        moment = time.time() - (time.perf_counter() - counter)
+        past = moment % 1
+        self._second = counter - past
+        self._date = datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return past
 
     def _meet(self, kind: Any, call: Call, error: ErrorType | None) -> bytes:
         return _remember(self._shared, kind, _shared(call, error))
@@ -153,7 +163,7 @@ def _shared(call: Call, error: ErrorType | None) -> bytes:
         "defaultsFilled": call.defaults_filled,
         "decisions": {policy: name(decision) for policy, decision in call.trail().items()},
     }
-    return orjson.dumps(shared)[:-1]
+    return orjson.dumps(shared)[:-1] + b","
 
 
 def _members(more: Mapping[str, Any]) -> bytes:
@@ -165,23 +175,3 @@ def dropped(lines: int) -> bytes:
     """The line that stands where others are missing."""
     record = {"time": datetime.now(UTC), "event": "dropped", "lines": lines}
     return orjson.dumps(record, option=_OPTIONS)
-
-
-class _Clock:
-    """Reads the performance counter as a date, which is the same for all of a second but its fraction."""
-
-    def __init__(self) -> None:
-        self.date = b""
-        """The date of what was read last, up to the second."""
-        self._began = float("inf")
-
-    def read(self, counter: float) -> int:
-        """The microseconds of a moment, behind `date`."""
-        past = counter - self._began
-        if not 0.0 <= past < 1.0:
-            # Once a second, because the wall clock may be set while a host runs.
-            moment = time.time() - (time.perf_counter() - counter)
-            past = moment % 1
-            self._began = counter - past
-            self.date = datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S").encode()
-        return int(past * 1_000_000)

@@ -66,11 +66,11 @@ class ToolFigures:
     """What is known of the calls of one tool."""
 
     __slots__ = (
-        "_large", "_limit", "budget", "calls", "characters", "durations", "errors", "late", "next_look",
-        "seconds", "sizes", "warnings",
+        "budget", "calls", "characters", "durations", "errors", "late", "next_look", "seconds", "sizes",
+        "warnings",
     )  # fmt: skip
 
-    def __init__(self, budget_ms: int, limit: int) -> None:
+    def __init__(self, budget_ms: int) -> None:
         self.budget = budget_ms / 1000
         self.calls = 0
         self.late = 0
@@ -81,28 +81,16 @@ class ToolFigures:
         self.errors: Counter[str] = Counter()
         self.durations: deque[float] = deque(maxlen=WINDOW)
         self.sizes: deque[int] = deque(maxlen=WINDOW)
-        self._limit = limit
-        self._large = 0
 
-    def add(self, seconds: float, size: int) -> bool:
-        """Take in a call; say whether responses may have become too large, which is then worth a look."""
+    def add(self, seconds: float, size: int) -> None:
+        """Take in a call."""
         self.calls += 1
         self.seconds += seconds
         self.characters += size
         if seconds > self.budget:
             self.late += 1
         self.durations.append(seconds)
-        sizes = self.sizes
-        if self._large and len(sizes) == WINDOW and sizes[0] > self._limit:
-            self._large -= 1
-        sizes.append(size)
-        if size <= self._limit:
-            return False
-        self._large += 1
-        # P95 lies between two neighbours; it can only pass the limit when the upper one does, and with it one
-        # in twenty.
-        seen = len(sizes)
-        return seen >= ENOUGH and self._large * 20 >= seen - 1
+        self.sizes.append(size)
 
     @property
     def tokens(self) -> int:

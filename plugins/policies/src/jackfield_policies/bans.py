@@ -70,7 +70,9 @@ class BanPolicy:
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Refuse while a ban holds, and say how long it will."""
-        kept = await self._store.get(_key(subject(call.session)))
+        session = call.session
+        # Written out, because it is asked for every call.
+        kept = await self._store.get(f"ban/{session.user or subject(session)}")
         if kept is None:
             return await proceed(call)
         call.end("bans", "refused")

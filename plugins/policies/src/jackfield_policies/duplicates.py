@@ -37,7 +37,8 @@ class Duplicates:
         store = self._store
         key = call.key = key_of(call)
         # A read whose claim is lost in a power cut is only read again.
-        durable = not (call.tool.reads and call.tool.manifest.idempotent)
+        tool = call.tool
+        durable = not (tool.reads and tool.manifest.idempotent)
         claim = await store.claim(key, call.fingerprint, ttl=self._seconds, durable=durable)
         if claim.state is not ClaimState.RUN:
             return await self._settle(claim, call, proceed)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-
-from jackfield import ErrorType, ToolResponse
-from jackfield.governance import Call, Proceed
+from jackfield import ErrorType, Failure
+from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
@@ -13,7 +11,7 @@ from jackfield.session.session import Session
 from jackfield_policies.settings import numbers
 
 
-class Recovery:
+class Recovery(Check):
     """Retries once, after a pause; in voice nobody would wait for it."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
@@ -23,14 +21,10 @@ class Recovery:
         """Idempotent tools in text."""
         return session.mode == "text" and tool.manifest.idempotent
 
-    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Run, and once more if the failure says that it may pass."""
-        response = await proceed(call)
-        failure = response.failure
-        if failure is None or failure.type is not ErrorType.TRANSIENT or not failure.retryable:
-            return response
-        await asyncio.sleep(self._pause)
-        call.stopped = ""
+    def retry_after(self, call: Call, failure: Failure) -> float | None:
+        """The pause, if the failure says that it may pass."""
+        if failure.type is not ErrorType.TRANSIENT or not failure.retryable:
+            return None
         call.decide("recovery", "retried")
         call.meta["retried"] = True
-        return await proceed(call)
+        return self._pause

@@ -1,0 +1,68 @@
+"""The store in memory forgets what can be had again before it takes all memory, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from jackfield import store as store_module
+from jackfield.store import Claim, ClaimState, MemoryStore
+
+ROOM = 10_000
+
+
+async def ran(store: MemoryStore, key: str, *, durable: bool, result: bytes = b"x" * 600) -> None:
+    await store.claim(key, b"same", ttl=60, durable=durable)
+    await store.complete(key, result, durable=durable)
+
+
+async def known(store: MemoryStore, keys: list[str]) -> list[str]:
+    """Those of the keys whose result is still there."""
+    return [key for key in keys if await store.outcome(key, within=0) == Claim(ClaimState.DONE, b"x" * 600)]
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
+    monkeypatch.setattr(store_module, "KEPT_BYTES", ROOM)
+    return MemoryStore()
+
+
+def test_the_oldest_results_that_can_be_had_again_make_room(store: MemoryStore) -> None:
+    async def use() -> list[str]:
+        keys = [f"read {number}" for number in range(30)]
+        for key in keys:
+            await ran(store, key, durable=False)
+        return await known(store, keys)
+
+    assert asyncio.run(use()) == [f"read {number}" for number in range(20, 30)]
+
+
+def test_what_must_not_run_twice_is_never_forgotten_for_room(store: MemoryStore) -> None:
+    async def use() -> tuple[list[str], ClaimState]:
+        keys = [f"write {number}" for number in range(30)]
+        for number, key in enumerate(keys):
+            await ran(store, key, durable=True)
+            await ran(store, f"read {number}", durable=False)
+        await store.claim("running", b"same", ttl=60, durable=False)
+        await ran(store, "large", durable=False, result=b"x" * 2 * ROOM)
+        return await known(store, keys), (await store.claim("running", b"same", ttl=60)).state
+
+    assert asyncio.run(use()) == ([f"write {number}" for number in range(30)], ClaimState.RUNNING)
+
+
+def test_a_key_that_was_forgotten_and_used_again_is_not_taken_for_the_old_one() -> None:
+    now = 0.0
+
+    async def use(store: MemoryStore) -> list[str]:
+        nonlocal now
+        await ran(store, "again", durable=False)
+        now = 100.0
+        await store.prune()
+        await ran(store, "again", durable=True)
+        for number in range(30):
+            await ran(store, f"read {number}", durable=False)
+        return await known(store, ["again"])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store_module, "KEPT_BYTES", ROOM)
+        assert asyncio.run(use(MemoryStore(clock=lambda: now))) == ["again"]
