@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from bench import kb_tools
 from bench.contestants.job import WRONG
-from bench.programs import Figures, ask, installed, median, ratio
+from bench.programs import Figures, ask, installed, median, ratio, side_by_side
 from bench.recording import Asked, Report, Table
 
 
@@ -60,6 +60,7 @@ TURNS = Table("turns", "As things grow", "turns", {"a call (turns 1 to 50 = 1)":
 LOADING = Table("loading", "Loading", "what", {"ms": ".1f"})
 TABLES = (CALL, WHERE, TOOLS, TURNS, LOADING)
 
+TURNS_A_ROUND = 20
 COUNTS = (5, 50, 500)
 LOADED = 200
 
@@ -74,15 +75,14 @@ def run(report: Report, asked: Asked) -> None:
 
 def calls(report: Report, rounds: int) -> None:
     present = [each for each in CONTESTANTS if installed(each.needs)]
-    taken: dict[str, list[Figures]] = {each.module: [] for each in present}
+    turns = rounds * TURNS_A_ROUND
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        environment = kb_tools.install(folder, 1)
-        for _ in range(rounds):
-            for each in present:
-                taken[each.module].append(ask(f"contestants.{each.module}", folder, environment))
+        environment = kb_tools.install(Path(name), 1)
+        modules = [f"contestants.{each.module}" for each in present]
+        measured = side_by_side(modules, turns, Path(name), environment)
+    taken = {module.removeprefix("contestants."): figures for module, figures in measured.items()}
     caption = (
-        f"Microseconds of CPU, {rounds} rounds. The last column counts how many of {len(WRONG)} calls with "
+        f"Microseconds of CPU, {turns} turns. The last column counts how many of {len(WRONG)} calls with "
         "wrong arguments did not get through."
     )
     report.table(CALL, caption, {each.name: _row(each, taken) for each in present})

@@ -7,9 +7,12 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import IO, Self, cast
 
 Figures = dict[str, float]
 
@@ -36,6 +39,60 @@ def ask(module: str, folder: Path | None = None, environment: Mapping[str, str] 
         raise ProgramError(f"bench.{module} failed: {last}\n{ran.stderr}")
     figures: Figures = json.loads(ran.stdout.splitlines()[-1])
     return figures
+
+
+def side_by_side(
+    modules: Sequence[str],
+    turns: int,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, list[Figures]]:
+    """What programs measured that take short turns: a line to each in its turn, and its figures come back.
+
+    What a program prints before its first turn belongs to every turn.
+    """
+    with ExitStack() as stack:
+        programs = {module: stack.enter_context(_Program(module, folder, environment)) for module in modules}
+        known = {module: program.said() for module, program in programs.items()}
+        taken: dict[str, list[Figures]] = {module: [] for module in modules}
+        for _ in range(turns):
+            for module, program in programs.items():
+                program.go_on()
+                taken[module].append(known[module] | program.said())
+    return taken
+
+
+class _Program:
+    """A program of the bench that waits for its turn."""
+
+    def __init__(self, module: str, folder: Path | None, environment: Mapping[str, str] | None) -> None:
+        self._module = module
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - closed where the program is left
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"bench.{module}"],
+            cwd=folder, env={**os.environ, **(environment or {})}, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+        )  # fmt: skip
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # It ends when nothing comes in any more.
+        with self._errors, self._process as process, suppress(BrokenPipeError):
+            cast("IO[str]", process.stdin).close()
+
+    def go_on(self) -> None:
+        with suppress(BrokenPipeError):
+            print(file=self._process.stdin, flush=True)
+
+    def said(self) -> Figures:
+        line = cast("IO[str]", self._process.stdout).readline()
+        if not line:
+            self._errors.seek(0)
+            raise ProgramError(f"bench.{self._module} failed: {self._errors.read() or 'it said nothing'}")
+        figures: Figures = json.loads(line)
+        return figures
 
 
 def installed(module: str) -> bool:

@@ -19,7 +19,7 @@ async def main() -> None:
     server: Any = import_module("fastmcp").FastMCP("bench")
     server.tool(kb_search)
 
-    async def answer(arguments: str, _: int) -> str:
+    async def answer(arguments: str, _: int, __: str) -> str:
         result = await server.call_tool(TOOL, read(arguments))
         text: str = result.content[0].text
         return text

@@ -58,10 +58,10 @@ def answering(runtime: Runtime, session: Session, tools: tuple[str, ...] = (TOOL
     handle = runtime.orchestrator.handle
     several = len(tools)
 
-    async def answer(arguments: str, number: int) -> str:
+    async def answer(arguments: str, number: int, call_id: str) -> str:
         if number % 2 == 0:
             session.begin_turn()
-        call = ToolCall(tools[number % several], arguments, f"call_{number:010}")
+        call = ToolCall(tools[number % several], arguments, call_id)
         return (await handle(session, (call,)))[0].text
 
     return answer

@@ -18,8 +18,8 @@ async def main() -> None:
 
     tool: Any = import_module("langchain_core.tools").StructuredTool.from_function(coroutine=kb_search)
 
-    async def answer(arguments: str, number: int) -> str:
-        call = {"type": "tool_call", "name": TOOL, "args": read(arguments), "id": f"call_{number:010}"}
+    async def answer(arguments: str, _: int, call_id: str) -> str:
+        call = {"type": "tool_call", "name": TOOL, "args": read(arguments), "id": call_id}
         text: str = (await tool.ainvoke(call)).content
         return text
 

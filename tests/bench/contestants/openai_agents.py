@@ -19,8 +19,8 @@ async def main() -> None:
     tool: Any = import_module("agents").function_tool(kb_search)
     context: Any = import_module("agents.tool_context").ToolContext
 
-    async def answer(arguments: str, number: int) -> str:
-        ctx = context(None, tool_name=TOOL, tool_call_id=f"call_{number:010}", tool_arguments=arguments)
+    async def answer(arguments: str, _: int, call_id: str) -> str:
+        ctx = context(None, tool_name=TOOL, tool_call_id=call_id, tool_arguments=arguments)
         return written(await tool.on_invoke_tool(ctx, arguments))
 
     await measure(answer)

@@ -13,7 +13,7 @@ async def search(arguments: dict[str, Any]) -> dict[str, Any]:
     return evidence(arguments.get("top_k", 5))
 
 
-async def answer(arguments: str, _: int) -> str:
+async def answer(arguments: str, _: int, __: str) -> str:
     return json.dumps(await search(json.loads(arguments)))
 
 

@@ -38,8 +38,8 @@ async def main() -> None:
     manager = await prepared()
     part: Any = import_module("pydantic_ai.messages").ToolCallPart
 
-    async def answer(arguments: str, number: int) -> str:
-        return written(await manager.handle_call(part(TOOL, arguments, f"call_{number:010}")))
+    async def answer(arguments: str, _: int, call_id: str) -> str:
+        return written(await manager.handle_call(part(TOOL, arguments, call_id)))
 
     await measure(answer)
 

@@ -19,11 +19,11 @@ async def main() -> None:
     messages: Any = import_module("pydantic_ai.messages")
     manager, run_context = await prepared(), context()
 
-    async def answer(arguments: str, number: int) -> str:
+    async def answer(arguments: str, number: int, call_id: str) -> str:
         nonlocal manager
         if number % 2 == 0:
             manager = await manager.for_run_step(replace(run_context, run_step=number + 1))
-        call = messages.ToolCallPart(TOOL, arguments, f"call_{number:010}")
+        call = messages.ToolCallPart(TOOL, arguments, call_id)
         result = await manager.handle_call(call)
         text: str = messages.ToolReturnPart(TOOL, result, call.tool_call_id).model_response_str()
         return text

@@ -1,24 +1,29 @@
-"""What one call costs a contestant, once it is warm."""
+"""What one call costs a contestant, once it is warm: in short turns, beside the others."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import statistics
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from bench.contestants.job import ARGUMENTS, WRONG, found
 
-Answer = Callable[[str, int], Awaitable[str]]
-"""Answers a call, given as JSON, with JSON; the number tells one call from the next."""
+Answer = Callable[[str, int, str], Awaitable[str]]
+"""Answers a call, given as JSON, with JSON; a number and an id tell one call from the next."""
 
 WARM_UP = 300
 REPEATS = 9
-REPEAT_SECONDS = 0.05
-# More would overflow the queue of the audit, which would then have less to do.
-MOST = 4000
+
+TURN_SECONDS = 0.02
+"""How long a contestant works until it is the next one's turn: longer than caches take to fill, and shorter
+than it takes a machine to become faster or slower."""
+
+# As many as a store in memory keeps, so that it is measured as it is in a host that has run for a while.
+SETTLED = 8000
 
 
 class Cost(NamedTuple):
@@ -37,10 +42,12 @@ def _nothing() -> None:
 
 async def cost(answer: Answer, first: int, calls: int, settle: Callable[[], object] = _nothing) -> Cost:
     """The mean of some calls; `settle` does at once what other threads would do later."""
+    # A provider sends them; to make them is no part of a call.
+    numbered = [(number, f"call_{number:010}") for number in range(first, first + calls)]
     settle()
     whole, path, wall = time.process_time(), time.thread_time(), time.perf_counter()
-    for number in range(first, first + calls):
-        await answer(ARGUMENTS, number)
+    for number, call_id in numbered:
+        await answer(ARGUMENTS, number, call_id)
     wall, path = time.perf_counter() - wall, time.thread_time() - path
     settle()
     whole = time.process_time() - whole
@@ -53,13 +60,20 @@ def middle(costs: list[Cost]) -> Cost:
 
 
 async def measure(answer: Answer, settle: Callable[[], object] = _nothing) -> None:
-    """Warm up, measure, count what is refused, and print it as JSON."""
-    if not found(await answer(ARGUMENTS, 0)):
+    """Warm up, then measure a turn for every line that comes in; print what was found as JSON."""
+    if not found(await answer(ARGUMENTS, 0, "call_first")):
         raise SystemExit("the result does not hold what was found")
     warm = await cost(answer, 0, WARM_UP, settle)
-    calls = max(20, min(MOST, int(REPEAT_SECONDS * 1e6 / warm.wall_us)))
-    taken = middle([await cost(answer, WARM_UP + repeat * calls, calls, settle) for repeat in range(REPEATS)])
-    print(json.dumps({**taken._asdict(), "refused": await _refused(answer)}))
+    calls = max(20, int(TURN_SECONDS * 1e6 / warm.wall_us) // 2 * 2)
+    first = WARM_UP
+    while first < SETTLED and warm.wall_us * SETTLED < 1e6:
+        await cost(answer, first, calls, settle)
+        first += calls
+    print(json.dumps({"refused": await _refused(answer)}), flush=True)
+    for _ in sys.stdin:
+        taken = await cost(answer, first, calls, settle)
+        first += calls
+        print(json.dumps(taken._asdict()), flush=True)
 
 
 async def _refused(answer: Answer) -> int:
@@ -67,8 +81,8 @@ async def _refused(answer: Answer) -> int:
     refused = 0
     for number, arguments in enumerate(WRONG.values()):
         try:
-            # Numbers far behind those measured, and even ones, which begin a turn.
-            refused += not found(await answer(arguments, 10**9 + 2 * number))
+            # Even numbers, which begin a turn.
+            refused += not found(await answer(arguments, 2 * number, f"call_wrong_{number}"))
         except Exception:  # noqa: BLE001 - every contestant has its own way to refuse
             refused += 1
     return refused
