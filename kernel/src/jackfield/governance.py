@@ -13,7 +13,6 @@ import orjson
 
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import Failure, ToolResponse, fail
-from jackfield.finite import is_finite
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.session.turn import Turn
@@ -126,10 +125,8 @@ class Call:
     def encode(self, response: ToolResponse) -> ToolResponse:
         """Write out a handler's data, once; what is not JSON becomes a failure of the handler's own."""
         try:
+            # A number that JSON cannot carry becomes null, as it does in a browser.
             data = orjson.dumps(response.data)
-            if data.rfind(b"null") >= 0 and not is_finite(response.data):
-                # orjson writes such a number as null, which would be a lie.
-                raise ValueError("a number in it is not finite")
         except (TypeError, ValueError, RecursionError) as error:
             _log.error("%s returned data that is not JSON: %s", self.tool.id, error)
             return fail(

@@ -557,10 +557,10 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [{1, 2}, {"a": object()}, {1: "int key"}, 2**70, "\ud800", {"x": float("nan")}, [float("inf")]],
-    ids=["set", "object", "int key", "long", "surrogate", "nan", "inf"],
+    [{1, 2}, {"a": object()}, {1: "int key"}, 2**70, "\ud800"],
+    ids=["set", "object", "int key", "long", "surrogate"],
 )
-def test_data_that_is_not_json_is_the_tools_failure_and_never_a_lie(data: Any) -> None:
+def test_data_that_is_not_json_is_the_tools_failure(data: Any) -> None:
     async def handler(args: Any, ctx: Any) -> ToolResponse:
         return ok(data)
 
@@ -576,9 +576,11 @@ def test_data_that_is_not_json_is_the_tools_failure_and_never_a_lie(data: Any) -
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
-def test_null_is_fine() -> None:
-    work = bench(Counted(ok({"nothing": None})))
-    assert json.loads(run(work.call(work.session(), "tool")).wire)["data"] == {"nothing": None}
+@pytest.mark.parametrize("value", [None, float("nan"), float("inf"), float("-inf")])
+def test_what_is_no_number_reaches_the_model_as_null(value: float | None) -> None:
+    work = bench(Counted(ok({"score": value, "scores": [0.5, value]})))
+    data = json.loads(run(work.call(work.session(), "tool")).wire)["data"]
+    assert data == {"score": None, "scores": [0.5, None]}
 
 
 def test_a_handler_that_exits_ends_its_call_and_not_the_host() -> None:

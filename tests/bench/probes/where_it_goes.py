@@ -1,4 +1,4 @@
-"""Where the time of a governed call goes: writing JSON, looking through the answer, and the policies.
+"""Where the time of a governed call goes: writing JSON, and the policies.
 
 A policy's share is what a call costs with it less what it costs without; all of these run in turns.
 """
@@ -14,7 +14,6 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 import orjson
-from jackfield.finite import is_finite
 
 from bench.contestants.hosting import answering, settle, started
 from bench.contestants.job import evidence
@@ -68,7 +67,6 @@ async def main() -> None:
     found = {
         "`json.dumps` of the five results (the plain call's)": microseconds(lambda: json.dumps(answer)),
         "`orjson.dumps` of them (ours)": microseconds(lambda: orjson.dumps(answer)),
-        "looking for numbers that JSON cannot carry": microseconds(lambda: is_finite(answer)),
         "the bytes as text": microseconds(written.decode),
         "the policy against duplicates": saved["duplicates"],
         f"each of {len(OTHERS)} other policies, on average": saved["others"] / len(OTHERS),
