@@ -28,7 +28,7 @@ PATIENCE_SECONDS = 2.0
 """How long an ending process waits for a thread that a disk or an exporter holds up."""
 
 # The interpreter changes threads every 5 ms unless one gives way, and so long the event loop would wait.
-_ITEMS_BETWEEN_YIELDS = 32
+_ITEMS_BETWEEN_YIELDS = 128
 
 _log = logging.getLogger(__name__)
 
