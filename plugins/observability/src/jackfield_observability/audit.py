@@ -20,7 +20,7 @@ from jackfield_observability.options import AuditOptions
 PENDING_BYTES = 16 * 1024 * 1024
 """How much of what cannot be written is kept until it can."""
 
-# Written out as soon as there is so much: less would be many small writes, each with a lock around it, and more
+# Written out as soon as there is so much: less would be many small writes, each with a lock around it, more
 # would be memory that a busy host has not used before.
 _WRITE_BYTES = 256 * 1024
 
