@@ -58,8 +58,8 @@ async def _measured(bare: int, ours: int, provider: int) -> dict[str, float]:
             await socket.recv()
 
     async def begins() -> None:
-        async with _host(ours) as socket:
-            await _begun(socket)
+        async with connected(ours) as socket:
+            await begun(socket)
             await socket.send('{"type":"end"}')
 
     taken = {CONNECT: await _median(connects), SESSION: await _median(begins)}
@@ -70,23 +70,30 @@ async def _measured(bare: int, ours: int, provider: int) -> dict[str, float]:
             await socket.recv()
 
         taken[ECHO] = await _median(echoed)
-    async with _host(ours) as socket:
-        await _begun(socket)
-        taken[WORD] = await _median(lambda: _said(socket, "Well?", "text_delta"))
+    async with connected(ours) as socket:
+        await begun(socket)
+        taken[WORD] = await first_word(socket)
         taken[ASKED] = await _directly(provider)
         taken[TOOL] = await _median(lambda: _said(socket, "Use the tool.", "text_delta"))
     return taken
 
 
-def _host(port: int) -> connect:
+def connected(port: int) -> connect:
+    """A socket at the host."""
     origin = f"http://127.0.0.1:{port}"
     return connect(f"ws://127.0.0.1:{port}/ws/text", compression=None, origin=origin)  # type: ignore[arg-type]
 
 
-async def _begun(socket: ClientConnection) -> None:
+async def begun(socket: ClientConnection) -> None:
+    """Start a session."""
     await socket.send('{"type":"start"}')
     while json.loads(await socket.recv())["type"] != "session":
         pass
+
+
+async def first_word(socket: ClientConnection) -> float:
+    """Milliseconds until an answer begins."""
+    return await _median(lambda: _said(socket, "Well?", "text_delta"))
 
 
 async def _said(socket: ClientConnection, text: str, until: str) -> float:
