@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from jackfield.contract.context import Mode
+from jackfield.session import record
 from jackfield.session.machine import State, may_go
 from jackfield.session.turn import HISTORY, Turn
 from jackfield.store import Store
@@ -48,6 +49,7 @@ class Session:
         "began",
         "chains",
         "history",
+        "holder",
         "id",
         "mode",
         "publish",
@@ -71,6 +73,8 @@ class Session:
         self.id = session_id or os.urandom(16).hex()
         self.began = began
         """When it was opened, by the store's clock."""
+        self.holder = 0
+        """The number of whoever carries it; who takes it over has a larger one, and a record of its own."""
         self._secret = secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
@@ -160,15 +164,15 @@ class Session:
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        await store.put(_key(self.id), orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        await record.write(store, _name(self.id), self.holder, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     @classmethod
     async def resume(cls, session_id: str, store: Store, publish: Publish = _nobody) -> Session | None:
-        """A session as it was saved, or nothing when it was not or is too old."""
-        saved = await store.get(_key(session_id))
+        """A session as its latest holder saved it, or nothing when it was not or is too old."""
+        saved = await record.latest(store, _name(session_id))
         if saved is None:
             return None
-        wire = orjson.loads(saved)
+        wire = orjson.loads(saved.value)
         session = cls(
             wire["mode"],
             wire["registryVersion"],
@@ -178,6 +182,7 @@ class Session:
             began=wire["began"],
             publish=publish,
         )
+        session.holder = saved.holder
         session._digest = wire["token"]
         session._state = State(wire["state"])
         session._changes = wire["changes"]
@@ -190,5 +195,5 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _key(session_id: str) -> str:
+def _name(session_id: str) -> str:
     return f"session/{session_id}"
