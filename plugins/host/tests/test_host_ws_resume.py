@@ -3,41 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any
 
 import pytest
+from coming_back import echo, types, view, whole
 from hosting import Client, HostProcess, Workshop, hosted, provided
 from jackfield_testkit.providers.model import Call, ScriptedModel
-
-
-def view(*clients: Client) -> list[dict[str, Any]]:
-    """What one user has seen over several connections: every event once, in order."""
-    seen = [event for client in clients for event in client.events]
-    ids = [event["id"] for event in seen]
-    assert ids == sorted(set(ids)), ids
-    return seen
-
-
-def types(events: Iterable[dict[str, Any]], *kinds: str) -> list[str]:
-    return [event["type"] for event in events if event["type"] in kinds]
-
-
-async def whole(host: Any, *clients: Client) -> bool:
-    """Whether what these have seen is all there is, as a client gets it that has seen nothing yet."""
-    last = clients[-1]
-    seen = view(*clients)
-    async with host.client(last.mode, token=last.token) as fresh:
-        await fresh.until(lambda: fresh.last_event >= seen[-1]["id"])
-        known = [event for event in fresh.events if event["id"] <= seen[-1]["id"]]
-        assert known == seen
-    return True
-
-
-async def echo(model: ScriptedModel) -> None:
-    while True:
-        heard = await model.hears()
-        await model.says(f"You said {heard.text}", pieces=5)
 
 
 def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:

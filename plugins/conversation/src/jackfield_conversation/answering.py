@@ -195,32 +195,41 @@ class Answering:
         self._busy(State.PROCESSING)
 
     async def _on_interrupted(self, _: Interrupted) -> None:
+        over = self._given()
         await self._cut_short()
         self._farewell.turn_over()
-        if self._superseded:
-            # The user has asked something else meanwhile, and that is still to be answered.
-            self._superseded -= 1
+        if not over:
             return
-        self._held.answered()
+        await self.journal.settled()
         if self.session.mode == "text":
-            self._course.go(State.READY)
+            self._rest(State.READY)
         elif self.session.state is State.SPEAKING:
-            self._course.go(State.LISTENING)
+            self._rest(State.LISTENING)
 
     async def _on_turn_complete(self, _: TurnComplete) -> None:
+        over = not self._held.working and self._given()
         await self._floor.finish()
-        if self._held.working:
+        if not over:
             return
-        if self._superseded:
-            # It was done before it could be stopped; what the user asked since is still to be answered.
-            self._superseded -= 1
-            return
-        self._held.answered()
         self._farewell.turn_over()
-        await self.journal.keep()
-        self._course.go(State.LISTENING if self.session.mode == "voice" else State.READY)
+        await self.journal.settled()
+        self._rest(State.LISTENING if self.session.mode == "voice" else State.READY)
         while self._waiting_notes:
             await self._tell_model(self._waiting_notes.pop(0), respond=False)
+
+    def _given(self) -> bool:
+        """Whether nothing more is owed, of which a note is made before the answer is kept and told."""
+        if self._superseded:
+            # It was stopped, or done before that; what the user has asked since is still to be answered.
+            self._superseded -= 1
+            return False
+        self._held.answered()
+        return True
+
+    def _rest(self, state: State) -> None:
+        # The user may have asked something else while the answer was being kept.
+        if not self._held.owed:
+            self._course.go(state)
 
     async def _on_going_away(self, event: GoingAway) -> None:
         self._held.plan_renewal("going_away", event.seconds)

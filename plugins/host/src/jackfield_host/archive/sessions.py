@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any, NamedTuple
 
 import orjson
+from jackfield.session import record
 from jackfield.session.machine import State
 from jackfield.store import Store
 from jackfield_conversation.journal import transcript
@@ -14,7 +15,7 @@ from jackfield_conversation.journal import transcript
 from jackfield_host.talks import events
 
 SESSION, CONVERSATION, CONFIRMATION = "session/", "conversation/", "confirmation/"
-"""How the keys begin under which the kernel keeps a session, what it takes to go on, and what waits."""
+"""How the names begin under which the kernel keeps a session, what it takes to go on, and what waits."""
 
 FORGOTTEN = "forgotten/"
 """How the keys begin that tell every host which sessions are being deleted."""
@@ -64,18 +65,18 @@ async def every(store: Store) -> list[KeptSession]:
 
 async def beginning(store: Store, prefix: str) -> list[str]:
     """The ids of the sessions that begin so, sorted."""
-    ids = {key.removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
+    ids = {record.name_of(key).removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
     ids |= {name.removeprefix(transcript("")) for name in await store.streams(transcript(prefix))}
     return sorted(ids)
 
 
 async def find(store: Store, session_id: str) -> KeptSession | None:
     """One session, unless the store knows nothing of it."""
-    kept = await store.get(SESSION + session_id)
+    kept = await record.latest(store, SESSION + session_id)
     lines = [line async for line in entries(store, transcript(session_id))]
     if kept is None:
         return _from_transcript(session_id, lines) if lines else None
-    wire = orjson.loads(kept)
+    wire = orjson.loads(kept.value)
     return KeptSession(
         session_id,
         wire["user"],
@@ -102,8 +103,8 @@ async def forget(store: Store, session_id: str) -> None:
 
     The answers of its calls stay until they expire, because without them a call could run twice.
     """
-    for key in (SESSION + session_id, CONVERSATION + session_id):
-        await store.delete(key)
+    for name in (SESSION + session_id, CONVERSATION + session_id):
+        await record.erase(store, name)
     for key in await store.keys(CONFIRMATION):
         waiting = await store.get(key)
         if waiting is not None and orjson.loads(waiting)["session"] == session_id:

@@ -46,11 +46,10 @@ class _Seat:
 class Desk:
     """Runs calls for users rather than for models."""
 
-    def __init__(self, runtime: Runtime, talks: Mapping[str, Talk], host: str) -> None:
-        """`talks` are the conversations of this host, which goes by this name."""
+    def __init__(self, runtime: Runtime, talks: Mapping[str, Talk]) -> None:
+        """`talks` are the conversations of this host."""
         self._runtime = runtime
         self._talks = talks
-        self._host = host
         self._seats: dict[str, _Seat] = {}
         self._working: set[asyncio.Task[Any]] = set()
 
@@ -119,7 +118,7 @@ class Desk:
             await self._keep(seat.session)
 
     def _sit(self, session: Session) -> _Seat:
-        feed = Feed(Events(session, self._runtime.store, self._host, carries=False))
+        feed = Feed(Events(session, self._runtime.store, carries=False))
         session.publish = feed.publish
         seat = self._seats[session.id] = _Seat(session, feed)
         return seat

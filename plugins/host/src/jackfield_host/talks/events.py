@@ -1,14 +1,19 @@
 """The events of a session as they are kept: numbered, told again after a reconnect or a restart.
 
-Several hosts may have carried a session. Each notes when it takes one over, and signs what it adds with the
-number of that note; what a host adds that has lost a session without knowing it yet is told to nobody. What
-happens beside a conversation is added unsigned by whoever runs it, and told by whoever carries the session.
+Several hosts may have carried a session. Each notes when it takes one over, and the number of that note makes
+it the session's holder: it signs with it what it adds here, and keeps the session's records under it
+(`jackfield.session.record`). A host may lose a session at any moment without knowing it yet. What it still
+adds is told to nobody, and what it still keeps is read by nobody, however late either comes: the order of
+this stream alone decides who holds a session. So whoever takes over makes the note first, and reads then.
+
+What happens beside a conversation is added unsigned by whoever runs it, and told by whoever carries the
+session.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -31,6 +36,9 @@ None where it adds to a session beside whoever carries it: a call that its user 
 """
 
 PAGE = 1000
+
+_ADDED = frozenset({"id", "type", "at"})
+"""What an event has besides the fields with which it was published."""
 
 
 class TakenOverError(Exception):
@@ -77,25 +85,16 @@ class _Reading:
 class Events:
     """Appends to one session's stream, and notices when another host has begun to."""
 
-    def __init__(self, session: Session, store: Store, host: str, *, carries: bool = True) -> None:
-        """`host` names this process among all that share the store.
-
-        Whoever does not carry the session adds to its stream beside whoever does.
-        """
+    def __init__(self, session: Session, store: Store, *, carries: bool = True) -> None:
+        """Whoever does not carry the session adds to its stream beside whoever does."""
         self._session = session
         self._store = store
-        self._host = host
         self._carries = carries
         self._stream = stream(session.id)
-        self._since = 0
+        self._since = session.holder
         self._lost = False
-        self.last = 0
+        self.last = session.holder if carries else 0
         """The id of the newest event that is known here."""
-
-    async def take_over(self) -> None:
-        """From now on this host carries the session; whoever did before will notice."""
-        kept = orjson.dumps({"type": TAKEN, "host": self._host, "at": self._store.now()})
-        self.last = self._since = await self._store.append(self._stream, kept, ttl=RECOVERY_SECONDS)
 
     async def append(self, event: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Keep an event; the message that tells of it, behind those of what others have added meanwhile."""
@@ -126,11 +125,6 @@ class Events:
             return False
         return not self._lost
 
-    async def answered(self) -> set[str]:
-        """The ids of calls whose outcome was told already."""
-        told = (await self.since(0)).messages
-        return {each["callId"] for each in told if each["type"] in ("tool_complete", "tool_error")}
-
     async def _look_back(self, before: int) -> list[dict[str, Any]]:
         """What others have added since an event that is known here; raises where one took over."""
         reading = _Reading(self._session, self._since)
@@ -144,6 +138,29 @@ class Events:
             if message is not None and entry.id < self.last:
                 added.append(message)
         return added
+
+
+async def take_over(session_id: str, store: Store, host: str) -> int:
+    """From now on this host carries the session, and whoever did before will notice; the holder's number.
+
+    `host` names this process among all that share the store.
+    """
+    kept = orjson.dumps({"type": TAKEN, "host": host, "at": store.now()})
+    return await store.append(stream(session_id), kept, ttl=RECOVERY_SECONDS)
+
+
+def answered(messages: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The ids of calls whose outcome was told."""
+    return {each["callId"] for each in messages if each["type"] in ("tool_complete", "tool_error")}
+
+
+def said(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What was said by either side, as it was published."""
+    return [
+        {name: value for name, value in each.items() if name not in _ADDED}
+        for each in messages
+        if each["type"] == "message"
+    ]
 
 
 async def replay(session: Session, store: Store, after: int) -> Replay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from jackfield.store import StoreUnavailableError
@@ -26,8 +26,16 @@ MOST_WAITING = 10_000
 class Feed:
     """One order for everything a session tells: what is kept and what is only passing."""
 
-    def __init__(self, events: Events, on_taken: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        events: Events,
+        *,
+        on_said: Callable[[Mapping[str, Any], float], Awaitable[None]] | None = None,
+        on_taken: Callable[[], None] | None = None,
+    ) -> None:
+        """`on_said` learns which messages are told and when, `on_taken` that another host has the session."""
         self.events = events
+        self._on_said = on_said
         self._on_taken = on_taken
         self._outlets: set[Outlet] = set()
         self._waiting: deque[tuple[str, Mapping[str, Any]] | Mapping[str, Any]] = deque(maxlen=MOST_WAITING)
@@ -101,18 +109,22 @@ class Feed:
         """Keep an event, however long the store is away, and tell it; whether the session is still ours."""
         while True:
             try:
-                for message in await self.events.append(event, fields):
-                    self._tell(message)
+                messages = await self.events.append(event, fields)
+                break
             except StoreUnavailableError as error:
                 _log.warning("an event waits for the store: %s", error)
                 await asyncio.sleep(PAUSE_SECONDS)
-                continue
             except TakenOverError:
                 self._let_go()
                 return False
             except Exception:  # noqa: BLE001 - what cannot be kept must not hold up what comes after it
                 _log.exception("an event of the kind %s could not be kept", event)
-            return True
+                return True
+        if event == "message" and self._on_said is not None:
+            await self._on_said(fields, messages[-1]["at"])
+        for message in messages:
+            self._tell(message)
+        return True
 
     def _let_go(self) -> None:
         self._waiting.clear()

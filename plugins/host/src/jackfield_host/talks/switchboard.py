@@ -27,23 +27,20 @@ from jackfield_host.archive.sessions import FORGOTTEN
 from jackfield_host.operations import conversations
 from jackfield_host.options import HostOptions
 from jackfield_host.security.identity import Identity
+from jackfield_host.talks import events
 from jackfield_host.talks.admission import Admission, TurnedAwayError, check, unknown
 from jackfield_host.talks.briefing import NOWHERE, Briefing, Place
 from jackfield_host.talks.desk import Desk
 from jackfield_host.talks.draining import drain
-from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.talk import Talk
 from jackfield_host.wire.closing import (
     ENDED,
-    FORSAKEN,
-    IDLE,
     PROVIDER,
     REPLACED,
     RESTARTING,
     TOO_LONG,
     UNKNOWN,
-    Closing,
 )
 
 _log = logging.getLogger(__name__)
@@ -76,7 +73,7 @@ class Switchboard:
         self.admission = Admission(runtime, self.talks, options)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self.desk = Desk(self.runtime, self.talks, self.host)
+        self.desk = Desk(self.runtime, self.talks)
 
     async def open(
         self,
@@ -124,12 +121,14 @@ class Switchboard:
                 self.talks.pop(session_id, None)
             if self.draining:
                 raise TurnedAwayError(RESTARTING, "The host is restarting; resume again in a moment.")
+            await self.kept(token, identity)  # Who may not have it must not take it from its host.
+            holder = await events.take_over(session_id, self.runtime.store, self.host)
+            # From here on what its last host keeps is read by nobody; what it had kept by now is read here.
             session = await self.kept(token, identity)
+            session.holder = holder
             journal = await Journal.resumed(session, self.runtime.store)
             talk = self._talk(session, journal, place, transport or self.transport)
-            await talk.feed.events.take_over()
-            if journal.under_way:
-                journal.told = await talk.feed.events.answered()
+            await talk.take_up()
             await self._reach(talk)
             await talk.conversation.go_on()
             return talk
@@ -170,7 +169,7 @@ class Switchboard:
             await asyncio.sleep(LOOK_SECONDS)
             now = time.monotonic()
             for talk in list(self.talks.values()):
-                closing = self._due(talk, now)
+                closing = talk.due(self.options, now)
                 if closing is not None and talk.closing is None:
                     self._beside(talk.stop(closing))
             await self._forget()
@@ -211,7 +210,12 @@ class Switchboard:
             _log.warning("the store could not be cleared of what has expired: %s", error)
 
     def _talk(self, session: Session, journal: Journal, place: Place, transport: Transport) -> Talk:
-        feed = Feed(Events(session, self.runtime.store, self.host), lambda: self._beside(talk.drop()))
+        journal.confirmed = True
+        feed = Feed(
+            events.Events(session, self.runtime.store),
+            on_said=journal.was_told,
+            on_taken=lambda: self._beside(talk.drop()),
+        )
         talk = Talk(session, feed, self.runtime.store.now)
         session.publish = talk.publish
         spoken = self.options.spoken
@@ -271,16 +275,6 @@ class Switchboard:
         digest = hashlib.sha256(request.encode()).hexdigest()
         times = await store.add(f"handover/{session.id}/{digest}", 1, window=RECOVERY_SECONDS)
         return str(request) if times == 1 else None
-
-    def _due(self, talk: Talk, now: float) -> Closing | None:
-        options = self.options
-        if self.runtime.store.now() - talk.session.began > options.session_seconds:
-            return TOO_LONG
-        if talk.conversation.busy:
-            return None
-        if not talk.feed.heard and now - talk.left > options.grace_seconds:
-            return FORSAKEN
-        return IDLE if now - talk.last_said > options.idle_seconds else None
 
     def _beside(self, work: Any) -> None:
         task = asyncio.create_task(work)

@@ -27,9 +27,11 @@ from jackfield.transport.protocol import TransportError
 from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.notices import Notice
 
+from jackfield_host.options import HostOptions
+from jackfield_host.talks.events import answered, said
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.outlet import Outlet
-from jackfield_host.wire.closing import ENDED, FAILED, PROVIDER, REPLACED, TOO_LONG, Closing
+from jackfield_host.wire.closing import ENDED, FAILED, FORSAKEN, IDLE, PROVIDER, REPLACED, TOO_LONG, Closing
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ class Talk:
         """What else has to be hung up when it ends."""
         self._line: Outlet | None = None
         self._carrying: asyncio.Task[None] | None = None
+        self._answer = 0
         self._written = 0
         self._order = asyncio.Lock()
         self._errands: set[asyncio.Task[None]] = set()
@@ -73,9 +76,6 @@ class Talk:
             age = round(max(0.0, self._clock() - self.session.began), 3)
             tokens = self.conversation.tokens
             fields = {**fields, "active": self.session.active, "tokensUsed": tokens, "ageSeconds": age}
-        elif event == "message" and fields["speaker"] == "assistant":
-            # What the user says meanwhile does not move the place at which the answer goes on.
-            self._written = 0
         self.feed.publish(event, fields)
 
     async def deliver(self, event: Event | Notice) -> None:
@@ -96,13 +96,23 @@ class Talk:
 
     def _message(self, event: Event | Notice) -> dict[str, Any] | None:
         if isinstance(event, TextDelta):
-            at, self._written = self._written, self._written + len(event.text)
             answer = self.conversation.journal.answers + 1
+            if answer != self._answer:
+                self._answer, self._written = answer, 0
+            at, self._written = self._written, self._written + len(event.text)
             return {"type": "text_delta", "answer": answer, "atCharacter": at, "text": event.text}
         if isinstance(event, Transcript):
             return {"type": "transcript", **event._asdict()}
         name = _PASSING.get(type(event))
         return {"type": name} if name else None
+
+    async def take_up(self) -> None:
+        """Go on in place of another host, from what it has kept and told."""
+        told, journal = (await self.feed.events.since(0)).messages, self.conversation.journal
+        under_way = {call.call_id for message in journal.under_way for call in message}
+        # Only of those that were: a provider may give a later call the id of an earlier one.
+        journal.told = answered(told) & under_way
+        await journal.take_up(said(told))
 
     def carry(self) -> None:
         """Carry the model's events from here on."""
@@ -208,6 +218,16 @@ class Talk:
         """Whether nobody listens, and nothing is under way that somebody waits for."""
         conversation = self.conversation
         return not (self.feed.heard or conversation.busy or conversation.journal.owed or self._errands)
+
+    def due(self, options: HostOptions, now: float) -> Closing | None:
+        """Why it should be let go of, if its time is over."""
+        if self._clock() - self.session.began > options.session_seconds:
+            return TOO_LONG
+        if self.conversation.busy:
+            return None
+        if not self.feed.heard and now - self.left > options.grace_seconds:
+            return FORSAKEN
+        return IDLE if now - self.last_said > options.idle_seconds else None
 
     @property
     def partial(self) -> dict[str, Any] | None:

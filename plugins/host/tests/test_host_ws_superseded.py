@@ -1,0 +1,230 @@
+"""A host that has lost a session writes, however late, what nobody reads; nothing is answered twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from coming_back import echo, types, view, whole
+from hosting import Hosted, Workshop, hosted, provided
+from jackfield.session.session import Session
+from jackfield.store import Store
+from jackfield_host.archive.sessions import every, find, forget
+from jackfield_testkit.providers.model import Call, ScriptedModel
+
+
+class Slow:
+    """What a host writes to its store and is held up with, as by a slow disk."""
+
+    def __init__(self) -> None:
+        self.begun = asyncio.Event()
+        """Something waits to be written."""
+        self.goes_on = asyncio.Event()
+        """Set to let it be written."""
+        self.done = 0
+        """How much of what was held up is written."""
+
+
+def store_of(host: Hosted) -> Store:
+    assert host.house
+    return host.house.switchboard.runtime.store
+
+
+@asynccontextmanager
+async def slow(host: Hosted, verb: str, concerned: Callable[[str, bytes], bool]) -> AsyncIterator[Slow]:
+    """Hold up what a host writes; other hosts on the same file are as fast as ever."""
+    store: Any = store_of(host)
+    write, held = getattr(store, verb), Slow()
+
+    async def writing(name: str, value: bytes, **options: Any) -> Any:
+        waits = concerned(name, value)
+        if waits:
+            held.begun.set()
+            await held.goes_on.wait()
+        result = await write(name, value, **options)
+        held.done += waits
+        return result
+
+    setattr(store, verb, writing)
+    try:
+        yield held
+    finally:
+        held.goes_on.set()
+        setattr(store, verb, write)
+
+
+def is_record(key: str, _: bytes) -> bool:
+    return key.startswith(("session/", "conversation/"))
+
+
+def has_answer(key: str, value: bytes) -> bool:
+    return key.startswith(("conversation/", "events/")) and b"You said hello" in value
+
+
+def test_what_a_host_keeps_after_it_lost_a_session_is_read_by_nobody(workshop: Workshop) -> None:
+    told: list[str] = []
+
+    async def first(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
+        await asyncio.Event().wait()
+
+    async def second(model: ScriptedModel) -> None:
+        while True:
+            await model.hears()
+            told.append(str(model.received))
+            await model.says(f"Answer {len(told)}.")
+
+    async def main() -> None:
+        async with (
+            provided(first, second) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+            here.client("text") as ada,
+        ):
+            await ada.say("text", text="note it")
+            await ada.until(lambda: workshop.effects("begun it"))
+            await ada.until(lambda: ada.of("tool_start") and ada.states[-1:] == ["executing_tool"])
+            async with slow(here, "put", is_record) as keeping, slow(here, "append", is_event) as telling:
+                async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
+                    workshop.open_gate("go")
+                    await moved.until_type("turn_complete")
+                    await moved.say("text", text="what else?")
+                    await moved.until_type("turn_complete", 2)
+                # The first host is about to keep the session as it was, and learns now that it lost it.
+                await keeping.begun.wait()
+                telling.goes_on.set()
+                await ada.until_closed()
+                keeping.goes_on.set()
+                await moved_on(here)
+                assert keeping.done == 2  # The session and its conversation.
+            kept = await find(store_of(there), ada.token.split(".")[0])
+            assert kept
+            assert kept.turns == 2
+            async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
+                await home.say("text", text="and now?")
+                await home.until(lambda: home.said("assistant"))
+                assert home.said("assistant") == ["Answer 3."]
+                assert "Answer 1." in told[-1]
+                assert "Answer 2." in told[-1]
+                assert types(view(ada, moved, home), "tool_complete", "tool_error") == ["tool_complete"]
+                assert await whole(here, ada, moved, home)
+
+    asyncio.run(main())
+
+
+def is_event(stream: str, _: bytes) -> bool:
+    return stream.startswith("events/")
+
+
+async def moved_on(host: Hosted) -> None:
+    """Wait until a host has let go of everything."""
+    assert host.house
+    async with asyncio.timeout(60):
+        while host.house.switchboard.talks:  # noqa: ASYNC110 - nobody tells of it
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("verb", "asked"), [("put", 2), ("append", 1)])
+def test_an_answer_is_told_once_whether_its_host_is_lost_before_it_kept_or_before_it_told_it(
+    workshop: Workshop, verb: str, asked: int
+) -> None:
+    """Before it is kept nobody was told, and it is asked for again; after that the next host tells it."""
+    heard: list[str] = []
+
+    async def script(model: ScriptedModel) -> None:
+        while True:
+            heard.append((await model.hears()).text)
+            await model.says(f"You said {heard[-1]}")
+
+    async def main() -> None:
+        async with (
+            provided(script, script) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+            here.client("text") as ada,
+            slow(here, verb, has_answer) as held,
+        ):
+            await ada.say("text", text="hello")
+            await held.begun.wait()
+            # Nothing is on its way to the first connection when the second one says what was seen.
+            await ada.until(lambda: ada.states[-1:] == ["speaking"])
+            assert not ada.said("assistant")
+            async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
+                await moved.until(lambda: moved.said("assistant"))
+                held.goes_on.set()
+                await ada.until_closed()
+                await moved.say("text", text="bye")
+                await moved.until(lambda: moved.said("assistant")[1:])
+                assert not ada.said("assistant")
+                assert moved.said("assistant") == ["You said hello", "You said bye"]
+                assert [each["answer"] for each in moved.of("message") if "answer" in each] == [1, 2]
+                assert await whole(there, ada, moved)
+            assert heard == ["hello"] * asked + ["bye"]
+            lines = await store_of(there).read(f"transcript/{ada.token.split('.')[0]}")
+            assert sum(b"You said hello" in line.value for line in lines) == 1
+
+    asyncio.run(main())
+
+
+def test_what_a_user_said_is_acknowledged_by_the_next_host_where_the_first_had_kept_it(
+    workshop: Workshop,
+) -> None:
+    def is_said(stream: str, value: bytes) -> bool:
+        return stream.startswith("events/") and b'"note-1"' in value
+
+    async def main() -> None:
+        async with (
+            provided(echo, echo) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+            here.client("text") as ada,
+            slow(here, "append", is_said) as held,
+        ):
+            await ada.until(lambda: ada.states == ["ready"])
+            await ada.say("text", text="hello", clientId="note-1")
+            await held.begun.wait()
+            async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
+                # It was not acknowledged, so it is sent again.
+                await moved.say("text", text="hello", clientId="note-1")
+                await moved.until(lambda: moved.said("assistant"))
+                held.goes_on.set()
+                await ada.until_closed()
+                await moved.say("text", text="bye", clientId="note-2")
+                await moved.until(lambda: moved.said("assistant")[1:])
+                assert [each["clientId"] for each in moved.of("message") if "clientId" in each] == [
+                    "note-1",
+                    "note-2",
+                ]
+                assert moved.said("assistant") == ["You said hello", "You said bye"]
+                assert await whole(there, ada, moved)
+
+    asyncio.run(main())
+
+
+def test_a_session_is_forgotten_whoever_held_it(workshop: Workshop) -> None:
+    """Each holder's record of it goes; the list names it once until then."""
+
+    async def main() -> None:
+        async with provided(echo, echo) as served, hosted(workshop, served) as host:
+            async with host.client("text") as ada:
+                await ada.say("text", text="hello")
+                await ada.until_type("turn_complete")
+            async with (
+                hosted(workshop, served) as other,
+                other.client("text", token=ada.token) as moved,
+            ):
+                await moved.say("text", text="again")
+                await moved.until(lambda: moved.said("assistant")[1:])
+            store = store_of(host)
+            session = ada.token.split(".")[0]
+            assert [each.id for each in await every(store)] == [session]
+            await forget(store, session)
+            assert await every(store) == []
+            assert await Session.resume(session, store) is None
+            assert not [key for key in await store.keys("") if session in key]
+
+    asyncio.run(main())
