@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from asking import NAMED, asking
 from coming_back import echo, types, view, whole
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.session.session import Session
@@ -201,6 +202,54 @@ def test_what_a_user_said_is_acknowledged_by_the_next_host_where_the_first_had_k
                 ]
                 assert moved.said("assistant") == ["You said hello", "You said bye"]
                 assert await whole(there, ada, moved)
+
+    asyncio.run(main())
+
+
+def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_session_up(
+    workshop: Workshop,
+) -> None:
+    """It does not overwrite what is kept by the host that carries the session, and is not overwritten."""
+    told: list[str] = []
+
+    async def books(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.says("It waits for you.")
+        await model.hears()
+        await model.says("Go on.")
+
+    async def knows(model: ScriptedModel) -> None:
+        await model.hears()
+        told.append(str(model.received))
+        await model.says("Yes.")
+
+    async def main() -> None:
+        async with (
+            provided(books, knows, knows) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+            asking(there) as http,
+        ):
+            async with here.client("text") as ada:
+                await ada.say("text", text="book a table")
+                await ada.until_type("turn_complete")
+                (card,) = ada.of("confirmation_required")
+                named = {NAMED: ada.token}
+                decided = await http.post(
+                    f"/confirmations/{card['token']}", json={"approve": True}, headers=named
+                )
+                assert decided.status_code == 200
+                await ada.say("text", text="something else")
+                await ada.until_type("turn_complete", 2)
+            for hosts in ([there], [there, here]):
+                async with hosts[-1].client("text", token=ada.token, lastEvent=ada.last_event) as moved:
+                    await moved.say("text", text=f"and now, at host {len(hosts)}?")
+                    await moved.until(lambda: moved.said("assistant").count("Yes.") == len(hosts))  # noqa: B023
+        assert workshop.effects("done a table") == 1
+        for known in told:
+            assert "something else" in known
+            assert known.count("the answer was") == 2  # That it waits, and what came of it.
 
     asyncio.run(main())
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 from jackfield.contract.call import ToolCall
+from jackfield.orchestrator import Answer
 from jackfield.session import record
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store, StoreUnavailableError
@@ -44,14 +45,26 @@ def transcript(session_id: str) -> str:
     return f"transcript/{session_id}"
 
 
+def approved(session_id: str) -> str:
+    """The stream of calls that a user has approved where his conversation was not held."""
+    return f"approved/{session_id}"
+
+
+async def note_approved(session_id: str, store: Store, answer: Answer) -> None:
+    """Let the model know, when the conversation is next taken up, of a call that its user has approved.
+
+    A note and not the record itself, which only whoever holds the conversation may write.
+    """
+    note = orjson.dumps([answer.tool_id, answer.wire.decode()])
+    await store.append(approved(session_id), note, ttl=RECOVERY_SECONDS)
+
+
 class Journal:
     """Writes down a conversation as it goes, so that another process can go on with it."""
 
-    def __init__(
-        self, session: Session, store: Store, memory: Memory | None = None, answers: int = 0
-    ) -> None:
-        self.memory = memory or Memory()
-        self.answers = answers
+    def __init__(self, session: Session, store: Store) -> None:
+        self.memory = Memory()
+        self.answers = 0
         """How many answers the assistant has given."""
         self.under_way: list[tuple[ToolCall, ...]] = []
         """The calls of each message that are not answered yet."""
@@ -70,22 +83,30 @@ class Journal:
         self._writing = asyncio.Lock()
         self._keeping = asyncio.Lock()
         self._kept_owed = False
+        self._noted = 0
         self._abandoned = False
 
     @classmethod
     async def resumed(cls, session: Session, store: Store) -> Journal:
         """The journal of a session that was carried on before, here or elsewhere."""
         kept = await record.latest(store, name(session.id))
-        if kept is None:
-            return cls(session, store)
-        wire = orjson.loads(kept.value)
-        said = [Utterance(*each) for each in wire["said"]]
-        journal = cls(session, store, Memory(wire["summary"], said), wire["answers"])
-        journal.under_way = [tuple(ToolCall(*call) for call in message) for message in wire["underWay"]]
-        journal.owed = wire["owed"]
-        journal.marks.extend(wire["marks"])
-        journal._untold.extend(wire.get("untold", ()))
+        journal = cls(session, store)
+        if kept is not None:
+            journal._restore(orjson.loads(kept.value))
+        for noted in await store.read(approved(session.id), after=journal._noted):
+            tool_id, answer = orjson.loads(noted.value)
+            journal.memory.add_call(tool_id, answer.encode())
+            journal._noted = noted.id
         return journal
+
+    def _restore(self, wire: Mapping[str, Any]) -> None:
+        self.memory = Memory(wire["summary"], [Utterance(*each) for each in wire["said"]])
+        self.answers = wire["answers"]
+        self.under_way = [tuple(ToolCall(*call) for call in message) for message in wire["underWay"]]
+        self.owed = wire["owed"]
+        self.marks.extend(wire["marks"])
+        self._untold.extend(wire.get("untold", ()))
+        self._noted = wire.get("approved", 0)
 
     async def take_up(self, told: Collection[Mapping[str, Any]]) -> None:
         """Go on in place of another process, given the messages that it has told."""
@@ -198,6 +219,7 @@ class Journal:
             "owed": self.owed,
             "marks": list(self.marks),
             "untold": list(self._untold),
+            "approved": self._noted,
         }
 
     async def _is_written(self, message: Mapping[str, Any]) -> bool:

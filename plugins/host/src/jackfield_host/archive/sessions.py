@@ -10,7 +10,7 @@ import orjson
 from jackfield.session import record
 from jackfield.session.machine import State
 from jackfield.store import Store
-from jackfield_conversation.journal import transcript
+from jackfield_conversation.journal import approved, transcript
 
 from jackfield_host.talks import events
 
@@ -109,8 +109,8 @@ async def forget(store: Store, session_id: str) -> None:
         waiting = await store.get(key)
         if waiting is not None and orjson.loads(waiting)["session"] == session_id:
             await store.delete(key)
-    await store.clear(transcript(session_id))
-    await store.clear(events.stream(session_id))
+    for stream in (transcript(session_id), approved(session_id), events.stream(session_id)):
+        await store.clear(stream)
 
 
 async def forget_all(store: Store, sessions: Iterable[KeptSession]) -> None:

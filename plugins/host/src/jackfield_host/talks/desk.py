@@ -19,7 +19,7 @@ from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
-from jackfield_conversation.journal import Journal
+from jackfield_conversation.journal import note_approved
 from jackfield_conversation.telling import begun, ended
 
 from jackfield_host.talks.events import Events
@@ -90,14 +90,8 @@ class Desk:
             used.publish("confirmation_settled", outcome)
             if isinstance(settled, Answer):
                 used.publish(*ended(settled))
-                await self._remember(used, settled)
+                await note_approved(used.id, self._runtime.store, settled)
             return settled
-
-    async def _remember(self, session: Session, answer: Answer) -> None:
-        """Let the model know, when the conversation goes on, what its user has approved meanwhile."""
-        journal = await Journal.resumed(session, self._runtime.store)
-        journal.memory.add_call(answer.tool_id, answer.wire)
-        await journal.keep()
 
     @asynccontextmanager
     async def _at(self, session: Session) -> AsyncIterator[Session]:
