@@ -96,7 +96,7 @@ def test_what_a_host_keeps_after_it_lost_a_session_is_read_by_nobody(workshop: W
                     await moved.say("text", text="what else?")
                     await moved.until_type("turn_complete", 2)
                 # The first host is about to keep the session as it was, and learns now that it lost it.
-                await keeping.begun.wait()
+                await ada.until(keeping.begun.is_set)
                 telling.goes_on.set()
                 await ada.until_closed()
                 keeping.goes_on.set()
@@ -150,7 +150,7 @@ def test_an_answer_is_told_once_whether_its_host_is_lost_before_it_kept_or_befor
             slow(here, verb, has_answer) as held,
         ):
             await ada.say("text", text="hello")
-            await held.begun.wait()
+            await ada.until(held.begun.is_set)
             # Nothing is on its way to the first connection when the second one says what was seen.
             await ada.until(lambda: ada.states[-1:] == ["speaking"])
             assert not ada.said("assistant")
@@ -187,7 +187,7 @@ def test_what_a_user_said_is_acknowledged_by_the_next_host_where_the_first_had_k
         ):
             await ada.until(lambda: ada.states == ["ready"])
             await ada.say("text", text="hello", clientId="note-1")
-            await held.begun.wait()
+            await ada.until(held.begun.is_set)
             async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
                 # It was not acknowledged, so it is sent again.
                 await moved.say("text", text="hello", clientId="note-1")
