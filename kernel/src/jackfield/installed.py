@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 TOOLS = "jackfield.tools"
 PLUGINS = "jackfield.plugins"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Distribution:
+class Distribution(NamedTuple):
     """An installed distribution, or one that is looked at where it lies."""
 
     name: str
@@ -22,8 +21,7 @@ class Distribution:
         return f"{self.name} {self.version}".strip()
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class Entry(NamedTuple):
     """One entry point: a name, what it points at, and who installed it."""
 
     group: str

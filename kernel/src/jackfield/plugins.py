@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -59,8 +57,7 @@ class Offered(NamedTuple):
         return self.offer.tool_id if isinstance(self.offer, ToolOffer) else self.offer.name
 
 
-@dataclass(frozen=True, slots=True)
-class Plugins:
+class Plugins(NamedTuple):
     """Every plugin that could be loaded and what it offers, in an order that is the same on every machine."""
 
     loaded: tuple[Entry, ...]
@@ -77,8 +74,8 @@ class Plugins:
         return tuple(sorted(chain, key=lambda link: (link[0].stage, link[0].rank, link[0].name)))
 
 
-def load(entries: Iterable[Entry]) -> Plugins:
-    """Import the plugins that entry points name, and ask each every question once."""
+def load(entries: Iterable[Entry], hooks: Collection[str] = tuple(KINDS)) -> Plugins:
+    """Import the plugins that entry points name, and ask each these questions once, by default every one."""
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
     registered: list[tuple[Entry, Any]] = []
@@ -95,7 +92,7 @@ def load(entries: Iterable[Entry]) -> Plugins:
     offered: list[Offered] = []
     for entry, plugin in registered:
         others = [other for _, other in registered if other is not plugin]
-        for hook in KINDS:
+        for hook in hooks:
             try:
                 answers = manager.subset_hook_caller(hook, others)()
                 offered += [Offered(hook, offer, entry) for answer in answers for offer in answer]
@@ -118,6 +115,8 @@ def _resolve(value: str) -> Any:
 def _unknown_hooks(manager: pluggy.PluginManager, plugin: Any, entry: Entry) -> Iterator[Complaint]:
     for caller in manager.get_hookcallers(plugin) or []:
         if not caller.has_spec():
+            from difflib import get_close_matches
+
             close = get_close_matches(caller.name, KINDS, 1)
             meant = f"; did you mean {close[0]}?" if close else ""
             yield Complaint(Fault.UNKNOWN_HOOK, entry, f"{caller.name} is not a hook{meant}")

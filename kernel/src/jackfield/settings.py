@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +128,8 @@ def _from_file(named: Path | None) -> dict[str, Any]:
 def _meant(key: str) -> str:
     if key in IN_HOST:
         return f"`{key}` belongs into [host]"
+    from difflib import get_close_matches
+
     close = get_close_matches(key, _KNOWN, 1)
     return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KNOWN)}"
 

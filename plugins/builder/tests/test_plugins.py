@@ -212,11 +212,22 @@ def broken():
     import fab_not_there
 
 
+def worse():
+    raise RuntimeError("dropped")
+
+
+@hookimpl
+def jackfield_policies():
+    open("asked-for-policies", "w").close()
+    return []
+
+
 @hookimpl
 def jackfield_commands():
     return [
         CommandOffer("greet", "Say hello.", load),
         CommandOffer("broken", "Cannot be loaded.", broken),
+        CommandOffer("grumble", "Cannot be loaded either.", worse),
         CommandOffer("build", "Would take a name away.", load),
     ]
 """
@@ -235,7 +246,21 @@ def test_jackfield_commands(site: Any) -> None:
     assert missing.returncode == 1
     assert "fab_not_there" in missing.stderr
     assert "Traceback" not in missing.stderr
+    assert site.run("grumble").stderr == "Error: `jackfield grumble` cannot be loaded: dropped\n"
     assert site.run("greet", JACKFIELD_DENY="fab-greeter").returncode == 2
+
+
+def test_the_command_line_asks_plugins_for_commands_alone_and_completes_them_unloaded(site: Any) -> None:
+    site.plugin("fab-greeter", COMMANDS)
+    site.plugin("fab-broken", "raise RuntimeError('broken')\n")
+    asked = site.folder.parent / "asked-for-policies"
+    assert "Say hello." in site.run("--help").stdout
+    typed = {"_JACKFIELD_COMPLETE": "bash_complete", "COMP_WORDS": "jackfield gr", "COMP_CWORD": "1"}
+    assert site.run(**typed).stdout.split() == ["plain,greet", "plain,grumble"]
+    assert site.run(**typed | {"COMP_WORDS": "jackfield bu"}).stdout.split() == ["plain,build"]
+    assert not asked.exists()
+    site.run("plugins")
+    assert asked.exists()
 
 
 CHOOSY = """\

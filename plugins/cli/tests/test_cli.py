@@ -257,6 +257,24 @@ def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
     assert done.stdout.strip() == "['click']"
 
 
+def test_help_loads_no_policy_no_loop_and_no_parser_of_mails() -> None:
+    heavy = {
+        "asyncio",
+        "email.parser",
+        "jackfield.governance",
+        "jackfield_builder.findings",
+        "orjson",
+        "rich",
+    }
+    code = (
+        "import sys; from jackfield_cli import main; main(['--help'], standalone_mode=False)\n"
+        f"print(sorted({heavy} & set(sys.modules)), 'jackfield_policies' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "See who is banned" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[] True"
+
+
 # Calls
 
 GOVERNED = {"JACKFIELD_ALLOW": "fab-*,jackfield-policies"}

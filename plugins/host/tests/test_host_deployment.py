@@ -17,6 +17,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import httpx
 import pytest
 import websockets
@@ -379,7 +380,7 @@ def test_the_container_runs_the_host_as_nobody_in_particular() -> None:
     assert last["EXPOSE"] == str(HostOptions().port)
     check_variables(re.findall(r"(\w+)=", last["ENV"]))
     assert "/health" in last["HEALTHCHECK"]
-    assert main.get_command(None, "serve")  # type: ignore[arg-type]
+    assert main.get_command(click.Context(main), "serve")
 
 
 def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) -> None:

@@ -1,32 +1,20 @@
-"""What is installed, read from metadata alone: nothing is imported here."""
+"""What takes part of what is installed, and what is wrong with that, from metadata alone."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 from urllib.parse import unquote, urlparse
 
 import importlib_metadata
-from jackfield.installed import PLUGINS, TOOLS, Distribution, Entry, normalised
+from jackfield.installed import PLUGINS, TOOLS, Distribution, Entry
 
+from jackfield_builder.entries import Selection, distributions, entry_points
 from jackfield_builder.findings import Code, Finding
 
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The allow list and the deny list; deny wins, an empty allow list allows all."""
-
-    allow: tuple[str, ...] = ()
-    deny: tuple[str, ...] = ()
-
-    def admits(self, entry: Entry) -> bool:
-        """Whether an entry takes part."""
-        if any(entry.matches(pattern) for pattern in self.deny):
-            return False
-        return not self.allow or any(entry.matches(pattern) for pattern in self.allow)
+__all__ = ["Discovery", "Selection", "discover"]
 
 
 class Discovery(NamedTuple):
@@ -41,18 +29,15 @@ class Discovery(NamedTuple):
 def discover(selection: Selection | None = None, path: list[str] | None = None) -> Discovery:
     """Read the entry points of every distribution on `path` (the interpreter's own by default)."""
     selection = selection or Selection()
-    entries: list[Entry] = []
-    findings: list[Finding] = []
-    for distribution in _distributions(path):
-        try:
-            entries += _entries(distribution)
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one distribution must not hide the others
-            findings.append(_unreadable(distribution, error))
-    # One distribution may be described twice, by its dist-info and by an egg-info in its source tree.
-    distinct = {
-        (each.group, each.name, each.value, each.distribution.name): each for each in reversed(entries)
-    }
-    entries = sorted(distinct.values())
+    entries, unreadable = entry_points(path=path)
+    findings = [
+        Finding(
+            Code.BROKEN_METADATA,
+            f"{each.location}: {each.cause}",
+            Distribution("(unreadable)", "", each.location),
+        )
+        for each in unreadable
+    ]
     findings += _unmatched(selection, entries)
     admitted = [entry for entry in entries if selection.admits(entry)]
     findings += _second_copies(admitted, path)
@@ -66,35 +51,6 @@ def discover(selection: Selection | None = None, path: list[str] | None = None) 
     )
 
 
-def _distributions(path: list[str] | None, **query: str) -> Iterable[importlib_metadata.Distribution]:
-    given: dict[str, Any] = query if path is None else {**query, "path": path}
-    return cast("Iterable[importlib_metadata.Distribution]", importlib_metadata.distributions(**given))
-
-
-def _entries(distribution: importlib_metadata.Distribution) -> list[Entry]:
-    text = distribution.read_text("entry_points.txt")
-    # Many distributions have entry points; only ours are worth parsing, and a name costs a METADATA parse.
-    if not text or "jackfield." not in text:
-        return []
-    ours = [point for point in distribution.entry_points if point.group in {TOOLS, PLUGINS}]
-    if not ours:
-        if TOOLS in text or PLUGINS in text:
-            raise ValueError("entry_points.txt names our groups, but nothing in them can be read")
-        return []
-    name = distribution.metadata["Name"]
-    if not name:
-        raise ValueError("METADATA does not say its name")
-    owner = Distribution(normalised(name), distribution.version, str(distribution.locate_file("")))
-    return [Entry(point.group, point.name, point.value, owner) for point in ours]
-
-
-def _unreadable(distribution: importlib_metadata.Distribution, error: Exception) -> Finding:
-    # Only the folder of the metadata itself tells one broken distribution from another.
-    location = str(getattr(distribution, "_path", distribution.locate_file("")))
-    cause = str(error) or type(error).__name__
-    return Finding(Code.BROKEN_METADATA, f"{location}: {cause}", Distribution("(unreadable)", "", location))
-
-
 def _unmatched(selection: Selection, entries: Iterable[Entry]) -> Iterator[Finding]:
     for listed, patterns in (("allow", selection.allow), ("deny", selection.deny)):
         for pattern in patterns:
@@ -106,9 +62,10 @@ def _unmatched(selection: Selection, entries: Iterable[Entry]) -> Iterator[Findi
 
 def _second_copies(entries: Iterable[Entry], path: list[str] | None) -> Iterator[Finding]:
     for name in sorted({entry.distribution.name for entry in entries}):
-        copies = {(str(copy.locate_file("")), copy.version): copy for copy in _distributions(path, name=name)}
-        if len(copies) == 1:
+        found = list(distributions(path, name=name))
+        if len(found) == 1:
             continue
+        copies = {(str(copy.locate_file("")), copy.version): copy for copy in found}
         # An editable install by setuptools leaves its egg-info in the source tree, which is on the path too.
         sources = [source for copy in copies.values() if (source := _editable_source(copy))]
         apart = [

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
-    from jackfield.plugins import Plugins
-    from jackfield_builder.discovery import Discovery
+    from click.shell_completion import CompletionItem
+    from jackfield.offers import CommandOffer
+    from jackfield_builder.entries import Selection
 
 COMES_WITH = {
     "chat": "jackfield-client",
@@ -25,26 +25,29 @@ COMES_WITH = {
 """Commands that are documented here and brought by a plugin, which may be missing."""
 
 
+_ASKED = f"{__name__}.offers"
+"""Under this the answers of the plugins stand in the context, so that each is asked once."""
+
+
 class OfferedCommands(click.Group):
     """Our own commands, and behind them those of the installed plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, our own first."""
-        return [*super().list_commands(ctx), *sorted(set(self._offers()) - set(self.commands))]
+        return [*super().list_commands(ctx), *self._offers(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command of our own, else one that a plugin offers; a plugin cannot take a name away."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
-        offer = self._offers().get(cmd_name)
+        offer = self._offers(ctx).get(cmd_name)
         if offer is None:
             return None
         try:
-            command: click.Command = offer.load()
-        except ImportError as error:
+            return offer.load()
+        except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
             raise click.ClickException(f"`jackfield {cmd_name}` cannot be loaded: {error}") from None
-        return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -57,8 +60,43 @@ class OfferedCommands(click.Group):
                 raise
             raise click.UsageError(self._why_missing(args[0]), ctx) from None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in `--help`, for which an offer's own line serves and nothing is loaded."""
+        with formatter.section("Commands"):
+            formatter.write_dl(self._own_lines())
+        offered = self._offered_lines(ctx)
+        if offered:
+            with formatter.section("Commands of plugins"):
+                formatter.write_dl(offered)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, for which an offer's own line serves as well."""
+        from click.shell_completion import CompletionItem
+
+        lines = [*self._own_lines(), *self._offered_lines(ctx)]
+        names = [CompletionItem(name, help=line) for name, line in lines if name.startswith(incomplete)]
+        return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def _own_lines(self) -> list[tuple[str, str]]:
+        return [(name, self.commands[name].get_short_help_str(80)) for name in sorted(self.commands)]
+
+    def _offered_lines(self, ctx: click.Context) -> list[tuple[str, str]]:
+        return [(name, offer.help) for name, offer in self._offers(ctx).items()]
+
+    def _offers(self, ctx: click.Context) -> dict[str, CommandOffer]:
+        if _ASKED not in ctx.meta:
+            ctx.meta[_ASKED] = _asked()
+        asked: dict[str, CommandOffer] = ctx.meta[_ASKED]
+        return {name: asked[name] for name in sorted(set(asked) - set(self.commands))}
+
     def _why_missing(self, name: str) -> str:
-        discovery, plugins = _installed()
+        from difflib import get_close_matches
+
+        from jackfield.plugins import load
+        from jackfield_builder.discovery import discover
+
+        discovery = discover(_selection())
+        plugins = load(discovery.plugins)
         broken = {each.plugin.distribution.name for each in plugins.complaints}
         owner = COMES_WITH.get(name)
         if owner is None:
@@ -75,30 +113,24 @@ class OfferedCommands(click.Group):
             why = "is not installed"
         return f"`jackfield {name}` comes with {owner}, which {why}."
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """The list in `--help`, for which an offer's own line serves and nothing is loaded."""
-        own = [(name, self.commands[name].get_short_help_str(80)) for name in sorted(self.commands)]
-        with formatter.section("Commands"):
-            formatter.write_dl(own)
-        offered = [(name, offer.help) for name, offer in sorted(self._offers().items())]
-        if offered:
-            with formatter.section("Commands of plugins"):
-                formatter.write_dl(offered)
 
-    def _offers(self) -> dict[str, Any]:
-        _, plugins = _installed()
-        return {each.name: each.offer for each in plugins.of("jackfield_commands")}
-
-
-def _installed() -> tuple[Discovery, Plugins]:
+def _asked() -> dict[str, CommandOffer]:
+    """What plugins answer to the one question about commands; the others would load what a call needs."""
+    from jackfield.offers import CommandOffer
     from jackfield.plugins import load
+    from jackfield_builder.entries import installed_plugins
+
+    plugins = load(installed_plugins(_selection()), hooks=["jackfield_commands"])
+    return {each.name: each.offer for each in plugins.offered if isinstance(each.offer, CommandOffer)}
+
+
+def _selection() -> Selection:
     from jackfield.settings import Settings, SettingsError
-    from jackfield_builder.discovery import Selection, discover
+    from jackfield_builder.entries import Selection
 
     try:
         settings = Settings.load()
     except SettingsError:
         # Whatever command this is will say what is wrong, in its own way.
         settings = Settings()
-    discovery = discover(Selection(settings.allow, settings.deny))
-    return discovery, load(discovery.plugins)
+    return Selection(settings.allow, settings.deny)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
@@ -101,6 +100,8 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     snapshot: Snapshot = load_snapshot(settings.registry)
     frozen = snapshot.tools.get(tool)
     if frozen is None:
+        from difflib import get_close_matches
+
         close = get_close_matches(tool, snapshot.tools, 1)
         meant = f"; did you mean {close[0]}?" if close else "; `jackfield tools` lists them"
         raise click.UsageError(f"{settings.registry} has no tool {tool!r}{meant}")

@@ -9,25 +9,28 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, CommandOffer, PluginSettings, PolicyOffer, Services, Stage
 from jackfield.settings import SettingsError
 
-from jackfield_policies.availability import Availability
-from jackfield_policies.bans import BanPolicy, Bans
-from jackfield_policies.budgets import Budgets
-from jackfield_policies.clamping import Clamping
-from jackfield_policies.confirmation import Confirmation
-from jackfield_policies.duplicates import Duplicates
-from jackfield_policies.latency import Latency
-from jackfield_policies.loops import Loops
-from jackfield_policies.modes import Modes
-from jackfield_policies.rate_limits import RateLimits
-from jackfield_policies.recovery import Recovery
-
 if TYPE_CHECKING:
     import click
+
+    from jackfield_policies.bans import Bans
 
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
     """Every policy, with its place in the chain."""
+    # Here, because a plugin is also loaded for its commands, and a policy brings in the path of a call.
+    from jackfield_policies.availability import Availability
+    from jackfield_policies.bans import BanPolicy
+    from jackfield_policies.budgets import Budgets
+    from jackfield_policies.clamping import Clamping
+    from jackfield_policies.confirmation import Confirmation
+    from jackfield_policies.duplicates import Duplicates
+    from jackfield_policies.latency import Latency
+    from jackfield_policies.loops import Loops
+    from jackfield_policies.modes import Modes
+    from jackfield_policies.rate_limits import RateLimits
+    from jackfield_policies.recovery import Recovery
+
     return [
         PolicyOffer("duplicates", Stage.ADMIT, 10, Duplicates),
         PolicyOffer("modes", Stage.ADMIT, 20, Modes, enforces=("allowedModes",)),
@@ -50,6 +53,8 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
 
 
 def _bans(settings: PluginSettings, services: Services) -> Bans:
+    from jackfield_policies.bans import Bans
+
     if settings:
         raise SettingsError(f"[capabilities.bans] has no setting {min(settings)!r}; there are none")
     return Bans(services.store)

@@ -10,8 +10,6 @@ from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo, print_table
 from jackfield_cli.stored import with_store
 
-from jackfield_policies.bans import Bans
-
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield.store import Store
@@ -55,6 +53,8 @@ def list_(settings: Settings, as_json: bool) -> None:
 @as_json
 def lift(settings: Settings, user: str, as_json: bool) -> None:
     """Lift the ban of USER, on every host that shares the store; the next call is let through."""
+    from jackfield_policies.bans import Bans
+
     if not with_store(settings, lambda store: Bans(store).lift(user)):
         raise click.ClickException(f"{user!r} is not banned; `jackfield bans list` shows who is")
     if as_json:
@@ -64,6 +64,8 @@ def lift(settings: Settings, user: str, as_json: bool) -> None:
 
 
 async def _held(store: Store) -> list[_Held]:
+    from jackfield_policies.bans import Bans
+
     held = await Bans(store).held()
     now = store.now()
     return [_Held(user, until, max(0.0, until - now)) for user, until in sorted(held.items())]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from jackfield import hookimpl
 from jackfield.offers import PluginSettings, SchemaAdapterOffer, TransportOffer
 
-from jackfield_gemini.schemas import as_json_schema, native
-
 if TYPE_CHECKING:
     from jackfield.transport.protocol import Transport
 
@@ -24,6 +22,8 @@ def jackfield_transports() -> list[TransportOffer]:
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
     """Offer Gemini's own schema language, and JSON Schema as it is."""
+    from jackfield_gemini.schemas import as_json_schema, native
+
     return [
         SchemaAdapterOffer("gemini-native", native),
         SchemaAdapterOffer("gemini-json-schema", as_json_schema),
