@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -32,10 +33,26 @@ MEMBERS = [
 
 
 def workspace(session: nox.Session) -> None:
-    """Install what the lock pins, then every member as it stands in the working tree."""
+    """Install what the lock pins and every member as it stands in the working tree, unless that was done."""
+    done = Path(session.virtualenv.location) / "jackfield-workspace"
+    wanted = _fingerprint()
+    if done.exists() and done.read_text("utf-8") == wanted:
+        return
+    # Gone before anything changes, so that an installation that breaks off is begun again.
+    done.unlink(missing_ok=True)
     session.install("--require-hashes", "-r", str(LOCK))
     _uninstall_leftovers(session)
     _install_members(session, MEMBERS)
+    # A step of the installation, which `--no-install` leaves out with the others.
+    write = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2], 'utf-8')"
+    session.run_install("python", "-c", write, str(done), wanted, log=False)
+
+
+def _fingerprint() -> str:
+    """All that decides what is installed; members are editable, so of them only their metadata counts."""
+    decides = [LOCK, Path(__file__), *(member / "pyproject.toml" for member in MEMBERS)]
+    parts = [f"{path}\n{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in decides]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def pinned(session: nox.Session, *asked: str) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,12 +17,17 @@ ROOT = Path(__file__).parents[1]
 class Recorded:
     """Stands for nox's session, and keeps what it is told to run."""
 
-    def __init__(self, *posargs: str) -> None:
+    def __init__(self, environment: Path, *posargs: str) -> None:
+        self.virtualenv = SimpleNamespace(location=str(environment))
         self.posargs = list(posargs)
         self.ran: list[tuple[str, ...]] = []
+        self.installed: list[tuple[str, ...]] = []
 
     def install(self, *arguments: str) -> None:
-        """Nothing is installed here."""
+        self.installed.append(arguments)
+
+    def run_install(self, *arguments: str, **_: Any) -> None:
+        subprocess.run([sys.executable, *arguments[1:]], check=True)
 
     def run(self, *arguments: str, **_: Any) -> str:
         self.ran.append(arguments)
@@ -39,8 +47,49 @@ def noxfile() -> Any:
 
 @pytest.mark.parametrize(("session", "command"), [("build_registry", "build"), ("check_registry", "check")])
 def test_a_registry_is_built_and_checked_by_the_command_line(
-    noxfile: Any, session: str, command: str
+    noxfile: Any, tmp_path: Path, session: str, command: str
 ) -> None:
-    told = Recorded("--json")
+    told = Recorded(tmp_path, "--json")
     getattr(noxfile, session)(told)
     assert told.ran[-1] == ("jackfield", command, "--json")
+
+
+def installs(noxfile: Any, environment: Path) -> bool:
+    """Whether a session that begins in this environment installs anything."""
+    told = Recorded(environment)
+    noxfile.workspace(told)
+    return bool(told.installed)
+
+
+def test_an_environment_is_filled_once_and_again_when_what_decides_it_changed(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment = tmp_path / "environment"
+    environment.mkdir()
+    lock, members = tmp_path / "requirements.lock", [tmp_path / "one", tmp_path / "two"]
+    lock.write_text("click==8.3.0\n")
+    for member in members:
+        member.mkdir()
+        (member / "pyproject.toml").write_text(f"[project]\nname = {member.name!r}\n")
+    monkeypatch.setattr(noxfile, "LOCK", lock)
+    monkeypatch.setattr(noxfile, "MEMBERS", members)
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+
+    lock.write_text("click==8.3.1\n")
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    (members[0] / "pyproject.toml").write_text("[project]\nname = 'one'\nversion = '2'\n")
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+    monkeypatch.setattr(noxfile, "MEMBERS", members[:1])
+    assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
+
+
+def test_an_installation_that_broke_off_is_begun_again(
+    noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert installs(noxfile, tmp_path)
+    with monkeypatch.context() as broken:
+        broken.setattr(noxfile, "_fingerprint", lambda: "another")
+        broken.setattr(noxfile, "_install_members", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            installs(noxfile, tmp_path)
+    assert installs(noxfile, tmp_path)
