@@ -63,7 +63,7 @@ def test_a_frozen_tool_runs_under_every_policy(site: Any) -> None:
     assert answer["meta"]["registryVersion"] == version
 
 
-def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withdrawn_in_production(
+def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withheld_in_production(
     site: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     drifted = site.tool("fab_drifted")
@@ -77,10 +77,10 @@ def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withdrawn_
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
     assert set(registry.tools) == {"fab_sound"}
     assert "not the code that was frozen" in registry.withdrawn["fab_drifted"]
-    assert "fab_drifted is withdrawn" in caplog.text
+    assert "fab_drifted is withheld" in caplog.text
 
 
-def test_a_withdrawn_tool_is_answered_for(site: Any) -> None:
+def test_a_withheld_tool_is_answered_for(site: Any) -> None:
     site.tool("fab_needy", requires=["telepathy"])
     settings = frozen(store="memory")
 

@@ -242,7 +242,7 @@ class Orchestrator:
         close = get_close_matches(asked.tool_id, self.registry.tools, 1)
         response = fail(
             ErrorType.NOT_FOUND,
-            f"{asked.tool_id!r} is withdrawn: it {withdrawn}."
+            f"{asked.tool_id!r} is withheld: it {withdrawn}."
             if withdrawn
             else f"There is no tool {asked.tool_id!r}.",
             suggestion=f"Did you mean {close[0]!r}?" if close and not withdrawn else None,

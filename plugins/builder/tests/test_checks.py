@@ -324,7 +324,7 @@ def test_a_tool_whose_restriction_nobody_enforces_is_withheld(site: Any, fields:
     withheld = site.run_json("tools")["tools"][0]["withheld"]
     assert withheld == f"nobody provides a policy that enforces {next(iter(fields))}"
     refused = site.run("call", "echo", '{"text": "x"}')
-    assert "withdrawn: it needs a policy that enforces" in refused.stderr
+    assert "withheld: it needs a policy that enforces" in refused.stderr
 
     site.enforcer()
     assert site.run_json("build")["findings"] == []

@@ -214,7 +214,7 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
             raise RegistryError(f"{tool_id} {handler}; run `jackfield build`")
         else:
             withdrawn[tool_id] = handler
-            _log.error("tool %s is withdrawn: it %s", tool_id, handler)
+            _log.error("tool %s is withheld: it %s", tool_id, handler)
     return tools, withdrawn
 
 
