@@ -197,6 +197,21 @@ def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(
         asyncio.run(Runtime.start(wrong))
 
 
+def test_all_that_plugins_cannot_use_is_told_at_once(site: Any) -> None:
+    site.tool("fab_words")
+    tables = {
+        "policies": {"budgets": {"voice_cals": 3}, "loops": {"identical": 1}, "budget": {}},
+        "capabilities": {"bans": {"x": 1}},
+    }
+    with pytest.raises(SettingsError) as caught:
+        asyncio.run(Runtime.start(frozen(store="memory", tables=tables)))
+    named = ["[policies.budget]:", "[capabilities.bans]", "policies.budgets:", "policies.loops:"]
+    assert [line.split()[0] for line in str(caught.value).splitlines()] == named
+    # Without a store nothing can be made, and what is known by then is told.
+    with pytest.raises(SettingsError, match=r"(?s)\[policies.budget\].*the store 'cloud'"):
+        asyncio.run(Runtime.start(frozen(store="cloud", tables=tables)))
+
+
 @pytest.mark.parametrize(
     ("tables", "reason"),
     [

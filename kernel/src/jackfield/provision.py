@@ -15,7 +15,7 @@ from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOff
 from jackfield.packages import locate, package_hash
 from jackfield.plugins import Offered, Plugins, load
 from jackfield.registry.registry import Deployment, RegistryError
-from jackfield.settings import Settings, SettingsError
+from jackfield.settings import Mistakes, Settings, SettingsError
 from jackfield.store import MemoryStore, Store
 from jackfield.transport.protocol import Transport
 
@@ -44,6 +44,8 @@ class Provision:
 
     def __init__(self, plugins: Plugins, settings: Settings) -> None:
         self.plugins = plugins
+        self.mistakes = Mistakes()
+        """What plugins cannot use of their settings; to be told before anything that was made is used."""
         self._settings = settings
 
     @classmethod
@@ -64,7 +66,7 @@ class Provision:
         for complaint in plugins.complaints:
             raise RegistryError(f"plugin {complaint.plugin.distribution}: {complaint.message}")
         provision = cls(plugins, settings)
-        provision.refuse_unknown_tables()
+        provision.note_unknown_tables()
         return provision
 
     @property
@@ -118,9 +120,10 @@ class Provision:
             if not self._settings.enabled("capabilities", offered.name):
                 reasons[offered.name] = f"[capabilities.{offered.name}] is switched off"
             elif isinstance(offer, CapabilityOffer):
-                reason = offer.unavailable(self._settings.table("capabilities", offered.name))
-                if reason:
-                    reasons[offered.name] = reason
+                with self.mistakes:
+                    reason = offer.unavailable(self._settings.table("capabilities", offered.name))
+                    if reason:
+                        reasons[offered.name] = reason
         return reasons
 
     def withheld(self, tool: FrozenTool) -> str | None:
@@ -133,11 +136,12 @@ class Provision:
     def made(self, kind: str, services: Services) -> dict[str, Any]:
         """Everything of one kind that is switched on and can be had, by name."""
         left_out = self.unavailable if kind == "capabilities" else {}
-        return {
-            each.name: self._make(each, kind, services)
-            for each in self.plugins.of(_HOOKS[kind])
-            if self._settings.enabled(kind, each.name) and each.name not in left_out
-        }
+        made: dict[str, Any] = {}
+        for each in self.plugins.of(_HOOKS[kind]):
+            if self._settings.enabled(kind, each.name) and each.name not in left_out:
+                with self.mistakes:
+                    made[each.name] = self._make(each, kind, services)
+        return made
 
     def _make(self, offered: Offered, kind: str, services: Services) -> Any:
         """What an offer makes; a plugin that cannot is named, with the cause."""
@@ -155,13 +159,12 @@ class Provision:
             raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
         return made
 
-    def refuse_unknown_tables(self) -> None:
+    def note_unknown_tables(self) -> None:
         """A table for something that nobody offers is a mistake that would otherwise go unnoticed."""
         for kind, tables in self._settings.tables.items():
             known = [each.name for each in self.plugins.of(_HOOKS[kind])]
-            for name in tables:
-                if name not in known:
-                    close = get_close_matches(name, known, 1)
-                    offered = f"offered are {', '.join(known) or 'none'}"
-                    meant = f"did you mean [{kind}.{close[0]}]?" if close else offered
-                    raise SettingsError(f"[{kind}.{name}]: no installed plugin offers that; {meant}")
+            for name in sorted(set(tables).difference(known)):
+                close = get_close_matches(name, known, 1)
+                offered = f"offered are {', '.join(known) or 'none'}"
+                meant = f"did you mean [{kind}.{close[0]}]?" if close else offered
+                self.mistakes.note(f"[{kind}.{name}]: no installed plugin offers that; {meant}")

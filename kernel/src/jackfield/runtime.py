@@ -38,6 +38,17 @@ class Runtime:
         """Load, verify and lock; what cannot be served stops the start with a sentence."""
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
         provision = Provision.of(registry.snapshot(), settings)
+        with provision.mistakes:
+            runtime = cls._made(registry, provision, observers)
+        provision.mistakes.tell()
+        registry.lock()
+        for capability in runtime.capabilities.values():
+            if started := getattr(capability, "started", None):
+                started(runtime)
+        return runtime
+
+    @classmethod
+    def _made(cls, registry: Registry, provision: Provision, observers: Sequence[Observer]) -> Runtime:
         for tool in list(registry.tools.values()):
             if reason := provision.withheld(tool.frozen):
                 registry.withhold(tool.id, reason)
@@ -58,12 +69,7 @@ class Runtime:
             capabilities=capabilities,
             observers=[*provision.made("observers", services).values(), *observers],
         )
-        registry.lock()
-        runtime = cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
-        for capability in capabilities.values():
-            if started := getattr(capability, "started", None):
-                started(runtime)
-        return runtime
+        return cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
 
     def transport(self) -> Transport:
         """The way to the provider that the settings name; whoever asks closes it."""

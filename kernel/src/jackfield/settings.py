@@ -6,7 +6,7 @@ Flags win over the environment, the environment over `jackfield.toml`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,6 @@ TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transpo
 SECTIONS = ("host",)
 """What holds one table for a whole program, which judges it itself."""
 
-IN_HOST = (
-    "access_log", "address", "hosts", "jwt", "keys", "language", "log_format", "log_level", "max_sessions",
-    "origins", "port", "proxies", "voice",
-)  # fmt: skip
-"""What people write at the top of the file and belongs into `[host]`; the host itself knows all it takes."""
-
 _KNOWN = (*KEYS, *TABLES, *SECTIONS)
 
 DEPLOYMENTS = ("development", "production")
@@ -38,6 +32,31 @@ DEPLOYMENTS = ("development", "production")
 
 class SettingsError(Exception):
     """A setting that cannot be used, and how to mend it."""
+
+
+class Mistakes:
+    """Settings that cannot be used, until all are known: `with mistakes:` notes one, and goes on behind."""
+
+    def __init__(self) -> None:
+        self._sentences: dict[str, None] = {}
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, SettingsError):
+            self.note(str(error))
+            return True
+        # What fails behind a mistake may fail because of it.
+        return bool(self._sentences) and isinstance(error, Exception)
+
+    def note(self, sentence: str) -> None:
+        """Keep what is wrong, once."""
+        self._sentences[sentence] = None
+
+    def tell(self) -> None:
+        """Stop with every mistake that was noted, if there was any."""
+        if self._sentences:
+            raise SettingsError("\n".join(self._sentences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,15 +95,17 @@ class Settings:
         cls, config: Path | None = None, environ: Mapping[str, str] = os.environ, **flags: Any
     ) -> Settings:
         """Settings of this process; `flags` that are None or empty were not given."""
-        chosen = _from_file(config or _named_config(environ))
+        mistakes = Mistakes()
+        chosen = _from_file(config or _named_config(environ), mistakes)
         for name in KEYS:
             text = environ.get(f"JACKFIELD_{name.upper()}")
             if text:
                 chosen[name] = [part.strip() for part in text.split(",")] if name in LISTS else text
         chosen |= {name: value for name, value in flags.items() if value}
-        given = {name: _checked(name, chosen[name]) for name in KEYS if name in chosen}
-        tables = {kind: _table(kind, chosen[kind]) for kind in TABLES if kind in chosen}
-        sections = {name: _section(name, chosen[name]) for name in SECTIONS if name in chosen}
+        given = _judged(KEYS, chosen, _checked, mistakes)
+        tables = _judged(TABLES, chosen, _table, mistakes)
+        sections = _judged(SECTIONS, chosen, _section, mistakes)
+        mistakes.tell()
         return cls(**given, tables=tables, sections=sections)
 
     def table(self, kind: str, name: str) -> dict[str, Any]:
@@ -105,7 +126,7 @@ def _named_config(environ: Mapping[str, str]) -> Path | None:
     return Path(named) if named else None
 
 
-def _from_file(named: Path | None) -> dict[str, Any]:
+def _from_file(named: Path | None, mistakes: Mistakes) -> dict[str, Any]:
     path = named or Path(CONFIG_FILE)
     if not path.exists():
         if named:
@@ -121,17 +142,28 @@ def _from_file(named: Path | None) -> dict[str, Any]:
         raise SettingsError(f"{path}: {error.strerror}") from None
     for key in document:
         if key not in _KNOWN:
-            raise SettingsError(f"{path}: unknown setting {key!r}; {_meant(key)}")
+            mistakes.note(f"{path}: unknown setting {key!r}; {_meant(key)}")
     return document
 
 
 def _meant(key: str) -> str:
-    if key in IN_HOST:
-        return f"`{key}` belongs into [host]"
     from difflib import get_close_matches
 
-    close = get_close_matches(key, _KNOWN, 1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KNOWN)}"
+    # So close, because what belongs to the host, such as `voice`, must not be taken for something else.
+    if close := get_close_matches(key, _KNOWN, 1, cutoff=0.75):
+        return f"did you mean {close[0]!r}?"
+    return f"known are {', '.join(_KNOWN)}; a setting of the host belongs into [host]"
+
+
+def _judged(
+    names: Iterable[str], chosen: Mapping[str, Any], judge: Callable[[str, Any], Any], mistakes: Mistakes
+) -> dict[str, Any]:
+    judged: dict[str, Any] = {}
+    for name in names:
+        if name in chosen:
+            with mistakes:
+                judged[name] = judge(name, chosen[name])
+    return judged
 
 
 def _checked(name: str, value: Any) -> Any:

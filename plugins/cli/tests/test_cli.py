@@ -345,6 +345,16 @@ def test_a_wrong_setting_says_how_to_mend_it(tmp_path: Path, text: str, reason: 
     assert reason in str(caught.value)
 
 
+def test_wrong_settings_are_told_together(tmp_path: Path) -> None:
+    file = tmp_path / "jackfield.toml"
+    file.write_text('alow = ["x"]\nregistry = 5\n[policies.loops]\nenabled = "no"\n')
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(file, {"JACKFIELD_DEPLOYMENT": "test"})
+    first, *others = str(caught.value).splitlines()
+    assert first.endswith("unknown setting 'alow'; did you mean 'allow'?")
+    assert [each.split()[0] for each in others] == ["`registry`", "`deployment`", "[policies.loops]"]
+
+
 def test_a_wrong_setting_is_a_sentence_on_the_command_line(site: Any) -> None:
     done = site.run("build", "--config", "nowhere.toml")
     assert done.returncode == 2

@@ -22,7 +22,7 @@ import httpx
 import pytest
 from click.testing import CliRunner
 from hosting import HostProcess, Workshop, free_port, hosted, provided
-from jackfield.settings import IN_HOST, SettingsError
+from jackfield.settings import Settings, SettingsError
 from jackfield.store import StoreUnavailableError
 from jackfield_cli import main
 from jackfield_host.lifecycle import logs, readiness
@@ -200,7 +200,7 @@ def test_a_wrong_value_is_not_repeated(workshop: Workshop, refused: Callable[...
             "[stores.sqlite]: the sqlite store has no setting 'pth'; did you",
         ),
         ("", 'provder = "openai"', "", "unknown setting 'provder'; did you mean 'provider'?"),
-        ("", "port = 9", "", "unknown setting 'port'; `port` belongs into [host]"),
+        ("", "port = 9", "", "a setting of the host belongs into [host]"),
         ("", "", '[stores.sqlite]\npath = "/proc/none/jackfield.db"', "the store /proc/none/jackfield.db"),
     ],
 )
@@ -211,8 +211,41 @@ def test_what_cannot_be_served_is_told(
     assert expected in refused("--port", "0")
 
 
-def test_what_is_said_to_belong_into_the_hosts_table_does() -> None:
-    assert set(IN_HOST) <= set(HostOptions.model_fields)
+def test_a_setting_of_the_host_at_the_top_of_the_file_is_taken_for_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "jackfield.toml"
+    for name in HostOptions.model_fields.keys() - {"hosts"}:
+        file.write_text(f"{name} = 1\n")
+        with pytest.raises(SettingsError, match=r"; a setting of the host belongs into \[host\]$"):
+            Settings.load(file, {})
+
+
+def test_mistakes_of_kernel_and_host_are_told_together(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    toml(workshop, "prot = 1", 'provder = "openai"\ndeployment = "test"')
+    said = refused().splitlines()
+    assert [line.partition("; ")[0] for line in said] == [
+        "jackfield.toml: unknown setting 'provder'",
+        "`deployment` is 'test'",
+        "[host] there is no setting 'prot'",
+    ]
+    # A file that cannot be read as TOML is one mistake.
+    (workshop.folder / "jackfield.toml").write_text("[host\n")
+    assert refused().startswith("jackfield.toml: Expected ']'")
+
+
+def test_mistakes_of_plugins_and_of_who_may_come_in_are_told_together(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    tables = "[policies.loops]\nidentical = 1\n[observers.audit]\npth = 1\n[policies.lops]\n"
+    toml(workshop, 'address = "0.0.0.0"', tables=tables)
+    said = refused("--port", "0").splitlines()
+    assert [line.partition("; ")[0].partition(",")[0] for line in said] == [
+        "`address` is '0.0.0.0'",
+        "[policies.lops]: no installed plugin offers that",
+        "policies.loops: unknown setting 'identical'",
+        "observers.audit: unknown setting 'pth'",
+    ]
 
 
 def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callable[..., str]) -> None:

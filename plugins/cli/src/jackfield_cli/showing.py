@@ -70,9 +70,11 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
 
     try:
         provision = Provision.of(snapshot, settings)
+        reasons |= {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
+        provision.mistakes.tell()
     except (RegistryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
-    return reasons | {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
+    return reasons
 
 
 def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:

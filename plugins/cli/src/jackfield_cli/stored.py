@@ -39,6 +39,7 @@ async def _store(settings: Settings) -> AsyncIterator[Store]:
     from jackfield.provision import Provision
 
     provision = Provision.of(Snapshot.load(settings.registry), settings)
+    provision.mistakes.tell()
     if provision.store_name == "memory":
         raise click.ClickException(
             "the store of this deployment is `memory`, which ends with its host: nothing is kept for others "

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from jackfield.runtime import Runtime
-from jackfield.settings import Settings
+from jackfield.settings import Mistakes, Settings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -48,23 +48,24 @@ ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Jackfiel
 @asynccontextmanager
 async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[House]:
     """A house with everything it needs; what cannot be served stops it with a sentence."""
-    gate = Gate(options)
     decisions = Decisions()
-    runtime = await Runtime.start(settings, [decisions])
-    try:
-        await check(runtime, settings)
+    mistakes = Mistakes()
+    async with AsyncExitStack() as closing:
+        with mistakes:
+            gate = Gate(options)
+        with mistakes:
+            runtime = await Runtime.start(settings, [decisions])
+            closing.push_async_callback(runtime.close)
+            await check(runtime, settings)
+        mistakes.tell()
         transport = runtime.transport()
-        try:
-            switchboard = Switchboard(runtime, transport, settings, options)
-            rate = options.requests_per_minute / 60
-            requests = Allowances(rate, max(1.0, rate * 10))
-            decisions.tell(switchboard.talks)
-            trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
-            yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend)
-        finally:
-            await transport.close()
-    finally:
-        await runtime.close()
+        closing.push_async_callback(transport.close)
+        switchboard = Switchboard(runtime, transport, settings, options)
+        rate = options.requests_per_minute / 60
+        requests = Allowances(rate, max(1.0, rate * 10))
+        decisions.tell(switchboard.talks)
+        trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
+        yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend)
 
 
 def application(house: House) -> Starlette:

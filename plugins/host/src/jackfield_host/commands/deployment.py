@@ -82,22 +82,25 @@ def with_deployment(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def deployment(config: str | None = None, **flags: Any) -> Deployment:
     """The deployment as flags, environment and file describe it; all that is wrong in it ends the command."""
-    from jackfield.settings import KEYS, Settings, SettingsError
+    from jackfield.settings import KEYS, Mistakes, Settings, SettingsError
 
     from jackfield_host.options import HostOptions
 
     given = {name: value for name, value in flags.items() if value is not None}
-    named = {name: value for name, value in given.items() if name in KEYS}
+    of_kernel = {name: value for name, value in given.items() if name in KEYS}
+    of_host = {name: value for name, value in given.items() if name not in KEYS}
+    mistakes = Mistakes()
+    file = _file(config)
     try:
-        settings = Settings.load(Path(config) if config else None, **named)
-        table = settings.sections.get("host", {})
-        options = HostOptions.load(
-            table, **{name: value for name, value in given.items() if name not in KEYS}
-        )
+        with mistakes:
+            settings = Settings.load(Path(config) if config else None, **of_kernel)
+        with mistakes:
+            document = _document(file)
+            options = HostOptions.load(document.get("host", {}), **of_host)
+        mistakes.tell()
     except SettingsError as error:
         raise click.ClickException(str(error)) from None
-    file = _file(config)
-    return Deployment(settings, options, file, _document(file), frozenset(given))
+    return Deployment(settings, options, file, document, frozenset(given))
 
 
 def _file(config: str | None) -> Path | None:
