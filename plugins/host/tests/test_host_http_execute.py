@@ -9,9 +9,13 @@ from signal import SIGTERM
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 from asking import NAMED, asking, told, until
 from hosting import Hosted, HostProcess, Workshop, hosted, provided
+from jackfield.store import MemoryStore
+from jackfield_host.archive.record import record
+from jackfield_host.talks.events import stream
 from jackfield_testkit.providers.model import ScriptedModel
 
 
@@ -176,6 +180,56 @@ def test_a_call_that_waits_for_its_user_comes_with_a_card(workshop: Workshop, ap
         assert workshop.effects("done a table") == approve
 
     run(workshop, test)
+
+
+def test_a_call_whose_user_did_not_decide_in_time_has_expired_everywhere(workshop: Workshop) -> None:
+    async def test(_: Hosted, ada: httpx.AsyncClient) -> None:
+        asked = (await call(ada, "hst_book", "a table", key="booking-number-1")).json()
+        named = {NAMED: asked["token"]}
+
+        async def task() -> dict[str, Any]:
+            told: dict[str, Any] = (await ada.get("/tasks/booking-number-1", headers=named)).json()
+            return told
+
+        while (late := await task())["state"] == "waiting":  # noqa: ASYNC110 - there is nothing to be told by
+            await asyncio.sleep(0.01)
+        assert (late["state"], late["error"]["code"]) == ("failed", "expired")
+        assert late["endedAt"] == asked["confirmation"]["expires_at"]
+        shown = (await ada.get(f"/sessions/{asked['session']}/transcript")).json()["lines"]
+        assert [each["type"] for each in shown if each.get("expired")] == [
+            "confirmation_required",
+            "tool_error",
+        ]
+        form = {"format": "markdown"}
+        written = (await ada.get(f"/sessions/{asked['session']}/transcript", params=form)).text
+        assert "> Book a table? [expired]\n" in written
+        assert "> hst_book was not approved in time\n" in written
+
+    run(workshop, test, tables={"policies": {"confirmation": {"expiry_seconds": 0.2}}})
+
+
+def test_only_what_nobody_decided_has_expired() -> None:
+    async def main() -> list[tuple[str, bool]]:
+        store = MemoryStore()
+        for number, call_id in enumerate(("declined", "forgotten", "open")):
+            asked = {"type": "confirmation_required", "tool": "hst_book", "callId": call_id, "at": number}
+            until = store.now() + (60 if call_id == "open" else -60)
+            await store.append(stream("s"), orjson.dumps({**asked, "expires_at": until}), ttl=60)
+        settled = {
+            "type": "confirmation_settled",
+            "tool": "hst_book",
+            "callId": "declined",
+            "approved": False,
+        }
+        await store.append(stream("s"), orjson.dumps({**settled, "at": 3}), ttl=60)
+        return [(line["callId"], line.get("expired", False)) for line in await record(store, "s")]
+
+    assert asyncio.run(main()) == [
+        ("declined", False),
+        ("forgotten", True),
+        ("open", False),
+        ("declined", False),
+    ]
 
 
 def test_a_call_in_a_conversation_is_told_to_its_clients(workshop: Workshop) -> None:

@@ -29,9 +29,29 @@ async def record(store: Store, session_id: str) -> list[Line]:
         async for line in entries(store, events.stream(session_id))
         if line["type"] not in _UNTOLD
     ]
+    _mark_expired(done, store.now())
     # The events have everything in its order, and the transcript what was said before the first of them.
     lately = sum(line["type"] == "message" for line in done)
     return said[: max(0, len(said) - lately)] + done
+
+
+def _mark_expired(lines: list[Line], now: float) -> None:
+    """Mark what waited for a user who did not decide in time; no event tells that, for nothing happened."""
+    waiting: dict[Any, list[Line]] = {}
+    for line in lines:
+        call = line.get("tool"), line.get("callId")
+        if line["type"] == "confirmation_required" or _waits(line):
+            waiting.setdefault(call, []).append(line)
+        elif line["type"] == "confirmation_settled":
+            waiting.pop(call, None)
+    for asked in waiting.values():
+        if max(line.get("expires_at", 0.0) for line in asked) <= now:
+            for line in asked:
+                line["expired"] = True
+
+
+def _waits(line: Line) -> bool:
+    return (line["type"], line.get("errorType")) == ("tool_error", ErrorType.CONFIRMATION_REQUIRED)
 
 
 def as_json_lines(session: KeptSession, lines: list[Line]) -> Iterator[str]:
@@ -88,15 +108,16 @@ _DONE = {
 def _told(line: Line) -> tuple[str, str]:
     """Who did what."""
     kind = line["type"]
-    if kind == "tool_error" and line["errorType"] == ErrorType.CONFIRMATION_REQUIRED:
-        return "tool", f"{line['tool']} waits for approval"
+    expired = line.get("expired", False)
+    if _waits(line):
+        return "tool", f"{line['tool']} {'was not approved in time' if expired else 'waits for approval'}"
     if kind in _DONE:
         return "tool", _DONE[kind].format_map(line)
     match kind:
         case "message":
             return line["speaker"], line["text"] + (" [interrupted]" if line.get("interrupted") else "")
         case "confirmation_required":
-            return "asked", line["preview"]
+            return "asked", line["preview"] + (" [expired]" if expired else "")
         case "confirmation_settled":
             return "user", f"{'approved' if line['approved'] else 'declined'} {line['tool']}"
     return "host", str(line.get("text") or line.get("name") or kind)

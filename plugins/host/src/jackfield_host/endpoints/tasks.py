@@ -25,7 +25,11 @@ async def task(visit: Visit) -> Response:
     )
     if not told:
         raise HttpError(404, "unknown_call", "This session has made no such call in the last 24 hours.")
-    return JSONResponse(state_of(told))
+    state = state_of(told)
+    until = max(each.get("expires_at", 0.0) for each in told)
+    if state["state"] == "waiting" and until <= store.now():
+        state |= {"state": "failed", "endedAt": until, "error": _EXPIRED}
+    return JSONResponse(state)
 
 
 def state_of(told: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -53,6 +57,8 @@ def state_of(told: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 state |= {"state": "failed", "endedAt": each["at"], "error": error}
     return state
 
+
+_EXPIRED = {"code": "expired", "message": "The user did not decide in time; it was not run."}
 
 _DECLINED = {"code": "declined", "message": "The user declined it; it was not run."}
 

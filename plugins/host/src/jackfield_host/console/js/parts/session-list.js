@@ -104,9 +104,11 @@ const TOLD = {
   tool_start: ({ tool, arguments: given }) => `calls ${tool} ${given}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
   tool_complete: ({ tool, durationMs }) => `${tool} is done after ${Math.round(durationMs)} ms`,
-  tool_error: ({ tool, message, errorType }) =>
-    errorType === "CONFIRMATION_REQUIRED" ? `${tool} waits for approval` : `${tool} failed: ${message}`,
-  confirmation_required: ({ preview }) => `asks: ${preview}`,
+  tool_error: ({ tool, message, errorType, expired }) => {
+    if (errorType !== "CONFIRMATION_REQUIRED") return `${tool} failed: ${message}`;
+    return `${tool} ${expired ? "was not approved in time" : "waits for approval"}`;
+  },
+  confirmation_required: ({ preview, expired }) => `asks: ${preview}${expired ? " (expired)" : ""}`,
   confirmation_settled: ({ tool, approved }) => `${approved ? "approved" : "declined"} ${tool}`,
   notification: ({ text }) => text,
 };
