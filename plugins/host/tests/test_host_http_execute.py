@@ -79,7 +79,7 @@ STATUSES = [
     ("hst_fails", {"text": "RATE_LIMIT"}, 429, "rate_limit"),
     ("hst_fails", {"text": "BUDGET_EXCEEDED"}, 429, "budget_exceeded"),
     ("hst_fails", {"text": "nonsense"}, 500, "internal"),
-    ("hst_refuse", {"text": "a"}, 500, "permanent"),
+    ("hst_refuse", {"text": "a"}, 422, "permanent"),
     ("hst_fails", {"text": "TRANSIENT"}, 503, "transient"),
 ]
 

@@ -31,7 +31,7 @@ enabled = false
 include-path = "/execute/{tool}"
 
 [operations.checks.positive_data_acceptance]
-expected-statuses = ["2xx", 400, 401, 403, 404, 408, 409, 429, "5xx"]
+expected-statuses = ["2xx", 400, 401, 403, 404, 408, 409, 422, 429, "5xx"]
 
 # Nor is which time zones exist.
 [[operations]]

@@ -42,12 +42,12 @@ STATUSES = {
     ErrorType.CONFLICT: 409,
     ErrorType.SESSION_ACTIVE: 409,
     ErrorType.SESSION_INACTIVE: 409,
+    ErrorType.PERMANENT: 422,
     ErrorType.BUDGET_EXCEEDED: 429,
     ErrorType.RATE_LIMIT: 429,
     ErrorType.LOOP_DETECTED: 429,
     ErrorType.CONFIRMATION_REQUIRED: 202,
     ErrorType.INTERNAL: 500,
-    ErrorType.PERMANENT: 500,
     ErrorType.TRANSIENT: 503,
 }
 """The status of a call that failed, by its type; one that ran out of time has 408."""
@@ -203,6 +203,7 @@ EXECUTE = Operation(
         408: "It ran out of time, or the body did not arrive.",
         409: "The name was used before for another call, or the world does not allow it.",
         410: "The session has ended.",
-        500: "It failed, and would fail again; or the host failed.",
+        422: "It cannot be done with these arguments, and trying again does not help.",
+        500: "The tool broke, or the host failed.",
     },
 )
