@@ -101,3 +101,53 @@ def test_without_a_registry_it_says_how_to_get_one(jackfield: Jackfield) -> None
     done = jackfield("bans")
     assert done.exit_code == 1
     assert "jackfield build" in done.stderr
+
+
+def test_a_ban_that_is_lifted_has_a_line_in_the_audit_with_who_did_it(
+    jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Path("jackfield.toml").open("a") as file:
+        file.write('[observers.audit]\npath = "lines.jsonl"\n')
+    monkeypatch.setenv(
+        "JACKFIELD_ALLOW", "fab-*,jackfield-policies,jackfield-store-sqlite,jackfield-observability"
+    )
+    monkeypatch.setenv("LOGNAME", "grace")
+    assert jackfield("build").exit_code == 0
+
+    async def ban() -> None:
+        store = await SqliteStore.open(Path("kept.db"))
+        for user in ("ada", "session:abc"):
+            await Bans(store).impose(user, 600)
+        await store.close()
+
+    asyncio.run(ban())
+    assert jackfield("bans", "lift", "ada").exit_code == 0
+    assert jackfield("bans", "lift", "session:abc").exit_code == 0
+    assert jackfield("bans", "lift", "ada").exit_code == 1
+    named, nameless = [json.loads(line) for line in Path("lines.jsonl").read_text().splitlines()]
+    assert (named["tool"], named["user"], named["ok"]) == ("bans lift", "ada", True)
+    assert named["decisions"] == {"bans": "lifted by grace"}
+    assert (nameless["user"], nameless["session"]) == (None, "abc")
+
+
+def test_without_its_audit_a_ban_is_not_lifted(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("jackfield.toml").open("a") as file:
+        file.write('[observers.audit]\npath = "nowhere/lines.jsonl"\n')
+    monkeypatch.setenv(
+        "JACKFIELD_ALLOW", "fab-*,jackfield-policies,jackfield-store-sqlite,jackfield-observability"
+    )
+    assert jackfield("build").exit_code == 0
+
+    async def banned(seconds: float) -> float:
+        store = await SqliteStore.open(Path("kept.db"))
+        try:
+            await Bans(store).impose("ada", seconds)
+            return await Bans(store).remaining("ada")
+        finally:
+            await store.close()
+
+    asyncio.run(banned(600))
+    refused = jackfield("bans", "lift", "ada")
+    assert refused.exit_code == 1
+    assert refused.stderr.startswith("Error: observers.audit.path: ")
+    assert asyncio.run(banned(1)) > 500

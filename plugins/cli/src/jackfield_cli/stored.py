@@ -3,38 +3,72 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 if TYPE_CHECKING:
+    from jackfield.orchestrator import Observer
+    from jackfield.provision import Provision
     from jackfield.settings import Settings
     from jackfield.store import Store
 
 _T = TypeVar("_T")
 
 
+class Watched(NamedTuple):
+    """A store, and those who are told of every call of the deployment."""
+
+    store: Store
+    observers: tuple[Observer, ...]
+    registry_version: str
+
+
 def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
     """What some work on the store of a deployment comes to; also beside a running host."""
+
+    async def worked() -> _T:
+        async with _store(settings) as (store, _):
+            return await work(store)
+
+    return _run(worked)
+
+
+def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_T]]) -> _T:
+    """The same for work that observers are told of; where one of them cannot be made, nothing is done."""
+
+    async def worked() -> _T:
+        from jackfield.contract.snapshot import Snapshot
+        from jackfield.offers import Services
+
+        async with _store(settings) as (store, provision):
+            observers = tuple(provision.made("observers", Services(store)).values())
+            try:
+                provision.mistakes.tell()
+                return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
+            finally:
+                for observer in observers:
+                    await observer.close()
+
+    return _run(worked)
+
+
+def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
 
-    async def worked() -> _T:
-        async with _store(settings) as store:
-            return await work(store)
-
     try:
-        return asyncio.run(worked())
+        return asyncio.run(work())
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
 
 
 @asynccontextmanager
-async def _store(settings: Settings) -> AsyncIterator[Store]:
+async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
     from jackfield.contract.snapshot import Snapshot
     from jackfield.provision import Provision
 
@@ -47,6 +81,6 @@ async def _store(settings: Settings) -> AsyncIterator[Store]:
         )
     store = provision.store()
     try:
-        yield store
+        yield store, provision
     finally:
         await store.close()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo, print_table
-from jackfield_cli.stored import with_store
+from jackfield_cli.stored import Watched, with_store, with_watched_store
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
@@ -52,10 +53,11 @@ def list_(settings: Settings, as_json: bool) -> None:
 @with_registry
 @as_json
 def lift(settings: Settings, user: str, as_json: bool) -> None:
-    """Lift the ban of USER, on every host that shares the store; the next call is let through."""
-    from jackfield_policies.bans import Bans
+    """Lift the ban of USER, on every host that shares the store; the next call is let through.
 
-    if not with_store(settings, lambda store: Bans(store).lift(user)):
+    The audit has a line of it, with the name of whoever is logged in here.
+    """
+    if not with_watched_store(settings, lambda watched: _lifted(watched, user)):
         raise click.ClickException(f"{user!r} is not banned; `jackfield bans list` shows who is")
     if as_json:
         print_json({"user": user, "lifted": True})
@@ -69,6 +71,46 @@ async def _held(store: Store) -> list[_Held]:
     held = await Bans(store).held()
     now = store.now()
     return [_Held(user, until, max(0.0, until - now)) for user, until in sorted(held.items())]
+
+
+async def _lifted(watched: Watched, user: str) -> bool:
+    from jackfield_policies.bans import Bans
+
+    lifted = await Bans(watched.store).lift(user)
+    if lifted:
+        _tell(watched, user)
+    return lifted
+
+
+def _tell(watched: Watched, user: str) -> None:
+    """Let observers know, as of a call of `bans lift` by whom it concerns: they know of nothing else."""
+    from jackfield import ok
+    from jackfield.governance import Call
+    from jackfield.registry.registry import MissingTool
+    from jackfield.session.session import Session
+
+    from jackfield_policies.subjects import named
+
+    session = Session("text", watched.registry_version, **named(user))
+    call = Call(MissingTool("bans lift", watched.registry_version), session, {"user": user}, b"", None)
+    call.policies = ("bans",)
+    call.decide("bans", f"lifted by {_operator()}")
+    response = ok({"user": user, "lifted": True})
+    call.text = call.seal(response).decode()
+    call.ended = time.perf_counter()
+    for observer in watched.observers:
+        observer.call_finished(call, response)
+
+
+def _operator() -> str:
+    """Who is logged in; a container may know no name for that."""
+    import getpass
+    import os
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
 
 
 def _moment(at: float) -> str:
