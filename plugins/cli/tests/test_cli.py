@@ -257,7 +257,8 @@ def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
     assert done.stdout.strip() == "['click']"
 
 
-def test_help_loads_no_policy_no_loop_and_no_parser_of_mails() -> None:
+@pytest.mark.parametrize("asked", ["--help", "bans --help"])
+def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str) -> None:
     heavy = {
         "asyncio",
         "email.parser",
@@ -267,7 +268,7 @@ def test_help_loads_no_policy_no_loop_and_no_parser_of_mails() -> None:
         "rich",
     }
     code = (
-        "import sys; from jackfield_cli import main; main(['--help'], standalone_mode=False)\n"
+        f"import sys; from jackfield_cli import main; main({asked.split()}, standalone_mode=False)\n"
         f"print(sorted({heavy} & set(sys.modules)), 'jackfield_policies' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

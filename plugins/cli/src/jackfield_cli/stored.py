@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -56,6 +55,8 @@ def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_
 
 
 def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
+    import asyncio
+
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
