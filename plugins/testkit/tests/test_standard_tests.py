@@ -111,7 +111,7 @@ TOOLS = [
          handler=answering("ok([*ctx.kb, ctx.session.mode])"),
          examples="(Example({'text': 'ha'}, mode='voice', data=['a', 'voice']),)",
          body="def context(self, mode): return ToolTestContext(mode, kb=('a',))"),
-    Tool("good_but_waived", handler=answering("ok()", before="time.sleep(0.08)"), examples=VOICE,
+    Tool("good_but_waived", handler=answering("ok()", before="time.sleep(0.3)"), examples=VOICE,
          body="waived = {'test_no_blocking': 'it has to', 'test_contract': 'a trial'}",
          skips="no_blocking contract", says="waives test_no_blocking: it has to"),
 
@@ -185,9 +185,16 @@ TOOLS = [
          handler=answering("ok()", before=waiting("await asyncio.sleep(60); raise")),
          says="still ran 50 ms later"),
 
-    Tool("holds_the_loop", "no_blocking", examples=VOICE, body="max_block_ms = 20",
-         handler=answering("ok()", before="time.sleep(0.08)"),
-         says="in execute: time.sleep(0.08)"),
+    Tool("sleeps_on_the_loop", "no_blocking", examples=VOICE, body="max_block_ms = 20",
+         handler=answering("ok()", before="time.sleep(0.3)"),
+         says="ms, waiting at handler.py:10 in execute: time.sleep(0.3)"),
+    Tool("computes_on_the_loop", "no_blocking", examples=VOICE, body="max_block_ms = 20",
+         handler=answering("ok()", before="begun = time.thread_time()\n    "
+                           "while time.thread_time() - begun < 0.1: pass"),
+         says="ms, computing at handler.py:11 in execute: while"),
+    Tool("keeps_the_interpreter", "no_blocking", examples=VOICE, body="max_block_ms = 20",
+         handler=answering("ok()", before="await asyncio.to_thread(sum, range(10_000_000))"),
+         says="ms, by a thread that let no other run"),
 
     Tool("five_thousand_characters", "speakable_in_voice", handler=answering("ok('a' * 5000)"),
          says="5002 characters long, at most 1500"),

@@ -19,8 +19,6 @@ FILES = {"app.toml": "port = 8000\nhost = 1\n", "twice.txt": "a\na\n", ".env": "
 
 class TestEditFile(ToolContractTests):
     tool_id = "edit_file"
-    # A tool that writes is run once and not the best of three times, so a busy machine counts in full.
-    max_block_ms = 250
     waived: ClassVar = {
         "test_time_budget": "it is run once, and what a busy disk takes for a flush would count in full"
     }

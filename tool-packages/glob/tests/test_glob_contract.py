@@ -25,8 +25,6 @@ FILES = {
 
 class TestGlob(ToolContractTests):
     tool_id = "glob"
-    # The threads that read the disk share the machine with whatever else is tested.
-    max_block_ms = 250
     place: Path
 
     @pytest.fixture(autouse=True)

@@ -26,8 +26,6 @@ FILES = {
 
 class TestGrep(ToolContractTests):
     tool_id = "grep"
-    # The threads that read the disk share the machine with whatever else is tested.
-    max_block_ms = 250
     place: Path
 
     @pytest.fixture(autouse=True)

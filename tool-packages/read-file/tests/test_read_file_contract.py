@@ -26,8 +26,6 @@ FILES = {
 
 class TestReadFile(ToolContractTests):
     tool_id = "read_file"
-    # The threads that read the disk share the machine with whatever else is tested.
-    max_block_ms = 250
     place: Path
 
     @pytest.fixture(autouse=True)

@@ -11,8 +11,6 @@ WORK = {"title": "Rooms", "instructions": "Find out how rooms are booked."}
 
 class TestTask(ToolContractTests):
     tool_id = "task"
-    # A tool that writes is run once and not the best of three times, so a busy machine counts in full.
-    max_block_ms = 250
     examples = (
         Example(WORK, data=lambda data: data["report"] == "Found." and data["sources"] == [SOURCE]),
         Example({**WORK, "tools": ["kb_search", "kb_get"]}, name="narrowed"),

@@ -18,8 +18,6 @@ FILES = {"plan.md": "old\n", ".env": "KEY=1"}
 
 class TestWriteFile(ToolContractTests):
     tool_id = "write_file"
-    # The threads that read the disk share the machine with whatever else is tested.
-    max_block_ms = 250
     place: Path
 
     @pytest.fixture(autouse=True)
