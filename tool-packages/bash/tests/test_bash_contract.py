@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 from jackfield import Mode, ToolContext
-from jackfield.offers import Services
-from jackfield.store import MemoryStore
-from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_workspace import jackfield_capabilities
+from jackfield_testkit import Example, ToolContractTests, ToolTestContext, capability
 
 
 class TestBash(ToolContractTests):
@@ -22,9 +19,7 @@ class TestBash(ToolContractTests):
         self.place = tmp_path
 
     def context(self, mode: Mode) -> ToolContext:
-        offers = {offer.name: offer for offer in jackfield_capabilities()}
-        made = offers["shell"].create({"root": str(self.place)}, Services(MemoryStore()))
-        return ToolTestContext(mode, shell=made)
+        return ToolTestContext(mode, shell=capability("shell", {"root": str(self.place)}))
 
     examples = (
         Example(

@@ -10,7 +10,7 @@ from typing import Any
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
 from jackfield_capability_types.workspace import Change
-from jackfield_testkit import ToolTestContext
+from jackfield_testkit import ToldWorkspace, ToolTestContext
 from jackfield_tool_edit_file.handler import execute
 
 PACKAGE = resources.files("jackfield_tool_edit_file")
@@ -18,14 +18,8 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 ASKED: dict[str, Any] = {"path": "a.txt", "old_text": "one\ntwo", "new_text": "private", "replace_all": False}
 
 
-class Fixed:
-    """A workspace that does nothing and says what it is told to."""
-
-    def __init__(self, diff: str) -> None:
-        self.diff = diff
-
-    async def edit(self, path: str, old: str, new: str, *, replace_all: bool) -> Change:
-        return Change(path, "edited", 2, self.diff, 1)
+def told(diff: str) -> ToldWorkspace:
+    return ToldWorkspace(edit=Change("a.txt", "edited", 2, diff, 1))
 
 
 def test_the_manifest_says_what_the_table_of_tools_says() -> None:
@@ -47,13 +41,13 @@ def test_the_card_shows_everything_that_will_be_written() -> None:
 
 
 def test_a_long_diff_is_cut_and_says_so() -> None:
-    data = asyncio.run(execute(ASKED, ToolTestContext(workspace=Fixed("+x" * 5000)))).data
+    data = asyncio.run(execute(ASKED, ToolTestContext(workspace=told("+x" * 5000)))).data
     assert len(data["diff"]) < 2600
     assert data["diff"].endswith("[... 7500 characters left out ...]")
 
 
 def test_the_audit_says_which_file_and_not_what_was_written() -> None:
-    context = ToolTestContext(workspace=Fixed("+private"))
+    context = ToolTestContext(workspace=told("+private"))
     asyncio.run(execute(ASKED, context))
     ((event, fields),) = context.audited
     assert (event, fields["path"]) == ("file_edited", "a.txt")

@@ -10,48 +10,42 @@ import orjson
 import pytest
 from jackfield import Mode
 from jackfield_capability_types.workspace import FoundFile, Listing
-from jackfield_testkit import ToolTestContext
+from jackfield_testkit import ToldWorkspace, ToolTestContext
 from jackfield_tool_glob.handler import execute
 
 ASKED: dict[str, Any] = {"pattern": "**", "path": "", "limit": 40, "include_ignored": False}
 
 
-class Fixed:
-    """A workspace that finds what it is told to."""
-
-    def __init__(self, *paths: str, count: int = 0, notices: tuple[str, ...] = ()) -> None:
-        self.files = tuple(FoundFile(path, 7, datetime(2026, 3, 2, 8, 0, 0, 5, UTC)) for path in paths)
-        self.count, self.notices = count or len(paths), notices
-
-    async def glob(self, pattern: str, *, folder: str, limit: int, include_ignored: bool) -> Listing:
-        return Listing(self.files[:limit], self.count, self.notices)
+def found(*paths: str, count: int = 0, notices: tuple[str, ...] = ()) -> ToldWorkspace:
+    files = tuple(FoundFile(path, 7, datetime(2026, 3, 2, 8, 0, 0, 5, UTC)) for path in paths)
+    return ToldWorkspace(glob=Listing(files, count or len(paths), notices))
 
 
-def call(workspace: Fixed, mode: Mode = "text") -> dict[str, Any]:
+def call(workspace: ToldWorkspace, mode: Mode = "text") -> dict[str, Any]:
     data: dict[str, Any] = asyncio.run(execute(ASKED, ToolTestContext(mode, workspace=workspace))).data
     return data
 
 
 def test_a_file_has_its_size_and_the_moment_of_its_change_in_utc() -> None:
-    assert call(Fixed("a/b.py"))["files"] == [
+    assert call(found("a/b.py"))["files"] == [
         {"path": "a/b.py", "size": 7, "modified": "2026-03-02T08:00:00Z"}
     ]
 
 
 def test_files_that_are_not_listed_are_counted() -> None:
-    data = call(Fixed("a", "b", count=90, notices=("Only some were looked at.",)))
+    data = call(found("a", "b", count=90, notices=("Only some were looked at.",)))
     assert (data["count"], data["truncated"], data["notices"]) == (90, True, ["Only some were looked at."])
 
 
 @pytest.mark.parametrize("name", ["short.py", "x" * 250, "/".join(["folder-with-a-long-name"] * 17)])
 def test_in_voice_a_few_are_named_and_all_are_counted(name: str) -> None:
-    data = call(Fixed(*(f"{number}{name}" for number in range(30))), "voice")
+    data = call(found(*(f"{number}{name}" for number in range(30))), "voice")
     assert 1 <= len(data["files"]) <= 5
     assert (data["count"], data["truncated"]) == (30, True)
     assert len(orjson.dumps(data).decode()) <= 1500
 
 
 def test_the_audit_says_how_many() -> None:
-    context = ToolTestContext(workspace=Fixed("a", "b"))
+    context = ToolTestContext(workspace=found("a", "b"))
     asyncio.run(execute(ASKED, context))
     assert context.audited == [("files_found", {"count": 2})]

@@ -2,46 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from tempfile import mkdtemp
+from typing import ClassVar
 
-import pytest
-from jackfield import Mode, ToolContext
-from jackfield.offers import Services
-from jackfield.store import MemoryStore
-from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_workspace import jackfield_capabilities
-
-FILES = {
-    "src/app.py": "x = 1\n",
-    "src/deep/util.py": "y = 2\n",
-    "README.md": "# Readme\n",
-    ".gitignore": "build/\n",
-    "build/out.txt": "made\n",
-    **{f"many/file-{number:03}-{'x' * 80}.txt": "z" for number in range(60)},
-}
+from jackfield_testkit import Example, WorkspaceToolTests
 
 
-class TestGlob(ToolContractTests):
+class TestGlob(WorkspaceToolTests):
     tool_id = "glob"
-    place: Path
-
-    @pytest.fixture(autouse=True)
-    def _place(self, tmp_path: Path) -> None:
-        self.place = tmp_path
-
-    def context(self, mode: Mode) -> ToolContext:
-        # A folder of its own for every run, so that none stands in the way of the next.
-        root = Path(mkdtemp(dir=self.place))
-        for name, text in FILES.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, "utf-8")
-            os.utime(root / name, (1_700_000_000, 1_700_000_000))
-        offers = {offer.name: offer for offer in jackfield_capabilities()}
-        made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
-        return ToolTestContext(mode, workspace=made)
-
+    files: ClassVar = {
+        "src/app.py": "x = 1\n",
+        "src/deep/util.py": "y = 2\n",
+        "README.md": "# Readme\n",
+        ".gitignore": "build/\n",
+        "build/out.txt": "made\n",
+        **{f"many/file-{number:03}-{'x' * 80}.txt": "z" for number in range(60)},
+    }
     examples = (
         Example(
             {"pattern": "**/*.py"},

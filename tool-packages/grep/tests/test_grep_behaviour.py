@@ -9,7 +9,7 @@ import orjson
 import pytest
 from jackfield import Mode
 from jackfield_capability_types.workspace import Match, Matches, Search
-from jackfield_testkit import ToolTestContext
+from jackfield_testkit import ToldWorkspace, ToolTestContext
 from jackfield_tool_grep.handler import execute
 
 ASKED: dict[str, Any] = {
@@ -24,36 +24,28 @@ ASKED: dict[str, Any] = {
 }
 
 
-class Fixed:
-    """A workspace that finds what it is told to, and remembers what it was asked."""
-
-    def __init__(self, *matches: Match, more: bool = False) -> None:
-        self.found = Matches(matches, len({each.path for each in matches}), more)
-        self.asked: list[Search] = []
-
-    async def grep(self, search: Search) -> Matches:
-        self.asked.append(search)
-        return self.found
+def found(*matches: Match) -> ToldWorkspace:
+    return ToldWorkspace(grep=Matches(matches, len({each.path for each in matches})))
 
 
-def call(workspace: Fixed, mode: Mode = "text") -> dict[str, Any]:
+def call(workspace: ToldWorkspace, mode: Mode = "text") -> dict[str, Any]:
     data: dict[str, Any] = asyncio.run(execute(ASKED, ToolTestContext(mode, workspace=workspace))).data
     return data
 
 
 def test_everything_that_was_asked_reaches_the_search() -> None:
-    workspace = Fixed()
+    workspace = found()
     call(workspace)
     call(workspace, "voice")
     assert workspace.asked == [
-        Search("needle", "src", "*.py", True, True, 2, 30, True),
-        Search("needle", "src", "*.py", True, True, 0, 5, True),
+        ("grep", Search("needle", "src", "*.py", True, True, 2, 30, True)),
+        ("grep", Search("needle", "src", "*.py", True, True, 0, 5, True)),
     ]
 
 
 @pytest.mark.parametrize("text", ["word " * 90, "w" * 500, '"\\' * 250, "字" * 500])
 def test_in_voice_an_answer_is_short_whatever_was_found(text: str) -> None:
-    data = call(Fixed(*(Match(f"{'p' * 200}/{number}", number, text) for number in range(1, 6))), "voice")
+    data = call(found(*(Match(f"{'p' * 200}/{number}", number, text) for number in range(1, 6))), "voice")
     assert len(orjson.dumps(data).decode()) <= 1500
     assert data["matches"]
     assert data["truncated"] is (len(data["matches"]) < 5)
@@ -61,6 +53,6 @@ def test_in_voice_an_answer_is_short_whatever_was_found(text: str) -> None:
 
 
 def test_the_audit_says_how_much_was_found_and_not_what() -> None:
-    context = ToolTestContext(workspace=Fixed(Match("a", 1, "needle"), Match("a", 2, "needle")))
+    context = ToolTestContext(workspace=found(Match("a", 1, "needle"), Match("a", 2, "needle")))
     asyncio.run(execute(ASKED, context))
     assert context.audited == [("lines_found", {"matches": 2, "files": 1})]

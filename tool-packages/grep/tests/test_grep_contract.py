@@ -2,47 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from tempfile import mkdtemp
+from typing import ClassVar
 
-import pytest
-from jackfield import Mode, ToolContext
-from jackfield.offers import Services
-from jackfield.store import MemoryStore
-from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_workspace import jackfield_capabilities
-
-FILES = {
-    "src/app.py": "import sys\n\n\ndef load(path):\n    return path\n",
-    "src/util.py": "def save(path):\n    load(path)\n",
-    "README.md": "# Load\n\nUse `load()`.\n",
-    "many.txt": f"needle {'x' * 600}\n" * 100,
-    "marked.txt": "see <b class='x'>this</b> | a | [link](https://example.org/x) ```needle2``` \x07\n",
-    ".gitignore": "build/\n",
-    "build/out.py": "def load(): ...\n",
-}
+from jackfield_testkit import Example, WorkspaceToolTests
 
 
-class TestGrep(ToolContractTests):
+class TestGrep(WorkspaceToolTests):
     tool_id = "grep"
-    place: Path
-
-    @pytest.fixture(autouse=True)
-    def _place(self, tmp_path: Path) -> None:
-        self.place = tmp_path
-
-    def context(self, mode: Mode) -> ToolContext:
-        # A folder of its own for every run, so that none stands in the way of the next.
-        root = Path(mkdtemp(dir=self.place))
-        for name, text in FILES.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, "utf-8")
-            os.utime(root / name, (1_700_000_000, 1_700_000_000))
-        offers = {offer.name: offer for offer in jackfield_capabilities()}
-        made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
-        return ToolTestContext(mode, workspace=made)
-
+    files: ClassVar = {
+        "src/app.py": "import sys\n\n\ndef load(path):\n    return path\n",
+        "src/util.py": "def save(path):\n    load(path)\n",
+        "README.md": "# Load\n\nUse `load()`.\n",
+        "many.txt": f"needle {'x' * 600}\n" * 100,
+        "marked.txt": "see <b class='x'>this</b> | a | [link](https://example.org/x) ```needle2``` \x07\n",
+        ".gitignore": "build/\n",
+        "build/out.py": "def load(): ...\n",
+    }
     examples = (
         Example(
             {"pattern": r"^def \w+\(", "glob": "*.py", "context": 1},

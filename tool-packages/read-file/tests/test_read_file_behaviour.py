@@ -9,18 +9,13 @@ from typing import Any
 import orjson
 import pytest
 from jackfield import Mode
-from jackfield.offers import Services
-from jackfield.store import MemoryStore
 from jackfield_conversation.output import LIMIT
-from jackfield_testkit import ToolTestContext
+from jackfield_testkit import ToolTestContext, capability
 from jackfield_tool_read_file.handler import execute
-from jackfield_workspace import jackfield_capabilities
 
 
 def context(root: Path, mode: Mode = "text") -> ToolTestContext:
-    offers = {offer.name: offer for offer in jackfield_capabilities()}
-    made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
-    return ToolTestContext(mode, workspace=made)
+    return ToolTestContext(mode, workspace=capability("workspace", {"root": str(root)}))
 
 
 def read(root: Path, mode: Mode = "text", **given: Any) -> dict[str, Any]:

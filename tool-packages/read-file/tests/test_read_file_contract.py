@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from tempfile import mkdtemp
+from typing import ClassVar
 
-import pytest
-from jackfield import Mode, ToolContext
-from jackfield.offers import Services
-from jackfield.store import MemoryStore
-from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_workspace import jackfield_capabilities
+from jackfield_testkit import Example, WorkspaceToolTests
 
 MAIN = "import sys\n\nprint(sys.argv)\n"
-FILES = {
-    "src/main.py": MAIN,
-    "empty.txt": "",
-    "long.txt": "".join(f"This is line number {number} of a long file.\n" for number in range(1, 501)),
-    "wide.txt": "x" * 100_000,
-    "marked.md": "# Title\n\n```\n<b>code</b>\n```\n| a | b |\n|---|---|\n[a](https://example.org/a)\n\x07\n",
-    ".env": "KEY=1",
-}
 
 
-class TestReadFile(ToolContractTests):
+class TestReadFile(WorkspaceToolTests):
     tool_id = "read_file"
-    place: Path
-
-    @pytest.fixture(autouse=True)
-    def _place(self, tmp_path: Path) -> None:
-        self.place = tmp_path
-
-    def context(self, mode: Mode) -> ToolContext:
-        # A folder of its own for every run, so that none stands in the way of the next.
-        root = Path(mkdtemp(dir=self.place))
-        for name, text in FILES.items():
-            (root / name).parent.mkdir(parents=True, exist_ok=True)
-            (root / name).write_text(text, "utf-8")
-            os.utime(root / name, (1_700_000_000, 1_700_000_000))
-        offers = {offer.name: offer for offer in jackfield_capabilities()}
-        made = offers["workspace"].create({"root": str(root)}, Services(MemoryStore()))
-        return ToolTestContext(mode, workspace=made)
-
+    files: ClassVar = {
+        "src/main.py": MAIN,
+        "empty.txt": "",
+        "long.txt": "".join(f"This is line number {number} of a long file.\n" for number in range(1, 501)),
+        "wide.txt": "x" * 100_000,
+        "marked.md": "# Title\n\n```\n<b>code</b>\n```\n| a | b |\n|---|---|\n[a](https://example.org/a)\n\x07\n",
+        ".env": "KEY=1",
+    }
     examples = (
         Example(
             {"path": "src/main.py"},

@@ -6,7 +6,9 @@ from jackfield_testkit.calendar_contract import CalendarContractTests
 from jackfield_testkit.context import AuditLine, Progress, ToolTestContext
 from jackfield_testkit.images_contract import ImagesContractTests, ImageServer, MemoryImages
 from jackfield_testkit.knowledge_contract import KnowledgeContractTests, MemoryKnowledgeBase
+from jackfield_testkit.offered import capability
 from jackfield_testkit.tool_contract import Example, ToolContractTests
+from jackfield_testkit.workspace_contract import ToldWorkspace, WorkspaceToolTests
 
 if TYPE_CHECKING:
     from jackfield_testkit.transport_contract import TransportContractTests
@@ -21,9 +23,12 @@ __all__ = [
     "MemoryImages",
     "MemoryKnowledgeBase",
     "Progress",
+    "ToldWorkspace",
     "ToolContractTests",
     "ToolTestContext",
     "TransportContractTests",
+    "WorkspaceToolTests",
+    "capability",
 ]
 
 

@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from jackfield import ErrorType
 from jackfield_capability_types.calendar import CreatedEvent
 
-from jackfield_testkit.calendar_contract.desk import Desk, at, draft, on_a_loop, refused, taken
+from jackfield_testkit.calendar_contract.desk import Desk, at, draft, on_a_loop, taken
 from jackfield_testkit.calendar_contract.objects import calendar, event
 from jackfield_testkit.store_contract.verdict import holds, same
+from jackfield_testkit.trials import refused
 
 _MORNING = ("2027-03-02 09:00", "2027-03-02 10:00")
 _DAY = ("2027-03-02 00:00", "2027-03-03 00:00")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -11,16 +9,14 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from jackfield import ErrorType, ToolError
 from jackfield_capability_types.calendar import Busy, Calendar, CalendarView, EventDraft
 
 from jackfield_testkit.calendar_contract.objects import ZONE
 from jackfield_testkit.context import ToolTestContext
-from jackfield_testkit.store_contract.verdict import give_up, holds, same
+from jackfield_testkit.store_contract.verdict import holds, same
+from jackfield_testkit.trials import patiently
 
 Filled = Callable[[Path, Sequence[str]], Awaitable[Calendar]]
-
-_PATIENCE = 60.0
 
 
 class Desk:
@@ -46,21 +42,7 @@ class Desk:
             await made.close()
 
 
-def on_a_loop(test: Callable[[Any, Desk], Awaitable[None]]) -> Callable[[Any, Desk], None]:
-    """Run a test that awaits, and end it when the calendar makes it wait for ever."""
-
-    @functools.wraps(test)
-    def run(self: Any, desk: Desk) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(_PATIENCE):
-                await test(self, desk)
-
-        try:
-            asyncio.run(bounded())
-        except TimeoutError:
-            give_up(f"the calendar did not answer within {_PATIENCE:.0f} s")
-
-    return run
+on_a_loop = patiently("the calendar", 60)
 
 
 def at(text: str) -> datetime:
@@ -89,17 +71,3 @@ async def taken(view: CalendarView, start: str, end: str, *, details: bool = Fal
 def draft(start: str, end: str, **said: Any) -> EventDraft:
     """An event to be created."""
     return EventDraft(**{"title": "Fitting", "start": at(start), "end": at(end), **said})
-
-
-async def refused(work: Awaitable[Any], expected: ErrorType, what: str) -> ToolError:
-    """The error with which something has to fail."""
-    found: ToolError | None = None
-    try:
-        await work
-    except ToolError as error:
-        found = error
-    if found is None:
-        give_up(f"{what} has to fail with {expected}, and it did not")
-    same(found.type, expected, f"the type of failure of {what}")
-    holds(found.message, f"{what} failed without a sentence")
-    return found

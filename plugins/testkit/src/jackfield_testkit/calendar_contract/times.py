@@ -6,9 +6,10 @@ from datetime import timedelta
 
 from jackfield import ErrorType
 
-from jackfield_testkit.calendar_contract.desk import Desk, at, on_a_loop, refused, shown, taken
+from jackfield_testkit.calendar_contract.desk import Desk, at, on_a_loop, shown, taken
 from jackfield_testkit.calendar_contract.objects import calendar, component, event
 from jackfield_testkit.store_contract.verdict import holds, same
+from jackfield_testkit.trials import refused
 
 
 class TimeTests:

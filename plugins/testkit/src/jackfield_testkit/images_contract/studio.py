@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from jackfield_capability_types.images import Images, ImagesView
 
 from jackfield_testkit.knowledge_contract.shelf import Visitor
-from jackfield_testkit.store_contract.verdict import give_up
-
-_PATIENCE = 120.0
-"""Seconds after which a test that waits for a picture gives up on it."""
+from jackfield_testkit.trials import patiently
 
 SIGNATURES = {
     "image/png": b"\x89PNG\r\n\x1a\n",
@@ -51,18 +45,4 @@ class Studio:
             yield images.for_session(Visitor(user))
 
 
-def on_a_loop(test: Callable[[Any, Studio], Awaitable[None]]) -> Callable[[Any, Studio], None]:
-    """Run a test that awaits, and end it when it would wait for ever."""
-
-    @functools.wraps(test)
-    def run(self: Any, studio: Studio) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(_PATIENCE):
-                await test(self, studio)
-
-        try:
-            asyncio.run(bounded())
-        except TimeoutError:
-            give_up(f"no picture came within {_PATIENCE:.0f} s")
-
-    return run
+on_a_loop = patiently("the maker of pictures", 120)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from jackfield import Mode
 from jackfield_capability_types.knowledge import KnowledgeBase, KnowledgeView, Record
 
-from jackfield_testkit.store_contract.verdict import give_up
-
-_PATIENCE = 120.0
-"""Seconds after which a test that waits for a knowledge base gives up on it."""
+from jackfield_testkit.trials import patiently
 
 Fill = Callable[[Path, Sequence[Record]], Awaitable[KnowledgeBase]]
 
@@ -105,18 +99,4 @@ class Shelf:
             yield base.for_session(Visitor(user))
 
 
-def on_a_loop(test: Callable[[Any, Shelf], Awaitable[None]]) -> Callable[[Any, Shelf], None]:
-    """Run a test that awaits, and end it when it would wait for ever."""
-
-    @functools.wraps(test)
-    def run(self: Any, shelf: Shelf) -> None:
-        async def bounded() -> None:
-            async with asyncio.timeout(_PATIENCE):
-                await test(self, shelf)
-
-        try:
-            asyncio.run(bounded())
-        except TimeoutError:
-            give_up(f"the knowledge base did not answer within {_PATIENCE:.0f} s")
-
-    return run
+on_a_loop = patiently("the knowledge base", 120)

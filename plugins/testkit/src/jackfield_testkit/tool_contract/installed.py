@@ -67,14 +67,14 @@ def findings(tool_id: str) -> tuple[Finding, ...]:
     """Everything the build has to say about one tool, the import of its handler included."""
     discovery = discover()
     source = _locate(tool_id, discovery)
-    (examined,) = pipeline.examine([source], _plugins(discovery.plugins))
+    (examined,) = pipeline.examine([source], plugins(discovery.plugins))
     return in_order([*_about(source, discovery.findings), *examined.draft.findings])
 
 
 def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
     announced = [entry for entry in discovery.tools if entry.name == tool_id]
     # Importing every plugin is only worth it for a tool that no entry point of its own announces.
-    offered = () if announced else _plugins(discovery.plugins).of("jackfield_tools")
+    offered = () if announced else plugins(discovery.plugins).of("jackfield_tools")
     found, unlocated = sources(announced, (each for each in offered if each.name == tool_id))
     if found:
         return found[0]
@@ -83,7 +83,8 @@ def _locate(tool_id: str, discovery: Discovery) -> ToolSource:
 
 
 @cache
-def _plugins(entries: tuple[Entry, ...]) -> Plugins:
+def plugins(entries: tuple[Entry, ...]) -> Plugins:
+    """What the plugins behind these entry points offer; each is asked once."""
     return plugin_loading.load(entries)
 
 

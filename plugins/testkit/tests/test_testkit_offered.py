@@ -1,0 +1,43 @@
+"""Capabilities as installed plugins offer them, and the workspace that is told what to answer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from jackfield_capability_types.workspace import Change
+from jackfield_testkit import ToldWorkspace, capability
+from jackfield_testkit.sites import Site, site
+
+__all__ = ["site"]
+
+PLUGIN = """
+from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+@hookimpl
+def jackfield_capabilities():
+    return [CapabilityOffer("fab_lamp", lambda settings, services: (dict(settings), services.store))]
+"""
+
+
+def test_a_capability_is_made_by_the_plugin_that_offers_it(site: Site) -> None:
+    site.plugin("fab-lamp", PLUGIN)
+    settings, store = capability("fab_lamp", {"colour": "red"})
+    assert settings == {"colour": "red"}
+    assert asyncio.run(store.get("anything")) is None
+
+
+def test_a_capability_that_nobody_offers_is_said() -> None:
+    with pytest.raises(LookupError, match="no installed plugin offers the capability 'fab_lamp'"):
+        capability("fab_lamp")
+
+
+def test_a_workspace_answers_what_it_was_told_and_nothing_else() -> None:
+    change = Change("a.txt", "created", 1)
+    workspace = ToldWorkspace(write=change)
+    assert asyncio.run(workspace.write("a.txt", "x", overwrite=True)) is change
+    with pytest.raises(LookupError, match=r"ToldWorkspace\(edit=\.\.\.\)"):
+        asyncio.run(workspace.edit("a.txt", "x", "y"))
+    assert workspace.asked == [("write", "a.txt", "x", True), ("edit", "a.txt", "x", "y", False)]
