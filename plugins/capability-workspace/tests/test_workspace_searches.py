@@ -82,33 +82,10 @@ def test_an_expression_that_is_not_understood_is_refused_with_the_reason(
     assert raised.value.type is ErrorType.PERMANENT
 
 
-def test_files_come_by_their_last_change_and_are_all_counted(workspace: Workspace, lay_out: Any) -> None:
-    root = lay_out({f"{name}.txt": name for name in "abcd"} | {"sub/e.txt": "e", "f.md": "f"})
-    for age, name in enumerate(["c.txt", "sub/e.txt", "a.txt", "d.txt", "b.txt"]):
-        os.utime(root / name, (1_700_000_000 - age, 1_700_000_000 - age))
-    listing = asyncio.run(workspace().glob("**/*.txt", limit=3))
-    assert [each.path for each in listing.files] == ["c.txt", "sub/e.txt", "a.txt"]
-    assert (listing.count, listing.files[0].size) == (5, 1)
-    assert listing.files[0].modified.timestamp() == 1_700_000_000
-    assert [each.path for each in asyncio.run(workspace().glob("*.txt", folder="sub")).files] == ["sub/e.txt"]
-    assert len(asyncio.run(workspace(max_files=2).glob("**", limit=100)).files) == 2
-
-
-def test_matches_come_with_path_line_and_context(workspace: Workspace, lay_out: Any) -> None:
-    lay_out({"a.py": "one\ntwo\nthree\nfour\n", "b/c.py": "zwei\r\ntwo\r\n", "d.md": "two\n"})
-    files = workspace()
-    found = asyncio.run(files.grep(Search("^two$", glob="*.py", context=1)))
-    assert [(each.path, each.line, each.text, each.before, each.after) for each in found.matches] == [
-        ("a.py", 2, "two", ("one",), ("three",)),
-        ("b/c.py", 2, "two", ("zwei",), ()),
-    ]
-    assert (found.files, found.more, found.notices) == (2, False, ())
-    assert [each.path for each in asyncio.run(files.grep(Search("two", glob="b/*"))).matches] == ["b/c.py"]
-    assert [each.path for each in asyncio.run(files.grep(Search("two", folder="b"))).matches] == ["b/c.py"]
-    assert [each.line for each in asyncio.run(files.grep(Search("t", folder="a.py"))).matches] == [2, 3]
-    assert asyncio.run(files.grep(Search("TWO"))).matches == ()
-    assert len(asyncio.run(files.grep(Search("TWO", ignore_case=True))).matches) == 3
-    assert asyncio.run(files.grep(Search("t.o", literal=True))).matches == ()
+def test_no_more_files_are_listed_than_the_settings_allow(workspace: Workspace, lay_out: Any) -> None:
+    lay_out(dict.fromkeys("abc", "x"))
+    listing = asyncio.run(workspace(max_files=2).glob("**", limit=100))
+    assert (len(listing.files), listing.count) == (2, 3)
 
 
 def test_a_search_stops_at_its_limit_and_says_so(workspace: Workspace, lay_out: Any) -> None:

@@ -8,7 +8,7 @@ from jackfield_testkit.images_contract import ImagesContractTests, ImageServer, 
 from jackfield_testkit.knowledge_contract import KnowledgeContractTests, MemoryKnowledgeBase
 from jackfield_testkit.offered import capability
 from jackfield_testkit.tool_contract import Example, ToolContractTests
-from jackfield_testkit.workspace_contract import ToldWorkspace, WorkspaceToolTests
+from jackfield_testkit.workspace_contract import ToldWorkspace, WorkspaceContractTests, WorkspaceToolTests
 
 if TYPE_CHECKING:
     from jackfield_testkit.transport_contract import TransportContractTests
@@ -27,6 +27,7 @@ __all__ = [
     "ToolContractTests",
     "ToolTestContext",
     "TransportContractTests",
+    "WorkspaceContractTests",
     "WorkspaceToolTests",
     "capability",
 ]
