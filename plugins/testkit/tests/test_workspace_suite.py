@@ -203,11 +203,10 @@ class FollowsLinks(View):
 
 class LooksForLinksFirst(View):
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        file = self.root / path
-        if not file.resolve().is_relative_to(self.root) or not file.is_file():
-            raise ToolError(ErrorType.PERMANENT, "A link.")
-        await asyncio.sleep(0.002)
         try:
+            if not (self.root / path).resolve(strict=True).is_relative_to(self.root):
+                raise ToolError(ErrorType.PERMANENT, "A link.")
+            await asyncio.sleep(0.002)
             return self.passage(path)
         except OSError:
             raise ToolError(ErrorType.PERMANENT, "It is gone.") from None
