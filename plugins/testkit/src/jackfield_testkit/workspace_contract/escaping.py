@@ -64,9 +64,10 @@ class EscapingTests:
     async def test_what_becomes_a_link_in_between_leads_nowhere(self, premises: Premises) -> None:
         """Somebody changes a folder into a link and back while files below it are read and written."""
         premises.lay_out({"place/diary.txt": "ours"})
-        view, told = await premises.view(), []
-        with _swapping(premises):
-            for number in range(_ROUNDS):
+        view, told, number = await premises.view(), [], 0
+        with _swapping(premises) as swaps:
+            while min(number, len(swaps)) < _ROUNDS:
+                number += 1
                 told.append(await _whatever(view.read("place/diary.txt")))
                 told.append(await _whatever(view.grep(Search("diary|ours", "place"))))
                 await _whatever(view.write("place/diary.txt", f"mine {number}", overwrite=True))
@@ -123,11 +124,11 @@ async def _whatever(call: Awaitable[Any]) -> object:
 
 
 @contextmanager
-def _swapping(premises: Premises) -> Iterator[None]:
-    """A folder is now itself and now a link to the outside, as fast as somebody can make it."""
+def _swapping(premises: Premises) -> Iterator[list[bool]]:
+    """A folder is now itself and now a link to the outside; what is yielded grows with every change."""
     place, resting, link = (premises.root / name for name in ("place", "resting", "link"))
     link.symlink_to(premises.outside)
-    over = threading.Event()
+    over, swaps = threading.Event(), list[bool]()
 
     def put(what: Path) -> None:
         while True:
@@ -146,11 +147,12 @@ def _swapping(premises: Premises) -> Iterator[None]:
             put(link)
             place.rename(link)
             put(resting)
+            swaps.append(True)
 
     swapping = threading.Thread(target=swap)
     swapping.start()
     try:
-        yield
+        yield swaps
     finally:
         over.set()
         swapping.join()
