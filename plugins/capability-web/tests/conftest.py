@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-
-# Test modules are imported by file, so what they share has to be found by name.
-sys.path.insert(0, str(Path(__file__).parent))
-
-from web_site import Site
+from jackfield_testkit import WebSite as Site
 
 
 @pytest.fixture

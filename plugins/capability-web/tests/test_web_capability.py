@@ -15,11 +15,10 @@ from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import ToolTestContext
+from jackfield_testkit import WebSite as Site
 from jackfield_tool_web_fetch.handler import execute
 from jackfield_web import jackfield_capabilities
-from jackfield_web.options import WebOptions
 from jackfield_web.web import Web
-from web_site import Site
 
 PAGE = """<html><head><title>Hours</title></head><body>
 <h1>Hours</h1><p>Open at <b>nine</b>. <a href="/map">Map</a></p></body></html>"""
@@ -77,37 +76,11 @@ def test_a_host_that_drips_is_given_up_in_time(site: Site) -> None:
     assert raised.value.type is ErrorType.TRANSIENT
 
 
-def test_several_pages_at_once(site: Site) -> None:
-    urls = [site.page(f"/{number}", f"page {number}", "text/plain") for number in range(8)]
-
-    async def work(web: Web) -> list[str]:
-        pages = await asyncio.gather(*(web.fetch(url) for url in urls))
-        return [page.text for page in pages]
-
-    assert using(listed(site), work) == [f"page {number}" for number in range(8)]
-
-
 def test_what_cannot_be_read_is_refused_with_a_reason(site: Site) -> None:
     url = site.page("/", "<html><body><script>draw()</script></body></html>")
     with pytest.raises(ToolError, match="a script fills it in") as raised:
         using(listed(site), lambda web: web.fetch(url))
     assert raised.value.type is ErrorType.PERMANENT
-
-
-def test_a_name_that_leads_inside_is_refused_by_the_capability(site: Site) -> None:
-    async def inside(host: str, port: int) -> list[str]:
-        return ["127.0.0.1"]
-
-    async def run() -> None:
-        web = Web(WebOptions.of({"allow": [f"*:{site.port}"]}), inside)
-        try:
-            with pytest.raises(ToolError, match="may not be read"):
-                await web.fetch(site.url("/", "innocent.example"))
-        finally:
-            await web.close()
-
-    asyncio.run(run())
-    assert site.asked == []
 
 
 def test_the_tool_reads_through_it(site: Site) -> None:

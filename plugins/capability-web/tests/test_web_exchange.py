@@ -19,12 +19,12 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
+from jackfield_testkit import WebSite as Site
 from jackfield_web.fetching.answers import Answer
 from jackfield_web.fetching.exchange import Exchange
 from jackfield_web.fetching.inflating import Body, DamagedError
 from jackfield_web.fetching.network import NoSuchHostError
 from jackfield_web.options import WebOptions
-from web_site import Site
 
 PUBLIC = "93.184.215.14"
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -76,23 +76,6 @@ def test_a_page_of_a_listed_host_is_read(site: Site) -> None:
     assert asked.parameters == {"day": "monday"}
     assert asked.headers["user-agent"] == "jackfield-web/0.1"
     assert "authorization" not in asked.headers
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f000001/", "http://0x7f.1/",
-        "http://017700000001/", "http://localhost/", "http://[::1]/", "http://[::ffff:127.0.0.1]/",
-        "http://[::ffff:7f00:1]/", "http://[::]/", "http://0.0.0.0/", "http://0/", "http://10.0.0.1/",
-        "http://192.168.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[fe80::1]/",
-        "http://[fd00:ec2::254]/", "http://100.64.0.1/", "https://127.0.0.1/", "http://127.0.0.1:22/",
-        "http://\u2460\u2461\u2466.0.0.1/", "http://127\u30020\u30020\u30021/",
-    ],
-)  # fmt: skip
-def test_no_spelling_of_an_inner_address_is_asked_although_everybody_is_allowed(url: str) -> None:
-    error = refused(url, ["*"])
-    assert error.type is ErrorType.PERMANENT
-    assert not error.retryable
 
 
 @pytest.mark.parametrize(
@@ -212,13 +195,6 @@ def test_tls_asks_for_the_name_although_the_connection_goes_to_an_address(author
             error = refused(site.url("/", host), allow, names)
             assert error.type is ErrorType.PERMANENT
             assert "certificate" in error.message
-
-
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_followed(site: Site, status: int) -> None:
-    site.page("/new/place", "moved", "text/plain")
-    answer = get(site.redirects("/old", "new/place?x=1", status), listed(site))
-    assert (answer.url, answer.content) == (site.url("/new/place?x=1"), b"moved")
 
 
 @pytest.mark.parametrize(

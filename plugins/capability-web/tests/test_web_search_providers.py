@@ -16,8 +16,8 @@ from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import WebResult
+from jackfield_testkit import WebSite as Site
 from jackfield_web import jackfield_capabilities
-from web_site import Site
 
 KEY = "BSA-secret-0123456789"
 

@@ -8,6 +8,7 @@ from jackfield_testkit.images_contract import ImagesContractTests, ImageServer, 
 from jackfield_testkit.knowledge_contract import KnowledgeContractTests, MemoryKnowledgeBase
 from jackfield_testkit.offered import capability
 from jackfield_testkit.tool_contract import Example, ToolContractTests
+from jackfield_testkit.web_contract import WebContractTests, WebSite
 from jackfield_testkit.workspace_contract import ToldWorkspace, WorkspaceContractTests, WorkspaceToolTests
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ __all__ = [
     "ToolContractTests",
     "ToolTestContext",
     "TransportContractTests",
+    "WebContractTests",
+    "WebSite",
     "WorkspaceContractTests",
     "WorkspaceToolTests",
     "capability",

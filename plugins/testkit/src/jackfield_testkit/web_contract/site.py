@@ -18,7 +18,7 @@ class Asked(NamedTuple):
     headers: Mapping[str, str]
 
 
-Behaviour = Callable[[BaseHTTPRequestHandler], None]
+Behaviour = Callable[[BaseHTTPRequestHandler], object]
 
 
 class _Server(ThreadingHTTPServer):
@@ -28,12 +28,14 @@ class _Server(ThreadingHTTPServer):
         """A client that went away is what many of these tests are about."""
 
 
-class Site:
+class WebSite:
     """Use it as a context; pages are put onto it by their path."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.asked: list[Asked] = []
+        """What was asked, in order."""
         self.released = threading.Event()
+        """Set when the site closes; a page that keeps everybody waiting waits for it."""
         self._pages: dict[str, Behaviour] = {}
         site = self
 
@@ -56,6 +58,10 @@ class Site:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let nobody wait any longer, and stop listening."""
         self.released.set()
         self._http.shutdown()
         self._http.server_close()
@@ -63,9 +69,11 @@ class Site:
 
     @property
     def port(self) -> int:
+        """Where it listens on 127.0.0.1."""
         return int(self._http.server_address[1])
 
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
+        """The address of a path, under any name for the host."""
         return f"{self._scheme}://{host}:{self.port}{path}"
 
     def page(
@@ -97,6 +105,7 @@ class Site:
         return self.url(path)
 
     def redirects(self, path: str, target: str, status: int = 302) -> str:
+        """Let a path lead to another address and say where."""
         return self.page(path, status=status, headers={"Location": target})
 
     def _serve(self, exchange: BaseHTTPRequestHandler) -> None:
