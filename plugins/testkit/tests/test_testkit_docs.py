@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import jackfield_testkit
 import pytest
 from jackfield_cli.scaffold import scaffold
 from jackfield_testkit import ToolContractTests, ToolTestContext
@@ -70,3 +71,9 @@ def test_everything_a_subclass_decides_is_documented(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(vars(ToolTestContext()) | vars(ToolTestContext)))
 def test_everything_the_context_offers_is_documented(name: str) -> None:
     assert name.startswith("_") or f"`{name}" in PAGE
+
+
+def test_every_suite_is_listed() -> None:
+    listed = re.findall(r"^\| `(\w+ContractTests)` \|", PAGE, re.MULTILINE)
+    offered = [name for name in jackfield_testkit.__all__ if name.endswith("ContractTests")]
+    assert {*listed, "ToolContractTests"} == {*offered, "StoreContractTests"}

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from jackfield_testkit.agents_contract import AgentsContractTests
 from jackfield_testkit.calendar_contract import CalendarContractTests
 from jackfield_testkit.context import AuditLine, Progress, ToolTestContext
 from jackfield_testkit.images_contract import ImagesContractTests, ImageServer, MemoryImages
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from jackfield_testkit.transport_contract import TransportContractTests
 
 __all__ = [
+    "AgentsContractTests",
     "AuditLine",
     "CalendarContractTests",
     "Example",

@@ -1,0 +1,84 @@
+"""The agents pass the conformance suite, with a scripted model behind the real SDK."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agency import agency
+from jackfield import SessionView
+from jackfield_agents import work
+from jackfield_capability_types.agents import AgentsView
+from jackfield_testkit import AgentsContractTests
+from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
+from jackfield_testkit.sites import Site
+
+
+async def looking(model: ScriptedModel) -> None:
+    asked = (await model.hears()).text
+    await model.calls(Call("fab_look", {"text": "rooms"}))
+    await model.says(f"You asked: {asked}")
+
+
+async def endless(model: ScriptedModel) -> None:
+    await model.hears()
+    for number in count():
+        await model.calls(Call("fab_look", {"text": f"room {number}"}))
+
+
+async def silent(model: ScriptedModel) -> None:
+    await model.hears()
+    await asyncio.Event().wait()
+
+
+async def failing(model: ScriptedModel) -> None:
+    await model.hears()
+    while True:
+        await model.errs("server_error", "a fault of ours")
+        await model.hears()
+
+
+SCRIPTS: dict[str, Script] = {
+    "looking": looking,
+    "endless": endless,
+    "silent": silent,
+    "failing": failing,
+    "refusing": looking,
+}
+
+
+class Deployment:
+    """Agents, and everything that has to end with them."""
+
+    def __init__(self, agents: Any, standing: AsyncExitStack) -> None:
+        self._agents, self._standing = agents, standing
+
+    def for_session(self, session: SessionView) -> AgentsView:
+        view: AgentsView = self._agents.for_session(session)
+        return view
+
+    async def close(self) -> None:
+        await self._standing.aclose()
+
+
+class TestAgents(AgentsContractTests):
+    tools = ("fab_look", "fab_through")
+    site: Site
+
+    @pytest.fixture(autouse=True)
+    def _deployment(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.site = site
+        monkeypatch.setenv("FAB_KEY", "k")
+        monkeypatch.setattr(work, "PAUSES", (0.01,))
+
+    async def agents(self, place: Path, model: str, seconds: float) -> Deployment:
+        limits = {"seconds": seconds, "per_user": 1}
+        refusals = [Refusal(401, "invalid_api_key", "no")] * (9 if model == "refusing" else 0)
+        standing = AsyncExitStack()
+        made = agency(self.site, place, SCRIPTS[model], agents=limits, refusals=refusals)
+        there = await standing.enter_async_context(made)
+        return Deployment(there.runtime.capabilities["agents"], standing)
