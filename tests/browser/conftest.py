@@ -12,20 +12,14 @@ import pytest
 pytest.importorskip("playwright", reason="these tests need playwright")
 pytest.importorskip("axe_playwright_python", reason="these tests need axe-playwright-python")
 
-from browser.consoles import Deployment, chromium, make_registry, make_tools
+from browser.consoles import Deployment, chromium, make_site
 
 
 @pytest.fixture(scope="session")
 def console_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tools of these tests, the registry they are frozen into, and a knowledge base with the sample."""
     chromium()
-    site = tmp_path_factory.mktemp("site")
-    make_tools(site)
-    sys.path.insert(0, str(site))
-    try:
-        make_registry(site)
-    finally:
-        sys.path.remove(str(site))
+    site = make_site(tmp_path_factory.mktemp("site")).folder
     subprocess.run(
         [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"],
         cwd=site, env=Deployment(site, site).environ, check=True, capture_output=True, timeout=120,

@@ -22,11 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.settings import Settings
-from jackfield_builder import freeze
-from jackfield_builder.pipeline import build
 from jackfield_testkit.providers.model import Script
 from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_testkit.sites import Site
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
 PATIENCE_MS = 60_000
@@ -101,48 +99,28 @@ TOOLS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 """The tools of these tests beside the repository's own: handler, manifest and parameters."""
 
 
-def make_tools(folder: Path) -> None:
-    """Write the tools as pip would install them."""
+def make_site(folder: Path) -> Site:
+    """A folder with the tools of these tests, and the registry in which they and the repository's own are."""
+    site = Site(folder)
     for tool, (handler, fields, parameters) in TOOLS.items():
-        package = folder / f"jackfield_tool_{tool}"
-        package.mkdir()
-        manifest = {
-            "toolId": tool,
-            "version": "1.0.0",
-            "description": f"Does what {tool} does.",
-            "idempotent": True,
-            "requiresConfirmation": False,
-            "allowedModes": ["text", "voice"],
-            "latencyBudgetMs": 2000,
-            "parameters": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": list(parameters),
-                "properties": parameters,
-            },
-            **fields,
-        }
-        (package / "__init__.py").touch()
-        (package / "schema.json").write_text(json.dumps(manifest))
         summary = {"book_room": "Books a room of the studio.", "count_stock": "Counts what is in stock."}[
             tool
         ]
-        (package / "guide.md").write_text(
-            f"# {tool}\n\n{summary}\n\n## Watch out\n\n- Ask for the **day**.\n"
+        closed = {"type": "object", "additionalProperties": False}
+        site.tool(
+            tool,
+            distribution=f"con-{tool}",
+            schema={
+                "description": f"Does what {tool} does.",
+                "latencyBudgetMs": 2000,
+                "parameters": {**closed, "required": list(parameters), "properties": parameters},
+                **fields,
+            },
+            guide=f"# {tool}\n\n{summary}\n\n## Watch out\n\n- Ask for the **day**.\n",
+            handler=handler,
         )
-        (package / "handler.py").write_text(handler)
-        info = folder / f"con_{tool}-1.0.0.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: con-{tool}\nVersion: 1.0.0\n")
-        (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
-
-
-def make_registry(site: Path) -> None:
-    """Freeze what the site and the repository offer; the site has to be on the path."""
-    settings = Settings(allow=ALLOW, registry=site / "tool_registry.json")
-    built = build(settings, import_handlers=False)
-    assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    site.frozen(*ALLOW)
+    return site
 
 
 @dataclass

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield_testkit.sites import Site
 from playwright.async_api import expect
 
-from browser.consoles import Console, Deployment, consoled, make_registry, make_tools
+from browser.consoles import ALLOW, Console, Deployment, consoled, make_site
 
 PLANNING = """\
 from jackfield import ok
@@ -60,49 +60,22 @@ VISIT: dict[str, Any] = {
 }
 
 
-def add_tool(site: Path, tool: str, parameters: dict[str, Any], **fields: Any) -> None:
-    """Write a tool as pip would install it."""
-    package = site / f"jackfield_tool_{tool}"
-    package.mkdir()
-    manifest = {
-        "toolId": tool,
-        "version": "1.0.0",
-        "description": f"Does what {tool} does.",
-        "category": "utility",
-        "sideEffects": "none",
-        "idempotent": True,
-        "requiresConfirmation": False,
-        "allowedModes": ["text", "voice"],
-        "latencyBudgetMs": 2000,
-        "parameters": parameters,
-        **fields,
-    }
-    (package / "__init__.py").touch()
-    (package / "schema.json").write_text(json.dumps(manifest))
+def add_tool(site: Site, tool: str, parameters: dict[str, Any], **fields: Any) -> None:
+    """Install a tool that plans."""
+    about = {"description": f"Does what {tool} does.", "latencyBudgetMs": 2000, "parameters": parameters}
     guide = f"# {tool}\n\nHelps with {tool}.\n\n## Watch out\n\n- Ask **first**.\n<script>alert(1)</script>\n"
-    (package / "guide.md").write_text(guide)
-    (package / "handler.py").write_text(PLANNING)
-    info = site / f"con_{tool}-1.0.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: con-{tool}\nVersion: 1.0.0\n")
-    (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
+    site.tool(tool, distribution=f"con-{tool}", schema={**about, **fields}, guide=guide, handler=PLANNING)
 
 
 @pytest.fixture(scope="session")
 def registry_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Tools of every kind of parameter, one that is withheld, and a registry before the last one."""
-    site = tmp_path_factory.mktemp("registry-site")
-    make_tools(site)
-    sys.path.insert(0, str(site))
-    try:
-        make_registry(site)
-        add_tool(site, "plan_visit", VISIT)
-        nothing = {"type": "object", "additionalProperties": False, "properties": {}}
-        add_tool(site, "open_vault", nothing, requires=["vault"])
-        make_registry(site)
-    finally:
-        sys.path.remove(str(site))
-    return site
+    site = make_site(tmp_path_factory.mktemp("registry-site"))
+    add_tool(site, "plan_visit", VISIT)
+    nothing = {"type": "object", "additionalProperties": False, "properties": {}}
+    add_tool(site, "open_vault", nothing, requires=["vault"])
+    site.frozen(*ALLOW)
+    return site.folder
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 import signal
 import socket
 import sys
@@ -17,12 +16,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from jackfield.settings import Settings
-from jackfield_builder import freeze
-from jackfield_builder.pipeline import build
-from jackfield_cli.scaffold import scaffold
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
 from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_testkit.sites import Site
 
 PATIENCE = 120.0
 FROZEN = (
@@ -49,33 +46,20 @@ async def execute(args, ctx):
 """
 
 
-def make_tools(site: Path) -> None:
-    """Tools as pip would install them into a folder on the path."""
+def make_site(folder: Path) -> Path:
+    """A folder with the tools of these tests, and the registry they are frozen into."""
     writes: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+    site = Site(folder)
     _tool(site, "cli_look")
     _tool(site, "cli_slow", seconds=30)
     _tool(site, "cli_book", **writes, requiresConfirmation=True, preview="Book {text}?")
+    site.frozen(*FROZEN, name="registry.json")
+    return folder
 
 
-def _tool(site: Path, tool: str, seconds: float = 0.0, **fields: Any) -> None:
-    project = scaffold(tool, site.parent / f"{site.name}-projects", {})
-    package = site / f"jackfield_tool_{tool}"
-    shutil.copytree(project / "src" / package.name, package)
-    schema = json.loads((package / "schema.json").read_text())
-    (package / "schema.json").write_text(json.dumps({**schema, **fields}))
-    (package / "handler.py").write_text(HANDLER.format(tool=tool, seconds=seconds))
-    info = site / f"cli_{tool}-0.1.0.dist-info"
-    info.mkdir()
-    name = f"cli-{tool.replace('_', '-')}"
-    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: 0.1.0\n")
-    (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
-
-
-def make_registry(site: Path) -> None:
-    """Freeze them."""
-    made = build(Settings(allow=FROZEN, registry=site / "registry.json"), import_handlers=False)
-    assert made.snapshot, made.findings
-    freeze.write(made.snapshot, site / "registry.json")
+def _tool(site: Site, tool: str, seconds: float = 0.0, **fields: Any) -> None:
+    handler = HANDLER.format(tool=tool, seconds=seconds)
+    site.tool(tool, distribution=f"cli-{tool.replace('_', '-')}", schema=fields, handler=handler)
 
 
 def free_port() -> int:

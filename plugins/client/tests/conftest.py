@@ -10,20 +10,13 @@ import pytest
 # Test modules are imported by path here, so that their folder is not on it by itself.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from client_hosts import Deployment, make_registry, make_tools
+from client_hosts import Deployment, make_site
 
 
 @pytest.fixture(scope="session")
 def client_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with tools, and the registry they are frozen into."""
-    site = tmp_path_factory.mktemp("client-site")
-    make_tools(site)
-    sys.path.insert(0, str(site))
-    try:
-        make_registry(site)
-    finally:
-        sys.path.remove(str(site))
-    return site
+    return make_site(tmp_path_factory.mktemp("client-site"))
 
 
 @pytest.fixture

@@ -10,20 +10,13 @@ import pytest
 # Test modules are imported by path here, so that their folder is not on it by itself.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from hosting import Workshop, make_registry, make_tools
+from hosting import Workshop, make_site
 
 
 @pytest.fixture(scope="session")
 def host_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tools of these tests, and the registry they are frozen into."""
-    site = tmp_path_factory.mktemp("site")
-    make_tools(site)
-    sys.path.insert(0, str(site))
-    try:
-        make_registry(site)
-    finally:
-        sys.path.remove(str(site))
-    return site
+    return make_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture

@@ -28,8 +28,6 @@ from typing import Any, Self, TypeVar
 import jsonschema_rs
 import websockets
 from jackfield.settings import Settings
-from jackfield_builder import freeze
-from jackfield_builder.pipeline import build
 from jackfield_host.app import application, opened
 from jackfield_host.house import House
 from jackfield_host.options import HostOptions
@@ -39,6 +37,7 @@ from jackfield_testkit.providers.audio import tone
 from jackfield_testkit.providers.gemini import GeminiServer
 from jackfield_testkit.providers.model import Script, ScriptedModel
 from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_testkit.sites import Site
 from pydantic import BaseModel
 from websockets.asyncio.client import ClientConnection
 from websockets.typing import Origin, Subprotocol
@@ -172,42 +171,26 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
 _T = TypeVar("_T")
 
 
-def make_tools(folder: Path) -> None:
-    """Write the tools as pip would install them."""
+def make_site(folder: Path) -> Path:
+    """A folder with the tools of these tests, and the registry in which they and the repository's own are."""
+    site = Site(folder)
     for tool, (kind, fields) in TOOLS.items():
-        package = folder / f"jackfield_tool_{tool}"
-        package.mkdir()
-        manifest = {
-            "toolId": tool,
-            "version": "1.2.3",
-            "description": f"Does what {tool} does.",
-            "category": "utility",
-            "sideEffects": "none",
-            "idempotent": True,
-            "requiresConfirmation": False,
-            "allowedModes": ["text", "voice"],
-            "latencyBudgetMs": 60000,
-            "parameters": PARAMETERS,
-            **fields,
-        }
-        (package / "__init__.py").touch()
-        (package / "schema.json").write_text(json.dumps(manifest))
-        guide = f"# {tool}\n\nSummary of {tool}.\n\n## Watch out\n\nGuide of {tool}.\n"
-        (package / "guide.md").write_text(guide)
-        (package / "handler.py").write_text(HANDLER.replace("{kind}", kind))
-        info = folder / f"hst_{tool}-1.2.3.dist-info"
-        info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: hst-{tool}\nVersion: 1.2.3\n")
-        (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool} = {package.name}\n")
-
-
-def make_registry(site: Path) -> Path:
-    """Freeze what a site and the tools of this repository offer; the site has to be on the path."""
-    settings = Settings(allow=ALLOW, registry=site / "tool_registry.json")
-    built = build(settings, import_handlers=False)
-    assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
-    return settings.registry
+        site.tool(
+            tool,
+            distribution=f"hst-{tool}",
+            version="1.2.3",
+            schema={
+                "version": "1.2.3",
+                "description": f"Does what {tool} does.",
+                "latencyBudgetMs": 60000,
+                "parameters": PARAMETERS,
+                **fields,
+            },
+            guide=f"# {tool}\n\nSummary of {tool}.\n\n## Watch out\n\nGuide of {tool}.\n",
+            handler=HANDLER.replace("{kind}", kind),
+        )
+    site.frozen(*ALLOW)
+    return folder
 
 
 @dataclass(frozen=True)

@@ -84,14 +84,13 @@ def test_every_code_that_turns_somebody_away_is_in_the_table_with_its_status() -
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
     """A folder with the two tools of the page."""
     site = tmp_path / "site"
-    site.mkdir()
     monkeypatch.setattr(hosting, "TOOLS", TOOLS)
     monkeypatch.syspath_prepend(str(site))
     monkeypatch.setenv("HST_FOLDER", str(tmp_path))
     monkeypatch.setenv("HST_KEY", "k")
     monkeypatch.chdir(tmp_path)
-    hosting.make_tools(site)
-    return Workshop(tmp_path, hosting.make_registry(site), site)
+    hosting.make_site(site)
+    return Workshop(tmp_path, site / "tool_registry.json", site)
 
 
 def test_the_examples_run(shop: Workshop) -> None:

@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jackfield_testkit import ToolContractTests
 from jackfield_testkit.sealing import standard_tests
+from jackfield_testkit.sites import SCHEMA as ECHO
+from jackfield_testkit.sites import Site
 
 pytest_plugins = ("pytester",)
 
+_MANNER = {
+    "type": "object",
+    "description": "How to say it.",
+    "additionalProperties": False,
+    "properties": {"loud": {"type": "boolean", "default": False}},
+}
+_TIMES = {"type": "integer", "description": "How often.", "minimum": 1, "default": 2}
 SCHEMA: dict[str, Any] = {
-    "version": "1.0.0",
-    "description": "Says a text again.",
-    "category": "utility",
-    "sideEffects": "none",
-    "idempotent": True,
-    "requiresConfirmation": False,
-    "allowedModes": ["text", "voice"],
     "latencyBudgetMs": 2000,
     "parameters": {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["text"],
-        "properties": {
-            "text": {"type": "string", "description": "What to say.", "maxLength": 100},
-            "times": {"type": "integer", "description": "How often.", "minimum": 1, "default": 2},
-            "manner": {
-                "type": "object",
-                "description": "How to say it.",
-                "additionalProperties": False,
-                "properties": {"loud": {"type": "boolean", "default": False}},
-            },
-        },
+        **ECHO["parameters"],
+        "properties": {**ECHO["parameters"]["properties"], "times": _TIMES, "manner": _MANNER},
     },
 }
 GUIDE = '# echo\n\nSays a text again.\n\n```json\n{"text": "hello"}\n```\n'
@@ -205,18 +194,6 @@ TOOLS = [
 ]  # fmt: skip
 
 
-def install(site: Path, tool: Tool) -> None:
-    package, info = site / f"fab_{tool.name}", site / f"fab_{tool.name}-1.0.0.dist-info"
-    package.mkdir(parents=True)
-    info.mkdir()
-    (package / "__init__.py").touch()
-    (package / "schema.json").write_text(json.dumps({"toolId": tool.name, **SCHEMA, **tool.schema}))
-    (package / "guide.md").write_text(tool.guide)
-    (package / "handler.py").write_text(f"{IMPORTS}\n{tool.handler}")
-    (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: fab-{tool.name}\nVersion: 1.0.0\n")
-    (info / "entry_points.txt").write_text(f"[jackfield.tools]\n{tool.name} = {package.name}\n")
-
-
 def run(pytester: pytest.Pytester, tool: Tool) -> tuple[dict[str, set[str]], str]:
     """The standard tests of one tool by their outcome, and everything that was said about them."""
     pytester.makeini("[pytest]\naddopts = --import-mode=importlib\nfilterwarnings = error\n")
@@ -239,9 +216,10 @@ def run(pytester: pytest.Pytester, tool: Tool) -> tuple[dict[str, set[str]], str
 def test_a_tool_fails_the_test_that_is_about_its_fault(
     tool: Tool, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    site = pytester.mkdir("site")
-    install(site, tool)
-    monkeypatch.syspath_prepend(str(site))
+    site = Site(pytester.path / "site")
+    handler = f"{IMPORTS}\n{tool.handler}"
+    site.tool(tool.name, schema={**SCHEMA, **tool.schema}, guide=tool.guide, handler=handler)
+    monkeypatch.syspath_prepend(str(site.folder))
     outcomes, said = run(pytester, tool)
     assert outcomes["failed"] == set(tool.fails.split()), said
     assert outcomes["skipped"] == set(tool.skips.split())

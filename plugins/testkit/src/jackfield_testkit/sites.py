@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield.settings import Settings
+from jackfield_builder import freeze
+from jackfield_builder.pipeline import build
 
 SCHEMA: dict[str, Any] = {
     "toolId": "echo",
@@ -92,6 +95,19 @@ class Site:
             "@hookimpl\ndef jackfield_policies():\n"
             "    return [PolicyOffer('all', Stage.ADMIT, 1, dict, enforces=FIELDS)]\n",
         )
+
+    def frozen(self, *allow: str, name: str = "tool_registry.json") -> Path:
+        """Freeze what these distributions offer, with the folder on the path; where the registry is."""
+        settings = Settings(allow=allow, registry=self.folder / name)
+        sys.path.insert(0, str(self.folder))
+        try:
+            built = build(settings, import_handlers=False)
+        finally:
+            sys.path.remove(str(self.folder))
+        if built.snapshot is None:
+            pytest.fail(f"nothing can be frozen: {built.findings}")
+        freeze.write(built.snapshot, settings.registry)
+        return settings.registry
 
     def run(
         self, *arguments: str, stderr: int = subprocess.PIPE, **environ: str
