@@ -202,6 +202,9 @@ TREES = st.sets(
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge here, and is not installed")
 @settings(max_examples=60, deadline=None)
 @example(tree={"a/b.txt"}, top=["a/"], below=["!b.txt"])
+@example(tree={"a/a"}, top=["a/**", "!a"], below=[])
+@example(tree={"a/a", "a/b.txt"}, top=["*", "!a"], below=[])
+@example(tree={"a/a/b.txt"}, top=["*", "!*/"], below=["b.txt", "!a"])
 @given(tree=TREES, top=st.lists(RULES, max_size=4), below=st.lists(RULES, max_size=3))
 def test_what_git_ignores_is_left_out_and_nothing_else(
     tree: set[str], top: list[str], below: list[str]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+import re2  # type: ignore[import-untyped]
 from jackfield import ToolError
 from pathspec import GitIgnoreSpec
 
@@ -10,12 +13,52 @@ from jackfield_workspace.files import tree
 FILE = ".gitignore"
 _MOST_BYTES = 256 * 1024
 
+# How pathspec marks the slash behind a folder that a pattern fits, which is all it makes of `*/`. It is the
+# one group that an expression has, if it has any.
+_SLASH = "(?P<ps_d>/)"
+_GROUP = 1
+
+
+class _Rule(NamedTuple):
+    """One line of a file."""
+
+    leaves_out: bool
+    fits: Any
+    folders_only: bool
+
+    def holds(self, path: str, *, folder: bool) -> bool:
+        """Whether it speaks of this very entry, and not of a folder on the way to it."""
+        if self.folders_only:
+            found = self.fits.search(f"{path}/") if folder else None
+            return found is not None and found.end(_GROUP) == len(path) + 1
+        found = self.fits.search(path)
+        return found is not None and (not self.fits.groups or found.group(_GROUP) is None)
+
+
+class _Rules:
+    """The lines of one file, of which the last that holds decides."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self._spec = _spec(lines)
+        self._rules = [
+            _rule(pattern.include, pattern.regex.pattern)
+            for pattern in reversed(list(self._spec.patterns))
+            if pattern.include is not None and pattern.regex is not None
+        ]
+
+    def decide(self, path: str, *, folder: bool) -> bool | None:
+        """Whether an entry is left out, or nothing when no line speaks of it."""
+        # All at once first, because most entries are in no line.
+        if self._spec.check_file(f"{path}/" if folder else path).include is None:
+            return None
+        return next((each.leaves_out for each in self._rules if each.holds(path, folder=folder)), None)
+
 
 class Ignored:
     """The patterns that hold in one folder: its own, and those of the folders above it."""
 
-    def __init__(self, specs: tuple[tuple[int, GitIgnoreSpec], ...] = ()) -> None:
-        self._specs = specs
+    def __init__(self, files: tuple[tuple[int, _Rules], ...] = ()) -> None:
+        self._files = files
 
     def within(self, here: int, path: str) -> Ignored:
         """The patterns one folder further down, whose own file is read if it has one."""
@@ -23,16 +66,22 @@ class Ignored:
             data, _ = tree.read_file(here, FILE, FILE, _MOST_BYTES)
         except (OSError, ToolError):
             return self
-        spec = _spec(data.decode("utf-8", "replace").splitlines())
-        return Ignored(((len(path) + 1 if path else 0, spec), *self._specs))
+        rules = _Rules(data.decode("utf-8", "replace").splitlines())
+        return Ignored(((len(path) + 1 if path else 0, rules), *self._files))
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
         """Whether an entry is ignored, where the folders on the way to it are not."""
-        for begins, spec in self._specs:
-            verdict = spec.check_file(f"{path[begins:]}/" if folder else path[begins:]).include
+        for begins, rules in self._files:
+            verdict = rules.decide(path[begins:], folder=folder)
             if verdict is not None:
-                return bool(verdict)
+                return verdict
         return False
+
+
+def _rule(leaves_out: bool, expression: str) -> _Rule:
+    # `*/` fits every folder, and its first slash need not be the one behind it.
+    whole = f"^(?:.+/)?[^/]+{_SLASH}" if expression == _SLASH else expression
+    return _Rule(leaves_out, re2.compile(whole), expression.endswith(_SLASH))
 
 
 def _spec(lines: list[str]) -> GitIgnoreSpec:
