@@ -16,10 +16,9 @@ from jackfield_local.planner.deciding.beyond import beyond_the_planner
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_within_bounds
 from jackfield_local.planner.deciding.talking import not_understood, reply
-from jackfield_local.planner.filling import amounts, nested
-from jackfield_local.planner.filling.answers import Unfit, answer_to
+from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
-from jackfield_local.planner.filling.written import answer, only_written
+from jackfield_local.planner.filling.written import only_written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.parting import is_parting
@@ -243,23 +242,10 @@ class Judgement:
         """The call that waited, with what was said now."""
         tool, missing = question.tools[0], question.missing
         assert missing is not None  # noqa: S101 - `resolve` has seen to it
-        both = replace(heard, text=f"{question.said.rstrip(' .?!')} {heard.text}")
-        known = dict(question.args or {})
-        if question.exact:
-            # What was asked for word for word is no part of the request.
-            known[missing.name] = answer(missing, heard.text)
-            both, value = replace(heard, text=question.said), None
-        else:
-            value = answer_to(tool, missing, heard)
-        if isinstance(value, Unfit):
+        taken = answers.take(tool, missing, heard, question.said, question.args)
+        if isinstance(taken, answers.Unfit):
             return ask_within_bounds(question, missing)
-        if value is not None:
-            nested.put(known, missing.path, value)
-        filled = self._filled(tool, both, remembered, known=known)
-        if value is not None and not missing.outer:
-            # What was asked for is what was answered, whatever else the words could mean.
-            filled.args[missing.name] = value
-            filled.missing = [each for each in filled.missing if each is not missing]
+        filled = taken.settle(missing, self._filled(tool, taken.whole, remembered, known=taken.known))
         if not filled.missing:
             return Call(tool, filled.args, question.said)
         still = filled.missing[0]
@@ -270,7 +256,7 @@ class Judgement:
         if cannot_ask(still):
             return Say(beyond_me(tool, still))
         times = question.times + 1 if still is missing else 1
-        return Question(ask_for(still, both), both.text, (tool,), still, filled.known, times)
+        return Question(ask_for(still, taken.whole), taken.whole.text, (tool,), still, filled.known, times)
 
     def _filled(
         self,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
-from jackfield_local.planner.filling import amounts, choices
+from jackfield_local.planner.filling import amounts, choices, nested, written
+from jackfield_local.planner.filling.filler import Filled
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
@@ -17,8 +20,42 @@ class Unfit:
     """An answer was given, and the schema does not take it."""
 
 
-def answer_to(tool: Tool, parameter: Parameter, heard: Heard) -> Any:
-    """The value that was answered; nothing where it has to be looked for among all that was said."""
+class Answer(NamedTuple):
+    """What an answer leaves to fill the call with."""
+
+    whole: Heard
+    """All that was said for the call."""
+
+    known: dict[str, Any]
+    value: Any = None
+    """What was answered; nothing where it has to be looked for among all that was said."""
+
+    def settle(self, asked: Parameter, filled: Filled) -> Filled:
+        """What was asked for is what was answered, whatever else the words could mean."""
+        if self.value is not None and not asked.outer:
+            filled.args[asked.name] = self.value
+            filled.missing = [each for each in filled.missing if each is not asked]
+        return filled
+
+
+def take(
+    tool: Tool, asked: Parameter, heard: Heard, said: str, known: Mapping[str, Any] | None
+) -> Answer | Unfit:
+    """The answer to the question for an argument of a call that was wished for in the words `said`."""
+    known = dict(known or {})
+    if asked.kind is Kind.WRITTEN:
+        # What was asked for word for word is no part of the request.
+        known[asked.name] = written.answer(asked, heard.text)
+        return Answer(replace(heard, text=said), known)
+    value = _answered(tool, asked, heard)
+    if isinstance(value, Unfit):
+        return value
+    if value is not None:
+        nested.put(known, asked.path, value)
+    return Answer(replace(heard, text=f"{said.rstrip(' .?!')} {heard.text}"), known, value)
+
+
+def _answered(tool: Tool, parameter: Parameter, heard: Heard) -> Any:
     if parameter.kind in _WORDS and not parameter.many:
         return heard.text.strip().strip('"“”').rstrip(".")[: parameter.schema.get("maxLength", _LONGEST)]
     if parameter.kind in amounts.NUMERIC:
