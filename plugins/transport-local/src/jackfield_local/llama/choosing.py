@@ -10,9 +10,8 @@ from jackfield.transport.protocol import TransportError
 
 from jackfield_local.llama.briefing import NONE
 from jackfield_local.llama.engine import Brief, Message, Writer
-from jackfield_local.planner.choosing.chooser import Weighed, Weighing
+from jackfield_local.planner.choosing.chooser import CLEAR, Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
-from jackfield_local.planner.deciding.decide import CLEAR
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import secrets
+from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import aclosing
@@ -20,12 +21,13 @@ from jackfield.transport.protocol import Opening, ToolResult, Utterance
 
 from jackfield_local.mind import Thought, Words
 from jackfield_local.planner.deciding.decide import Judgement
-from jackfield_local.planner.deciding.moves import Call, Move, Question
+from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.talking import INTRODUCTION
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import tidied
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
+from jackfield_local.planner.telling.deeds import standing
 from jackfield_local.planner.telling.failures import tell_failure
 from jackfield_local.planner.telling.results import tell
 from jackfield_local.planner.telling.told import Manners, Told
@@ -58,20 +60,24 @@ class PlannerDialogue:
         self._remembered = Remembered()
         self._question: Question | None = None
         self._then: Tool | None = None
+        self._waiting: deque[str] = deque()
+        """What else was wished for in the last message."""
         self._learned = ""
         self._introduced = any(each.speaker == "assistant" for each in opening.history)
         self._recall(opening.history)
 
     async def answer(self, text: str) -> AsyncIterator[Thought]:
-        """The user said this."""
-        question = self._question
+        """The user said this: one wish, or several that are served in turn."""
+        question, self._question, self._then = self._question, None, None
+        self._remembered.going_on = False
         said = text.strip() if question is not None and question.exact else _request(text)
-        heard = Heard(said, self._clock(), self._remembered.spoken_of)
-        self._question = self._then = None
-        if not heard.text:
+        if not said:
             return
-        move = await self._decide(heard, question)
-        async with aclosing(self._carry_out(move)) as thoughts:
+        if question is None:
+            heard = self._heard(said)
+            said, *rest = await self._off(lambda: self._judgement.wishes(heard, self._remembered))
+            self._waiting = deque(rest)
+        async with aclosing(self._serve(said, question)) as thoughts:
             async for thought in thoughts:
                 yield thought
 
@@ -89,6 +95,9 @@ class PlannerDialogue:
             async with aclosing(self._tell(told)) as thoughts:
                 async for thought in thoughts:
                     yield thought
+        async with aclosing(self._next()) as thoughts:
+            async for thought in thoughts:
+                yield thought
 
     def learn(self, text: str) -> None:
         """Context that the user did not say; results that come so can be referred to."""
@@ -103,6 +112,7 @@ class PlannerDialogue:
             told = await self._off(partial(self._told, tool_id, envelope))
             self._remembered.found(told.items)
         elif _DECLINED.match(learned):
+            self._remembered.made = ""
             told = Told("All right, nothing was done.")
         else:
             told = Told(f"I was told this: {learned}" if learned else "There is nothing new.")
@@ -112,8 +122,37 @@ class PlannerDialogue:
 
     def interrupted(self, heard: str) -> None:
         """The last answer was cut short; a question that nobody heard is not waiting for an answer."""
+        self._waiting.clear()
         if self._question is not None and not heard.strip():
             self._question = None
+
+    def _heard(self, said: str) -> Heard:
+        remembered = self._remembered
+        return Heard(said, self._clock(), remembered.spoken_of, same_day=remembered.going_on)
+
+    async def _serve(self, said: str, question: Question | None) -> AsyncGenerator[Thought, None]:
+        move = await self._decide(self._heard(said), question)
+        if question is not None and (isinstance(move, Say) or not _goes_on(move, question)):
+            self._waiting.clear()  # Who turns to something else has left what was to follow.
+        self._remembered.lost = isinstance(move, Say) and (move.lost or (move.talk and self._remembered.lost))
+        self._remembered.listed |= isinstance(move, Say) and move.lists
+        async with aclosing(self._carry_out(move)) as thoughts:
+            async for thought in thoughts:
+                yield thought
+        if isinstance(move, Say):
+            async with aclosing(self._next()) as thoughts:
+                async for thought in thoughts:
+                    yield thought
+
+    async def _next(self) -> AsyncGenerator[Thought, None]:
+        """The wish that was said in one breath with the one that is served."""
+        if not self._waiting:
+            return
+        self._remembered.going_on = True
+        yield Words(self._manners.gap)
+        async with aclosing(self._serve(self._waiting.popleft(), None)) as thoughts:
+            async for thought in thoughts:
+                yield thought
 
     async def _decide(self, heard: Heard, question: Question | None) -> Move:
         remembered = self._remembered
@@ -125,6 +164,8 @@ class PlannerDialogue:
         if isinstance(move, Call):
             async for thought in self._introduce():
                 yield thought
+            if move.remark:
+                yield Words(move.remark + self._manners.gap)
             yield self._call(move)
             return
         if isinstance(move, Question):
@@ -136,9 +177,17 @@ class PlannerDialogue:
 
     def _call(self, call: Call) -> ToolCalls:
         remembered = self._remembered
+        # What is found and opened in one breath is opened for what was looked for.
+        opened = remembered.going_on and remembered.referred(call.question) is not None
+        asked = f"{remembered.last_question} {call.question}" if opened else call.question
         self._then = call.then
         self._remembered = replace(
-            remembered, last_tool=call.tool.id, last_args=call.args, last_question=call.question
+            remembered,
+            last_tool=call.tool.id,
+            last_args=call.args,
+            last_question=asked,
+            lost=False,
+            made="",
         )
         made = ToolCall(call.tool.id, orjson.dumps(dict(call.args)).decode(), f"local-{secrets.token_hex(8)}")
         return ToolCalls((made,))
@@ -162,6 +211,7 @@ class PlannerDialogue:
     def _told(self, tool_id: str, envelope: Any) -> Told:
         if not isinstance(envelope, dict):
             return Told("The answer could not be read.")
+        self._remembered.made = standing(envelope, self._manners)
         if envelope.get("ok"):
             return tell(envelope.get("data"), self._remembered.last_question, self._manners)
         error = envelope.get("error")
@@ -170,7 +220,7 @@ class PlannerDialogue:
     async def _introduce(self) -> AsyncIterator[Thought]:
         if not self._introduced:
             self._introduced = True
-            yield Words(INTRODUCTION[self._manners.mode] + (" " if self._manners.spoken else "\n\n"))
+            yield Words(INTRODUCTION[self._manners.mode] + self._manners.gap)
 
     async def _say(self, text: str) -> AsyncIterator[Thought]:
         async for thought in self._introduce():
@@ -187,6 +237,11 @@ class PlannerDialogue:
 
     async def _off(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+
+def _goes_on(move: Call | Question, question: Question) -> bool:
+    """Whether a move is about the call that a question was asked for."""
+    return (move.tool if isinstance(move, Call) else move.tools[0]) in question.tools
 
 
 def _request(text: str) -> str:

@@ -21,7 +21,7 @@ LONGEST_REQUEST = 500
 
 _PAYLOAD = re.compile(r":\s*\n|\n|(?<=[A-Za-z)\"]):\s+(?=\S+\s+\S+)")
 _HOW_MANY = re.compile(
-    r"\bhow many (?:more )?(?:seconds|minutes|hours|days|weeks|months|years)\b", re.IGNORECASE
+    r"\bhow many (?:more )?(?:seconds|minutes|hours|days|weeks|months|years)\b(?! of\b)", re.IGNORECASE
 )
 _FULL_NAME = re.compile(r"(?<=[a-z,] )[A-ZÀ-Þ][\w.\u2019-]* [A-ZÀ-Þ][\w\u2019-]*(?:['\u2019]s)?")
 _STAND_INS = {
@@ -43,6 +43,8 @@ class Heard:
     text: str
     now: datetime
     spoken_of: date | None = None
+    same_day: bool = False
+    """Whether an hour without a day is meant for the day that was spoken of."""
 
     @cached_property
     def payload(self) -> Piece | None:
@@ -61,7 +63,7 @@ class Heard:
     @cached_property
     def when(self) -> When | None:
         """What it says about time."""
-        return read_when(self.request, self.now, self.spoken_of)
+        return read_when(self.request, self.now, self.spoken_of, same_day=self.same_day)
 
     @cached_property
     def length(self) -> Duration | None:
@@ -87,6 +89,11 @@ class Heard:
     def quotes(self) -> list[Piece]:
         """What stands in quotes."""
         return addresses.quoted(self.text)
+
+    @cached_property
+    def paths(self) -> list[Piece]:
+        """Words that look like a path."""
+        return exact.paths(self.request)
 
     @cached_property
     def zones(self) -> list[Place]:
@@ -115,7 +122,7 @@ class Heard:
         taken: list[tuple[Span, str]] = [(each.span, _STAND_INS["email"]) for each in self.emails]
         taken += [(each.span, _STAND_INS["url"]) for each in self.urls]
         taken += [(each.span, _STAND_INS["id"]) for each in self.ids]
-        taken += [(each.span, _STAND_INS["path"]) for each in exact.paths(self.request)]
+        taken += [(each.span, _STAND_INS["path"]) for each in self.paths]
         when = self.when
         for span in when.spans if when else ():
             hour = when is not None and span == when.clock_span

@@ -23,7 +23,9 @@ _ORDINAL = re.compile(
     r"|\b(?:number|no\.?|option|result|variant|#)\s*(\d{1,2})\b",
     re.IGNORECASE,
 )
-_THE_ONE = re.compile(r"\b(?:the one|that one|this one|it|that)\b", re.IGNORECASE)
+_THE_ONE = re.compile(
+    r"\b(?:the one|that one|this one|(?<!call )(?<!name )(?<!title )(?<!make )it|that)\b", re.IGNORECASE
+)
 
 Item = Mapping[str, Any]
 
@@ -41,6 +43,18 @@ class Remembered:
     """What the user wanted to know when a tool was last called."""
 
     warned_of: set[str] = field(default_factory=set)
+
+    lost: bool = False
+    """Whether the last words were not understood."""
+
+    listed: bool = False
+    """Whether it was listed what can be done."""
+
+    going_on: bool = False
+    """Whether what is looked at now was said in one breath with what was done last."""
+
+    made: str = ""
+    """What there is to say of the last call, should it be made again with something changed."""
 
     def found(self, items: Sequence[Item]) -> None:
         """Another list of results; an empty one changes nothing."""
@@ -89,7 +103,8 @@ class Remembered:
                 best = share, item
         if best is not None:
             return best[1]
-        return self.items[0] if len(self.items) == 1 and _THE_ONE.search(text) else None
+        one = len(self.items) == 1 or self.going_on
+        return self.items[0] if one and _THE_ONE.search(text) else None
 
     @staticmethod
     def gives(item: Item, parameter: Parameter) -> Any:

@@ -11,10 +11,11 @@ import numpy as np
 from jackfield_embeddings import Vectors
 
 from jackfield_local.planner.choosing.evidence import Evidence, with_needs
+from jackfield_local.planner.choosing.fitness import able, fits, has_material
 from jackfield_local.planner.choosing.small_talk import PHRASES, Talk
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.requests import clauses, seeks, thing, verb
+from jackfield_local.planner.language.requests import clauses, is_hesitation, seeks, thing, verb
 from jackfield_local.planner.language.synonyms import kin
 from jackfield_local.planner.language.words import content, name_words, stem, words
 from jackfield_local.planner.reading.guide import Example
@@ -22,6 +23,12 @@ from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 
 Embed = Callable[[Sequence[str]], Vectors]
+
+CLEAR = 0.7
+"""From this score on a tool is taken without doubt."""
+
+CERTAIN = 1.1
+"""A tool that is so clear is meant even while something else was talked about."""
 
 _PART = 0.08
 """How much less a part of what was said counts than the whole."""
@@ -32,6 +39,8 @@ _CLOSE = 0.15
 """Tools so close to each other are told apart by their own words."""
 _USUAL = 0.6
 """A word that so many of the examples have belongs to the tool."""
+_TALK = 0.55
+"""A part that is so much like small talk is some."""
 _VAGUE = frozenset(("results", "result", "data", "items", "get", "set", "status", "missing", "at"))
 
 
@@ -40,6 +49,8 @@ class Weighed(NamedTuple):
 
     tool: Tool
     score: float
+    beyond: bool = False
+    """Whether the tool cannot do what was asked for, near as it comes; its score is then 0."""
 
 
 class Weighing(Protocol):
@@ -66,6 +77,7 @@ class _Known(NamedTuple):
     things: Vectors
     bags: list[frozenset[str]]
     deeds: frozenset[str]
+    able: frozenset[str]
 
 
 class Chooser:
@@ -80,11 +92,16 @@ class Chooser:
 
     def weigh(self, heard: Heard, remembered: Remembered) -> list[Weighed]:
         """The tools, the likeliest first."""
-        weighed = [
-            Weighed(known.tool, self._evidence(known, heard, remembered).weighed())
-            for known in self._known.values()
-        ]
-        return self._in_turn(sorted(weighed, key=lambda each: -each.score), heard)
+        weighed: list[Weighed] = []
+        beyond: list[Weighed] = []
+        for known in self._known.values():
+            found = self._evidence(known, heard, remembered)
+            fit = fits(known.tool, known.able, heard, self._vocabulary, found.thing)
+            score = found.weighed() if has_material(known.tool, heard, remembered) else 0.0
+            (weighed if fit else beyond).append(Weighed(known.tool, score, not fit))
+        able_first = self._in_turn(sorted(weighed, key=lambda each: -each.score), heard)
+        unable = sorted(beyond, key=lambda each: -each.score)
+        return [*able_first, *(each._replace(score=0.0) for each in unable)]
 
     def _in_turn(self, weighed: list[Weighed], heard: Heard) -> list[Weighed]:
         """Of two close ones of which one prepares the other, the one whose own words were said."""
@@ -103,7 +120,16 @@ class Chooser:
 
     def small_talk(self, heard: Heard) -> tuple[Talk, float]:
         """The kind of small talk that it is most like, and how much."""
-        said = self._embed([heard.request])[0]
+        talk, like = self._talked(heard.request)
+        parts = [self._talked(each) for each in clauses(heard.request)[:_MOST_CLAUSES]]
+        # Where every part is small talk by itself, so is the whole: "thanks, that's good to know".
+        every = min((each[1] for each in parts), default=0.0)
+        return (parts[0][0], max(every, like)) if len(parts) > 1 and every >= _TALK else (talk, like)
+
+    def _talked(self, text: str) -> tuple[Talk, float]:
+        if is_hesitation(text):
+            return Talk.HESITATION, 1.0
+        said = self._embed([text])[0]
         alike = {talk: float((phrases @ said).max()) for talk, phrases in self._talk.items()}
         best = max(alike, key=lambda talk: alike[talk])
         return best, alike[best]
@@ -134,6 +160,7 @@ class Chooser:
             self._embed(_things(tool)),
             bags,
             frozenset(map(stem, verbs)),
+            able(tool),
         )
 
     def _evidence(self, known: _Known, heard: Heard, remembered: Remembered) -> Evidence:

@@ -15,7 +15,10 @@ class Talk(Enum):
     PRAISE = "praise"
     ABILITY = "ability"
     IDENTITY = "identity"
+    LANGUAGE = "language"
     AGREEMENT = "agreement"
+    DOUBT = "doubt"
+    HESITATION = "hesitation"
     DROPPING = "dropping"
     APOLOGY = "apology"
     FAREWELL = "farewell"
@@ -90,6 +93,16 @@ PHRASES: Mapping[Talk, tuple[str, ...]] = {
         "which model are you?",
         "is this a machine?",
         "is this a test?",
+        "how old are you?",
+        "where do you live?",
+        "are you smart?",
+    ),
+    Talk.LANGUAGE: (
+        "do you speak Spanish?",
+        "which languages do you understand?",
+        "can we talk in French?",
+        "can you understand German?",
+        "I don't speak English",
     ),
     Talk.AGREEMENT: (
         "ok",
@@ -106,9 +119,24 @@ PHRASES: Mapping[Talk, tuple[str, ...]] = {
         "sure",
         "fine by me",
         "you are right",
-        "you are wrong",
-        "I don't understand",
+        "good to know",
     ),
+    Talk.DOUBT: (
+        "why?",
+        "why is that?",
+        "how come?",
+        "are you sure?",
+        "what do you mean?",
+        "how do you know that?",
+        "that is wrong",
+        "you are wrong",
+        "that is not what I asked for",
+        "this does not work",
+        "you misunderstood me",
+        "I don't understand",
+        "I don't get it",
+    ),
+    Talk.HESITATION: ("hmm", "er, wait", "let me think", "one moment", "well, I am not sure"),
     Talk.DROPPING: (
         "forget it",
         "never mind",
@@ -142,12 +170,17 @@ PHRASES: Mapping[Talk, tuple[str, ...]] = {
     ),
     Talk.CHAT: (
         "tell me a joke",
+        "tell me a story",
+        "write me a poem",
+        "make up a rhyme",
+        "let's play a game",
         "do you have feelings?",
         "what is your favourite colour?",
         "sing me a song",
         "I feel sad today",
         "I am so tired",
         "I am bored",
+        "I had a hard day",
         "do you like music?",
         "how is the weather?",
         "what do you think about life?",

@@ -15,6 +15,8 @@ from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool
 
 _MOST_SPOKEN = 4
+_SHORT_EXAMPLE = 90
+_LINE = 110
 _FOR_MODELS = re.compile(r"\b(?:the user|ISO|IANA|e\.g|\w+_\w+)\b", re.IGNORECASE)
 _INDIRECT = re.compile(r"(?:what|who|where|how|which|when|why)\b", re.IGNORECASE)
 _QUESTIONS = {
@@ -109,22 +111,31 @@ def ask_which(tools: Sequence[Tool], mode: Mode) -> str:
     return f"Which do you mean?\n1. {first}\n2. {second}"
 
 
-def capabilities(tools: Sequence[Tool], mode: Mode) -> str:
-    """What can be asked for, as the guides say it."""
+def capabilities(tools: Sequence[Tool], mode: Mode, *, brief: bool = False) -> str:
+    """What can be asked for, as the guides say it; in brief without examples."""
     if not tools:
         return "No tools are installed, so there is nothing I can do."
+    useful = [tool for tool in tools if not tool.composed]
     if mode == "voice":
         deeds = [
-            f"one {tool.purpose[:1].lower()}{_to_you(_first_clause(tool.purpose[1:]))}"
-            for tool in tools
-            if not tool.composed
+            f"one {tool.purpose[:1].lower()}{_to_you(_first_clause(tool.purpose[1:]))}" for tool in useful
         ]
         return f"I have {len(tools)} tools: {'; '.join(deeds[:_MOST_SPOKEN])}."
-    lines = []
-    for tool in (each for each in tools if not each.composed):
-        example = next((each.says for each in tool.guide.examples if len(each.says) < 90), "")
-        lines.append(f"- {_to_you(tool.purpose)}." + (f" For example: “{example}”" if example else ""))
+    lines = [f"- {in_brief(each) if brief else described(each)}" for each in useful]
     return "With the tools that are installed I can do this:\n" + "\n".join(lines)
+
+
+def in_brief(tool: Tool) -> str:
+    """What a tool does, in a line."""
+    told = _to_you(tool.purpose)
+    cut = max(told[:_LINE].rfind(", "), told[:_LINE].rfind(": ")) if len(told) > _LINE else -1
+    return f"{told[:cut] if cut > 0 else told}."
+
+
+def described(tool: Tool) -> str:
+    """What a tool does, and words in which it is asked for."""
+    example = next((each.says for each in tool.guide.examples if len(each.says) < _SHORT_EXAMPLE), "")
+    return f"{_to_you(tool.purpose)}." + (f" For example: “{example}”" if example else "")
 
 
 def _when(parameter: Parameter, heard: Heard) -> str:

@@ -9,59 +9,47 @@ from typing import Any
 
 from jackfield.contract.context import Mode
 
-from jackfield_local.planner.choosing.chooser import Weighed, Weighing
+from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, cannot_ask
 from jackfield_local.planner.deciding.beyond import beyond_the_planner
+from jackfield_local.planner.deciding.following import corrects, follow
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_within_bounds
-from jackfield_local.planner.deciding.talking import not_understood, reply
+from jackfield_local.planner.deciding.several import MOST_WISHES, Meant, wishes
+from jackfield_local.planner.deciding.small_talk import ALL_BUT_SAID, TALK, Talking, alike
 from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
-from jackfield_local.planner.filling.written import only_written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.parting import is_parting
-from jackfield_local.planner.language.requests import is_order, is_question, is_remark, names_a_thing, seeks
+from jackfield_local.planner.language.requests import (
+    is_order,
+    is_question,
+    names_a_thing,
+    seeks,
+)
 from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 
-CLEAR = 0.7
-"""From here on a tool is taken without doubt."""
-
 POSSIBLE = 0.66
 """Below this nothing is taken, unless any question may be put to a tool."""
-
-CERTAIN = 1.1
-"""A tool that is so clear is meant even while another question is open."""
-
-TALK = 0.62
-"""A few words that are so much like small talk are small talk."""
 
 _ONLY_TALK = 0.8
 """Words that are so much like small talk are no answer to a question either."""
 
 _APART = 0.2
-_ALMOST_TALK = 0.5
-_FEW = 6
 
-_EXACT = frozenset((Talk.ABILITY, Talk.IDENTITY, Talk.DROPPING))
-"""What is answered to these is a fact, and put in no other words."""
+_NO_ANSWER = frozenset((Talk.AGREEMENT, Talk.HESITATION, Talk.DOUBT))
 
 _CLOSE = 0.02
 _NEARLY = 0.05
-_ALL_BUT_SAID = 0.5
 _SAID = 1.2
 """An example that is so much alike was said as it stands, but for a word."""
 _ORDERED = 0.45
 _ASKED = 0.5
-_FOLLOWING = re.compile(
-    r"^(?:and|what about|how about|or|then|no,? |rather|make it|make that|actually|instead)\b"
-    r"|\binstead[.?!]*$",
-    re.IGNORECASE,
-)
 _IN_FULL = re.compile(
     r"\b(?:whole|full|entire|complete|everything|in detail|details|explain|summari[sz]e|read (?:me"
     r"|out|it))\b",
@@ -75,6 +63,7 @@ class Judgement:
     def __init__(self, tools: Sequence[Tool], chooser: Weighing, mode: Mode, zone: str) -> None:
         self.tools = tools
         self._chooser = chooser
+        self._talking = Talking(tools, chooser, mode)
         self._mode = mode
         self._zone = zone
         self._open = next((tool for tool in tools if tool.is_open), None)
@@ -86,19 +75,35 @@ class Judgement:
     def decide(self, heard: Heard, remembered: Remembered) -> Move:
         """What to do with something new."""
         if not self.tools:
-            return self._lost()
+            return self._talking.lost(remembered)
         weighed = self._weigh(heard, remembered)
-        talk, like = self._chooser.small_talk(heard)
-        if self._is_talk(heard, like, weighed[0]):
-            return self._chat(talk if like >= _ALMOST_TALK else Talk.AGREEMENT)
-        if remembered.beyond(heard.request):
-            return Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
-        if (followed := self._follow(heard, remembered, weighed)) is not None:
-            return followed
-        chosen = self._choose(heard, weighed)
-        if isinstance(chosen, Tool):
-            return self._use(chosen, heard, remembered)
-        return chosen
+        corrected = self._follow(heard, remembered, weighed) if corrects(heard) else None
+        move: Move | None = corrected or self._talking.answer(heard, remembered, weighed[0])
+        if move is None and remembered.beyond(heard.request):
+            move = Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
+        move = move or self._follow(heard, remembered, weighed)
+        if move is not None:
+            return move
+        chosen = self._choose(heard, weighed, remembered)
+        return self._use(chosen, heard, remembered) if isinstance(chosen, Tool) else chosen
+
+    def wishes(self, heard: Heard, remembered: Remembered) -> list[str]:
+        """What is wished for in a message, one after the other."""
+
+        def meant(text: str) -> Meant:
+            said = replace(heard, text=text)
+            best, *rest = self._weigh(said, remembered)
+            clear = best.score >= CLEAR or (best.tool.is_open and seeks(said.request))
+            beyond = not clear and any(each.beyond for each in (best, *rest))
+            whole = clear and not self._filled(best.tool, said, remembered).missing
+            return Meant(best.tool if clear else None, beyond, whole)
+
+        handed = heard.payload.span.start if heard.payload else len(heard.text)
+        request, text = heard.text[:handed], heard.text[handed:]
+        if not self.tools or (text.startswith("\n") and len(wishes(heard.text, meant)) > 1):
+            request, text = heard.text, ""
+        found = wishes(request, meant) if self.tools else [request]
+        return [*found[:-1], found[-1] + text][:MOST_WISHES]
 
     def resolve(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
         """What to do with words that should answer a question, and may be something else."""
@@ -111,9 +116,9 @@ class Judgement:
         talk, like = self._chooser.small_talk(heard)
         refused = talk is Talk.AGREEMENT and words(heard.text)[:1] == ["no"]
         if like >= TALK and (talk is Talk.DROPPING or (refused and like >= _ONLY_TALK)):
-            return self._chat(Talk.DROPPING)
+            return self._talking.say(Talk.DROPPING, remembered)
         if like >= (TALK if is_question(heard.request) else _ONLY_TALK):
-            return again(question) if talk is Talk.AGREEMENT else self.decide(heard, remembered)
+            return again(question) if talk in _NO_ANSWER else self.decide(heard, remembered)
         weighed = self._weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]
         if _leads_away(heard, weighed[0], waiting[0]):
@@ -122,11 +127,10 @@ class Judgement:
             return self._settle(question, heard, remembered, waiting)
         return self._complete(question, heard, remembered)
 
-    def _chat(self, talk: Talk) -> Say:
-        return Say(reply(talk, self.tools, self._mode), talk=True, free=talk not in _EXACT)
-
-    def _lost(self) -> Say:
-        return Say(not_understood(self.tools, self._mode), free=True)
+    def _follow(self, heard: Heard, remembered: Remembered, weighed: Sequence[Weighed]) -> Call | None:
+        return follow(
+            heard, remembered, weighed, lambda tool, said: self._filled(tool, said, remembered).args
+        )
 
     def _weigh(self, heard: Heard, remembered: Remembered) -> list[Weighed]:
         """The tools, the likeliest first; one that ends the conversation counts only when plainly wished."""
@@ -137,74 +141,37 @@ class Judgement:
 
     def _parting(self, tool: Tool, heard: Heard) -> bool:
         """Whether the words are a plain farewell, or an example of the tool's guide as it stands."""
-        return is_parting(heard.request) or self._alike(tool, heard) >= _SAID
+        return is_parting(heard.request) or alike(self._chooser, tool, heard) >= _SAID
 
-    def _is_talk(self, heard: Heard, like: float, best: Weighed) -> bool:
-        if best.tool.parts and best.score > CLEAR:
-            return False  # Where there is a tool that hangs up, a farewell is a wish for it.
-        material = heard.payload or heard.ids or heard.emails or heard.quotes
-        short = len(words(heard.text)) <= _FEW
-        if short and is_remark(heard.text) and not material and not self._plain(best.tool, heard):
-            return True
-        return not material and ((like >= TALK and short) or (like >= _ALMOST_TALK and like > best.score))
-
-    def _choose(self, heard: Heard, weighed: Sequence[Weighed]) -> Tool | Move:
+    def _choose(self, heard: Heard, weighed: Sequence[Weighed], remembered: Remembered) -> Tool | Move:
         weighed = [each for each in weighed if not each.tool.composed or self._plain(each.tool, heard)]
         if not weighed:
-            return self._lost()
+            return self._talking.lost(remembered)
         best = weighed[0]
         second = weighed[1] if len(weighed) > 1 else None
-        asks = seeks(heard.request) or names_a_thing(heard.request)
-        if best.score < CLEAR and self._open is not None and asks:
+        if best.score < CLEAR and any(each.beyond for each in weighed):
+            return self._talking.unable(remembered)
+        if self._open is not None and self._may_be_looked_up(self._open, heard, weighed):
             return self._open
-        if (
-            self._open is not None
-            and is_question(heard.request)
-            and any(each.tool is self._open and best.score - each.score < _NEARLY for each in weighed)
-        ):
-            return self._open  # Of two that are as likely, looking something up harms nobody.
         if best.score < (POSSIBLE if not is_order(heard.request) else _ORDERED):
-            return self._lost()
+            return self._talking.lost(remembered)
         if second is not None and best.score < CLEAR and best.score - second.score < _CLOSE:
             tools = (best.tool, second.tool)
             return Question(ask_which(tools, self._mode), heard.text, tools)
         return best.tool
 
+    @staticmethod
+    def _may_be_looked_up(where: Tool, heard: Heard, weighed: Sequence[Weighed]) -> bool:
+        best = weighed[0].score
+        if best < CLEAR and (seeks(heard.request) or names_a_thing(heard.request)):
+            return True
+        # Of two that are as likely, looking something up harms nobody.
+        near = any(each.tool is where and best - each.score < _NEARLY for each in weighed)
+        return near and is_question(heard.request)
+
     def _plain(self, tool: Tool, heard: Heard) -> bool:
         """Whether an example of a tool that thinks things up was all but said."""
-        return self._alike(tool, heard) >= _ALL_BUT_SAID
-
-    def _alike(self, tool: Tool, heard: Heard) -> float:
-        return max(self._chooser.examples_alike(tool, heard), default=0.0)
-
-    def _follow(self, heard: Heard, remembered: Remembered, weighed: Sequence[Weighed]) -> Move | None:
-        """The last call with something changed: "tomorrow instead", "and in Tokyo?"."""
-        last = next((each for each in weighed if each.tool.id == remembered.last_tool), None)
-        if last is None or remembered.referred(heard.request) is not None:
-            return None
-        brief = len(words(heard.request)) <= 4
-        short = brief and not seeks(heard.request)
-        if not (_FOLLOWING.search(heard.request) or short):
-            return None
-        rival = weighed[0]
-        if (
-            rival.tool is not last.tool
-            and not brief
-            and rival.score > CERTAIN
-            and rival.score - last.score > 0.2
-        ):
-            return None
-        changed = self._filled(last.tool, heard, remembered).args
-        typed = any(
-            each.name in changed and changed[each.name] != remembered.last_args.get(each.name)
-            for each in last.tool.parameters
-            if each.kind not in (Kind.TEXT, Kind.RECORDS, Kind.OBJECT) or last.tool.is_open
-            if each.kind is not Kind.WRITTEN or only_written(last.tool, heard)
-        )
-        if not typed or (short and not _FOLLOWING.search(heard.request) and last.tool.is_open):
-            return None
-        args = {**remembered.last_args, **_unlike_default(last.tool, changed, heard)}
-        return Call(last.tool, args, heard.text)
+        return alike(self._chooser, tool, heard) >= ALL_BUT_SAID
 
     def _use(self, tool: Tool, heard: Heard, remembered: Remembered) -> Move:
         if tool.composed and tool.id not in remembered.warned_of:
@@ -281,12 +248,6 @@ def _leads_away(heard: Heard, best: Weighed, waiting: Weighed) -> bool:
 
 def _fetches(tool: Tool) -> bool:
     return len(tool.required) == 1 and tool.required[0].kind is Kind.ID
-
-
-def _unlike_default(tool: Tool, changed: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
-    """What was said anew; the user's own zone, which is filled in unsaid, changes nothing."""
-    unsaid = {each.name for each in tool.parameters if each.kind is Kind.ZONE} if not heard.zones else set()
-    return {name: value for name, value in changed.items() if name not in unsaid}
 
 
 def _warning(tool: Tool) -> str:

@@ -46,6 +46,12 @@ class Say:
     free: bool = False
     """Whether who can chat may say it in other words."""
 
+    lost: bool = False
+    """Whether it says that nothing was understood."""
+
+    lists: bool = False
+    """Whether it lists what can be done."""
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -58,6 +64,9 @@ class Call:
 
     then: Tool | None = None
     """A tool that takes the id of what this one finds."""
+
+    remark: str = ""
+    """What the user should know before it is made."""
 
 
 Move = Question | Say | Call

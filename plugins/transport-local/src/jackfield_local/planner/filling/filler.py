@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 import jsonschema_rs
@@ -13,12 +14,10 @@ from jackfield_local.planner.filling import amounts, by_example, choices, nested
 from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language import places
-from jackfield_local.planner.language.requests import clauses, polite_stripped
 from jackfield_local.planner.language.spans import Span
 from jackfield_local.planner.language.words import content, stem, words
 from jackfield_local.planner.reading.guide import Example
 from jackfield_local.planner.reading.kinds import Kind
-from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool
 from jackfield_local.planner.remembered import Remembered
 
@@ -98,8 +97,7 @@ class Filler:
         spans = list(heard.when.spans) if heard.when else []
         pair = times.bounds(parameters)
         if pair is not None:
-            if pair[0].name not in self._args:
-                self._args |= times.bounded(self._tool, heard, pair)
+            self._args |= times.bounded(self._tool, self._on_its_day(pair[0]), pair)
             self._taken += spans + ([heard.length.span] if heard.length else [])
         else:
             point = next((each for each in parameters if each.kind is Kind.MOMENT), None)
@@ -112,6 +110,15 @@ class Filler:
         said = times.zones(parameters, heard, self._zone)
         self._args |= said
         self._taken += [each.span for each in heard.zones] if said else []
+
+    def _on_its_day(self, begin: Parameter) -> Heard:
+        """What was said; of a result that is meant the day counts, and its hour only where none was said."""
+        taken, when = self._args.get(begin.name), self._heard.when
+        if taken is None or when is None:
+            return self._heard
+        if not when.exact:
+            return replace(self._heard, text="")
+        return replace(self._heard, spoken_of=datetime.fromisoformat(taken).date(), same_day=True)
 
     def _counted(self, known: Mapping[str, Any]) -> None:
         given = amounts.given(self._tool, known)
@@ -215,32 +222,13 @@ class Filler:
             elif parameter in plain:
                 if parameter.required:
                     found = spoken.text(parameter)
-                elif len(plain) == 1 and not self._tool.required:
-                    found = self._rest(parameter)
+                elif self._tool.hands_on:
+                    found = texts.besides(self._tool, self._heard)
                 else:
                     found = spoken.optional(parameter)
             if found:
                 limit = parameter.schema.get("maxLength")
                 self._args[parameter.name] = texts.cut(found, [limit] if isinstance(limit, int) else [])
-
-    def _rest(self, parameter: Parameter) -> str | None:
-        """What was said besides the wish for the tool itself: the clauses that have none of its words."""
-        if parameter.manner is not Manner.SUBSTANCE:
-            return None
-        own = set(
-            content(f"{self._tool.id.replace('_', ' ')} {self._tool.description} {self._tool.guide.summary}")
-        )
-        own |= {
-            word
-            for each in self._tool.guide.examples
-            if not any(each.args.values())
-            for word in content(each.says)
-        }
-        parts = clauses(self._heard.request)
-        left = [part for part in parts if len(content(part)) > 1 and not set(content(part)[:2]) & own]
-        if len(parts) < 2 or not left:
-            return None
-        return polite_stripped(" and ".join(left))
 
     def _by_example(self) -> None:
         nearest = by_example.nearest(self._tool, self._alike)

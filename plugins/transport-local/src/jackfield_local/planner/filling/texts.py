@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.requests import bare, seeks, subject, wish
+from jackfield_local.planner.language.requests import bare, clauses, polite_stripped, seeks, subject, wish
 from jackfield_local.planner.language.spans import Span, without
 from jackfield_local.planner.language.words import STOP, content, name_words, stem, words
 from jackfield_local.planner.reading.manner import Manner
@@ -175,6 +175,21 @@ class Spoken:
         kinds = set(content(f"{self.tool.description} {self.tool.guide.summary}"))
         said = content(text)
         return any(word not in own for word in said) and (len(said) > 1 or said[0] not in kinds)
+
+
+def besides(tool: Tool, heard: Heard) -> str | None:
+    """What was said besides the wish for the tool itself: the clauses that have none of its words."""
+    own = set(content(f"{tool.id.replace('_', ' ')} {tool.description} {tool.guide.summary}"))
+    plain = [each.says for each in tool.guide.examples if not any(each.args.values())]
+    own |= {word for says in plain for word in content(says)}
+    parts = clauses(heard.request)
+    left = [part for part in parts if len(content(part)) > 1 and not set(content(part)[:2]) & own]
+    return polite_stripped(" and ".join(left)) if len(parts) > 1 and left else None
+
+
+def names_it(heard: Heard) -> bool:
+    """Whether a name or a text is given in so many words."""
+    return bool(heard.quotes or _NAMING.search(heard.request))
 
 
 def unwanted(heard: Heard) -> tuple[list[str], list[Span]]:

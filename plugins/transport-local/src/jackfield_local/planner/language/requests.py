@@ -99,6 +99,21 @@ _REMARK = re.compile(
     r"|welcome\b|happy\b)",
     re.IGNORECASE,
 )
+_ASKED = r"(?:how|where|when|why|what|which|who)?(?: \w+){0,3}? ?\b"
+_OF_THE_AGENT = re.compile(
+    rf"(?:and |so |but |well,? )*(?:{_ASKED}(?:are|were) you\b(?! (?:able|looking|free|busy))"
+    rf"|{_ASKED}(?:do|did|can|could|will|would) you (?:also |even |really |ever )?"
+    + _any(
+        """live / like / love / hate / feel / think / speak / understand / hear / sleep / eat / drink / dream
+        believe / want / learn / work / come from / enjoy / trust / see me / know me / remember me
+        have feelings / have friends / have a (?:name|family|soul|heart|brain|body|job)"""
+    )
+    + r"\b|(?:what|who)(?:'s| is) your "
+    r"(?:name|age|\w*favou?rite|purpose|job|creator|owner|maker|father|mother)\b"
+    r"|who (?:made|built|created|owns|wrote|programmed|trained|invented|designed) you\b)",
+    re.IGNORECASE,
+)
+_SHORT = 40
 _TIDIER = [
     (re.compile(r"[\u2019\u2018]"), "'"),
     (re.compile(r"\b(what|who|where|when|how|that)s\b(?!')", re.IGNORECASE), r"\1's"),
@@ -107,6 +122,9 @@ _TIDIER = [
     (re.compile(r"\bim\b", re.IGNORECASE), "I'm"),
     (re.compile(r"\b(?:'til|till)\b", re.IGNORECASE), "until"),
 ]
+_HESITATION = re.compile(
+    r"(?:\W*(?:h+m+|m+h+m*|u+h*m*|e+h*r*m+|e+h+|e+r+m*|a+h+|o+h+|well)\W*)+", re.IGNORECASE
+)
 _QUESTION = re.compile(
     r"^(?:(?:hey|hi|ok|so|and|well)[, ]+)?(?:what|who|whom|whose|where|when|which|why|how|is|are"
     r"|was|were|do|does|did"
@@ -140,6 +158,16 @@ def seeks(text: str) -> bool:
     return is_question(text) or bool(re.match(_LOOKING, wish, re.IGNORECASE) or _MISSING.search(text))
 
 
+def is_hesitation(text: str) -> bool:
+    """Whether nothing was said but "hmm" or "er"."""
+    return len(text) < _SHORT and bool(_HESITATION.fullmatch(text.strip()))
+
+
+def is_about_the_agent(text: str) -> bool:
+    """Whether somebody wants to know something of whom they talk to: "where do you live?"."""
+    return bool(_OF_THE_AGENT.match(text.strip()))
+
+
 def is_remark(text: str) -> bool:
     """Whether something is said about how things are, rather than asked or wished."""
     return bool(_REMARK.match(text.strip())) and not text.rstrip().endswith("?")
@@ -154,9 +182,14 @@ def names_a_thing(text: str) -> bool:
 
 def thing(text: str) -> str:
     """The noun that a request is for: the pictures in "make two pictures of a boat"; empty when unclear."""
-    rest = subject(wish(text)) if seeks(text) else wish(text)
-    run = _THING_ENDS.split(bare(rest), maxsplit=1)[0].split()
+    run = noun_phrase(text)
     return run[-1].lower() if 0 < len(run) <= 4 else ""
+
+
+def noun_phrase(text: str) -> list[str]:
+    """The words that name what a request is for, up to what says more about it."""
+    rest = subject(wish(text)) if seeks(text) else wish(text)
+    return _THING_ENDS.split(bare(rest), maxsplit=1)[0].split()
 
 
 def subject(text: str) -> str:

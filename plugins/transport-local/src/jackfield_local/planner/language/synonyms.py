@@ -36,7 +36,7 @@ _KIN = (
     "make create generate produce build design craft",
     "find search locate seek look",
     "fetch open load retrieve read show display",
-    "convert translate transform",
+    "convert transform",
     "sort order rank rearrange reorder prioritise prioritize",
     "extract pull grab parse collect pick",
     "talk speak chat converse discuss",

@@ -128,6 +128,12 @@ class Tool:
         return len(needed) == 1 and needed[0].kind is Kind.TEXT and not needed[0].many and self.finds_records
 
     @property
+    def hands_on(self) -> bool:
+        """Whether it needs nothing and takes along what else is wished: the talk goes on elsewhere."""
+        texts = [each for each in self.parameters if each.kind is Kind.TEXT and not each.many]
+        return not self.required and len(texts) == 1 and texts[0].manner is Manner.SUBSTANCE
+
+    @property
     def composed(self) -> bool:
         """Whether all it needs would have to be thought up, rather than taken from what is said."""
         needed = self.required

@@ -26,6 +26,15 @@ def tell_deed(data: Mapping[str, Any], manners: Manners) -> str:
     return " ".join([first, *_besides(data, manners)])
 
 
+def standing(envelope: Mapping[str, Any], manners: Manners) -> str:
+    """What stays of a call that was made, should another be made in its place; empty where nothing does."""
+    data, error = envelope.get("data"), envelope.get("error")
+    if isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED":
+        return "The one before still waits for your word; decline it if you no longer want it."
+    done = isinstance(data, Mapping) and bool(tell_deed(data, manners))
+    return "This makes a new one; what was done before stays as it is." if done else ""
+
+
 def _when(data: Mapping[str, Any], manners: Manners) -> str:
     start, end = data.get("start"), data.get("end")
     if isinstance(start, str) and isinstance(end, str):

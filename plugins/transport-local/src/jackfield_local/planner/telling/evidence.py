@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
@@ -13,6 +14,9 @@ UNCERTAIN = 0.2
 """A score below which a record hardly has to do with the question."""
 
 _BODY = ("text", "full_text", "snippet", "summary", "description", "content")
+_FULL = ("text", "full_text")
+_LONGEST = 3000
+_IN_FULL = re.compile(r"\b(?:whole|full|entire|complete|everything)\b", re.IGNORECASE)
 _SENTENCES = {"text": 3, "voice": 2}
 _EXCERPT = 8
 _OTHERS = 3
@@ -32,14 +36,17 @@ def tell_evidence(items: Sequence[Mapping[str, Any]], question: str, manners: Ma
     best = items[0]
     if isinstance(score, (int, float)) and score < UNCERTAIN:
         return Told(f"I found nothing certain about that. The nearest is {_cited(best, manners)}.", items)
-    quoted = _quoted(best, question, manners)
+    whole = _whole(best, question, manners)
+    quoted = Quoted(whole, plain(str(best.get("title") or best.get("name"))), "") if whole else None
+    quoted = quoted or _quoted(best, question, manners)
     lines = [_answer(best, quoted, manners)]
     # The list is cut where it gets worse, so that places in it stay places among the results.
     near = [*takewhile(lambda each: _near(each, score), items[1:])]
     others = [_cited(each, manners) for each in near[:_OTHERS]]
     if others:
         lines.append(_also(others, len(near), manners))
-    return Told(("\n\n" if not manners.spoken else " ").join(lines), items, quoted if quoted.said else None)
+    # What is shown whole is put in nobody's words.
+    return Told(manners.gap.join(lines), items, quoted if quoted.said and not whole else None)
 
 
 def _near(item: Mapping[str, Any], best: Any) -> bool:
@@ -48,6 +55,21 @@ def _near(item: Mapping[str, Any], best: Any) -> bool:
     if not (isinstance(score, (int, float)) and isinstance(best, (int, float))):
         return True
     return score >= best * _HALF_AS_GOOD
+
+
+def _whole(item: Mapping[str, Any], question: str, manners: Manners) -> str:
+    """The text of a record as it stands, where all of it was asked for and can be read."""
+    text = next((str(item[key]) for key in _FULL if item.get(key)), "")
+    if manners.spoken or not text or not _IN_FULL.search(question):
+        return ""
+    title = plain(str(item.get("title") or item.get("name")))
+    first, _, rest = text.strip().partition("\n")
+    shown = rest.strip() if rest.strip() and plain(first) == title else text.strip()
+    return (
+        shown
+        if len(shown) <= _LONGEST
+        else f"{shown[:_LONGEST].rsplit(' ', 1)[0]} ...\n\nThere is more of it."
+    )
 
 
 def _quoted(item: Mapping[str, Any], question: str, manners: Manners) -> Quoted:

@@ -57,7 +57,7 @@ def _of_object(data: Mapping[str, Any], question: str, manners: Manners) -> Told
         parts.append(_plainly(data, manners))
     parts += [_remark(data[key], manners) for key in _REMARKS if data.get(key)]
     parts += [f"Not found: {', '.join(map(str, data['missing']))}."] if data.get("missing") else []
-    return Told((" " if manners.spoken else "\n\n").join(filter(None, parts)), main.items, main.quoted)
+    return Told(manners.gap.join(filter(None, parts)), main.items, main.quoted)
 
 
 def _summed_up(data: Mapping[str, Any], manners: Manners) -> list[str]:

@@ -15,15 +15,33 @@ _STEPS = re.compile(r"(?:^|\s)1[.)]\s+\S.*?\s2[.)]\s+\S", re.DOTALL)
 _STEP = re.compile(r"\s+(?=\d{1,2}[.)]\s+[A-ZÀ-Þ*`\"“])")
 _HEADING = re.compile(r"\s*#{1,6}\s")
 _MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+•]\s+", re.MULTILINE)
+_WHOLE = re.compile(r"[.!?:;][*_\"”)]*$")
+_MARKED = re.compile(r"[-+•*#>|]|\d{1,2}[.)]\s")
+_MARGIN = 72
+"""A line that is shorter was ended on purpose."""
 MOST_SENTENCES = 60
 
 
 def sentences(text: str) -> list[str]:
     """The sentences, lines and numbered steps of a text; headings only where there is nothing else."""
     text = _STEP.sub("\n", text) if _STEPS.search(text) else text
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = _unwrapped(text)
     lines = [line for line in lines if not _HEADING.match(line)] or lines
     return [each for line in lines for each in _of_line(line)]
+
+
+def _unwrapped(text: str) -> list[str]:
+    """The lines of a text; one that only broke at the margin goes on with the line above it."""
+    found: list[str] = []
+    above = ""
+    for line in map(str.strip, text.splitlines()):
+        broken = above and not _WHOLE.search(above) and not _HEADING.match(above)
+        if line and broken and (line[0].islower() or (len(above) > _MARGIN and not _MARKED.match(line))):
+            found[-1] = f"{found[-1]} {line}"
+        elif line:
+            found.append(line)
+        above = line
+    return found
 
 
 def _of_line(line: str) -> list[str]:

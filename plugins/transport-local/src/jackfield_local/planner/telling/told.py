@@ -42,3 +42,8 @@ class Manners:
     def spoken(self) -> bool:
         """Whether the words are heard rather than read."""
         return self.mode == "voice"
+
+    @property
+    def gap(self) -> str:
+        """What stands between two things that are told."""
+        return " " if self.spoken else "\n\n"

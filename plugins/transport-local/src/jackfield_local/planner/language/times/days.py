@@ -34,6 +34,10 @@ _FEASTS = {
 }
 
 
+_A_RATE = re.compile(r"\bhow (?:many|much|often)\b.* in an? \w+$", re.IGNORECASE | re.DOTALL)
+"""How many there are in a year says nothing about when."""
+
+
 class Found(NamedTuple):
     """Some days, and where they stand."""
 
@@ -118,6 +122,8 @@ def _nth(match: re.Match[str], today: date) -> Days | None:
 
 def _in_words(match: re.Match[str], today: date) -> Days | None:
     """A date or a distance as parsedatetime reads it; a date without a year lies ahead."""
+    if _A_RATE.search(f"{match.string[: match.start()]} {match.group()}"):
+        return None
     text = re.sub(r"(?<=\d)(?:st|nd|rd|th)|\bof\b|\bthe\b", " ", match.group(), flags=re.IGNORECASE)
     found, status = _calendar().parseDT(" ".join(text.split()), datetime.combine(today, datetime.min.time()))
     return _one(found.date()) if status else None

@@ -17,11 +17,17 @@ _STAMP = re.compile(
 _SOON = re.compile(rf"\b(?:in|within) (?:the next )?(an?|{NUMBER}) (minutes?|hours?)\b", re.IGNORECASE)
 _NEXT_DAY = re.compile(r"\b(?:the )?(?:day after|next day|following day)\b", re.IGNORECASE)
 _DAY_BEFORE = re.compile(r"\b(?:the )?(?:day before|previous day)\b", re.IGNORECASE)
+_THAT_DAY = re.compile(r"\b(?:there|that day|the same day)\b", re.IGNORECASE)
 _JUST_NOW = re.compile(r"\b(?:right now|just now|at the moment|currently)\b", re.IGNORECASE)
 
 
-def read_when(text: str, now: datetime, spoken_of: date | None = None) -> When | None:
-    """What the text says about time; `spoken_of` is the day that was last talked about."""
+def read_when(
+    text: str, now: datetime, spoken_of: date | None = None, *, same_day: bool = False
+) -> When | None:
+    """What the text says about time.
+
+    `spoken_of` is the day that was last talked about, `same_day` that an hour alone is meant for that day.
+    """
     if (whole := _whole(text, now)) is not None:
         return whole
     text = _JUST_NOW.sub(lambda match: " " * len(match.group()), text)
@@ -34,6 +40,8 @@ def read_when(text: str, now: datetime, spoken_of: date | None = None) -> When |
     covered = Days(named[0].days.first, named[0].days.last) if named else None
     if covered is None and spoken_of is not None:
         covered, spans = _counted_on(text, spoken_of)
+        if covered is None and hour is not None and (same_day or _THAT_DAY.search(text)):
+            covered = Days(spoken_of, spoken_of)
     if hour is not None:
         spans.append(hour.span)
         if not hour.clock.part and (part := clocks.PART.search(rest)):

@@ -1,0 +1,71 @@
+"""Whether a tool can do what the verb of a wish has done, however much else speaks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from jackfield_local.planner.choosing.vocabulary import Vocabulary
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.deeds import MAKING, SWITCHING, alike, deed
+from jackfield_local.planner.language.requests import noun_phrase, seeks, verb
+from jackfield_local.planner.language.words import content, name_words, stem, words
+from jackfield_local.planner.reading.kinds import Kind
+from jackfield_local.planner.reading.tool import Tool
+from jackfield_local.planner.remembered import Remembered
+
+_SUCH_A_THING = 0.55
+"""A thing that is so near to what a tool gives is a kind of it."""
+_STARTING = frozenset(("call", "phone", "ring", "dial", "open", "start", "begin", "launch", "play"))
+"""What can be done with anything, so that a tool that takes nothing has to name it."""
+_POINTING = re.compile(r"\b(?:this|these|those|them|that|it|results?|hits|ones|list|found)\b", re.IGNORECASE)
+
+
+def fits(tool: Tool, deeds: Iterable[str], heard: Heard, vocabulary: Vocabulary, thing: float) -> bool:
+    """Whether nothing in the wish is beyond a tool whose verbs are `deeds`.
+
+    `thing` is how near what is wanted comes to what the tool gives.
+    """
+    said, done = heard.request, deed(heard.request)
+    doing = done or verb(said)
+    if done and done != SWITCHING and not alike(done) & {*deeds}:
+        return False
+    if done == SWITCHING or (doing in _STARTING and not tool.required):
+        return _of_its_own(tool, said, doing, vocabulary)
+    if done or doing not in MAKING or seeks(said):
+        return True
+    # To make something says nothing: what is to be made has to be the tool's.
+    return thing >= _SUCH_A_THING or _takes(tool, heard) or _of_its_own(tool, said, doing, vocabulary)
+
+
+def _of_its_own(tool: Tool, said: str, doing: str, vocabulary: Vocabulary) -> bool:
+    """Whether what something is to be done with is among a tool's own words, or is not named."""
+    wished = said if doing == SWITCHING else " ".join(noun_phrase(said))
+    named = [word for word in content(wished) if word not in map(stem, doing.split())]
+    return not named or vocabulary.evidence(tool, named) > 0
+
+
+def able(tool: Tool) -> frozenset[str]:
+    """The stems of the verbs for what a tool does, as its id, its guide and those examples say that order."""
+    found = [*name_words(tool.id), *words(tool.guide.summary)[:1], *words(tool.description)[:1]]
+    orders = [each.says for each in tool.guide.examples if not seeks(each.says)]
+    found += [deed(each) or verb(each) for each in (tool.guide.summary, tool.description, *orders)]
+    return frozenset(stem(each) for each in found if each)
+
+
+def has_material(tool: Tool, heard: Heard, remembered: Remembered) -> bool:
+    """Whether there are results for a tool that works on nothing else, or some are pointed at."""
+    needed = any(each.kind is Kind.RECORDS for each in tool.required)
+    return not needed or bool(remembered.items) or bool(_POINTING.search(heard.request))
+
+
+def _takes(tool: Tool, heard: Heard) -> bool:
+    """Whether something was given that the tool has a place for: a time, an id, a path, a text."""
+    given = {
+        Kind.MOMENT: heard.when is not None,
+        Kind.ID: bool(heard.ids),
+        Kind.URL: bool(heard.urls),
+        Kind.EMAIL: bool(heard.emails),
+        Kind.WRITTEN: bool(heard.quotes or heard.payload or heard.paths),
+    }
+    return any(there and tool.takes(kind) is not None for kind, there in given.items())

@@ -1,0 +1,120 @@
+"""The last call with something changed: "tomorrow instead", "and in Tokyo?", "no, at 11"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from jackfield_local.planner.choosing.chooser import CERTAIN, Weighed
+from jackfield_local.planner.deciding.moves import Call
+from jackfield_local.planner.filling import times
+from jackfield_local.planner.filling.texts import names_it
+from jackfield_local.planner.filling.written import only_written
+from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.numbers import NUMBER
+from jackfield_local.planner.language.requests import seeks
+from jackfield_local.planner.language.words import words
+from jackfield_local.planner.reading.kinds import Kind
+from jackfield_local.planner.reading.tool import Parameter, Tool
+from jackfield_local.planner.remembered import Remembered
+
+_APART = 0.2
+_BRIEF = 4
+_CORRECTING = re.compile(
+    r"^(?:(?:no|nope|sorry|oops|wait|actually|rather|pardon|i mean|i meant|i said|make (?:it|that)|better)\b"
+    r"[\s,.:-]*)+",
+    re.IGNORECASE,
+)
+_FOLLOWING = re.compile(
+    r"^(?:and|what about|how about|or|then|instead)\b|\binstead[.?!]*$",
+    re.IGNORECASE,
+)
+_ADDING = re.compile(r"^(?:and|also|plus)\b|\b(?:add|invite|include|too|as well)\b", re.IGNORECASE)
+_AN_HOUR = re.compile(rf"(?:{NUMBER}|\d{{1,2}}[:.]\d{{2}})[.!]*", re.IGNORECASE)
+
+Fill = Callable[[Tool, Heard], dict[str, Any]]
+
+
+def corrects(heard: Heard) -> bool:
+    """Whether the words begin as those do that take something back."""
+    return bool(_CORRECTING.match(heard.request))
+
+
+def follow(heard: Heard, remembered: Remembered, weighed: Sequence[Weighed], fill: Fill) -> Call | None:
+    """The last call with what was said anew; nothing where the words are no such change."""
+    last = next((each for each in weighed if each.tool.id == remembered.last_tool), None)
+    if last is None or last.beyond or remembered.referred(heard.request) is not None:
+        return None
+    led = corrects(heard) or bool(_FOLLOWING.search(heard.request))
+    brief = len(words(heard.request)) <= _BRIEF
+    short = brief and not seeks(heard.request)
+    if not (led or short) or (not brief and _is_rival(weighed[0], last)):
+        return None
+    heard = _about_the_same(heard, last.tool)
+    changed = _said(last.tool, fill(last.tool, heard), heard)
+    if not _differs(last.tool, changed, heard, remembered) or (short and not led and last.tool.is_open):
+        return None
+    args = {**remembered.last_args, **changed, **_moved(last.tool, changed, heard, remembered.last_args)}
+    return Call(last.tool, args, heard.text, remark=remembered.made)
+
+
+def _is_rival(best: Weighed, last: Weighed) -> bool:
+    return best.tool is not last.tool and best.score > CERTAIN and best.score - last.score > _APART
+
+
+def _about_the_same(heard: Heard, tool: Tool) -> Heard:
+    """An hour alone is meant for the day that was spoken of; a bare number after a "no" is an hour."""
+    rest = _CORRECTING.sub("", heard.request)
+    timed = any(each.kind is Kind.MOMENT for each in tool.parameters)
+    text = f"at {rest}" if timed and rest != heard.request and _AN_HOUR.fullmatch(rest) else heard.text
+    return replace(heard, text=text, same_day=True)
+
+
+def _said(tool: Tool, changed: Mapping[str, Any], heard: Heard) -> dict[str, Any]:
+    """What was said anew: no zone that is filled in unsaid, no text that is but the rest of the words."""
+    unsaid = {each.name for each in tool.parameters if each.kind is Kind.ZONE} if not heard.zones else set()
+    if not (tool.is_open or names_it(heard)):
+        unsaid |= {each.name for each in tool.parameters if each.kind in (Kind.TEXT, Kind.NAME)}
+    return {name: value for name, value in changed.items() if name not in unsaid}
+
+
+def _differs(tool: Tool, changed: Mapping[str, Any], heard: Heard, remembered: Remembered) -> bool:
+    """Whether a value changed that is told by its form, rather than by being the rest of the words."""
+    return any(
+        each.name in changed and changed[each.name] != remembered.last_args.get(each.name)
+        for each in tool.parameters
+        if each.kind not in (Kind.RECORDS, Kind.OBJECT)
+        if each.kind is not Kind.WRITTEN or only_written(tool, heard)
+    ) or (heard.length is not None and times.bounds(tool.parameters) is not None)
+
+
+def _moved(tool: Tool, changed: Mapping[str, Any], heard: Heard, before: Mapping[str, Any]) -> dict[str, Any]:
+    """What goes with a change: the end with the beginning, and what was listed with what is added."""
+    found: dict[str, Any] = {}
+    for each in tool.parameters:
+        old, new = before.get(each.name), changed.get(each.name)
+        if each.many and isinstance(old, list) and isinstance(new, list) and _ADDING.search(heard.request):
+            found[each.name] = [*old, *(value for value in new if value not in old)]
+    pair = times.bounds(tool.parameters)
+    return found | (_as_long(pair, {**before, **changed}, heard, before) if pair else {})
+
+
+def _as_long(
+    pair: tuple[Parameter, Parameter], args: Mapping[str, Any], heard: Heard, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    begin, end = (each.name for each in pair)
+    if heard.when is not None and heard.when.exact is False:
+        return {}
+    if heard.when is not None and heard.when.clock is not None and heard.when.clock.end is not None:
+        return {}
+    try:
+        first, old, last = (
+            datetime.fromisoformat(each) for each in (args[begin], before[begin], before[end])
+        )
+    except (KeyError, TypeError, ValueError):
+        return {}
+    length = heard.length.length if heard.length else last - old
+    return {end: (first + length).isoformat()}
