@@ -22,9 +22,10 @@ from jackfield.transport.protocol import Opening, ToolResult, Utterance
 from jackfield_local.mind import Thought, Words
 from jackfield_local.planner.deciding.decide import Judgement
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
+from jackfield_local.planner.deciding.several import MOST_WISHES
 from jackfield_local.planner.deciding.talking import INTRODUCTION
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.requests import tidied
+from jackfield_local.planner.language.requests import direct, tidied
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 from jackfield_local.planner.telling.deeds import standing
@@ -62,6 +63,7 @@ class PlannerDialogue:
         self._then: Tool | None = None
         self._waiting: deque[str] = deque()
         """What else was wished for in the last message."""
+        self._left_out: list[str] = []
         self._learned = ""
         self._introduced = any(each.speaker == "assistant" for each in opening.history)
         self._recall(opening.history)
@@ -76,7 +78,8 @@ class PlannerDialogue:
         if question is None:
             heard = self._heard(said)
             said, *rest = await self._off(lambda: self._judgement.wishes(heard, self._remembered))
-            self._waiting = deque(rest)
+            self._waiting = deque(rest[: MOST_WISHES - 1])
+            self._left_out = rest[MOST_WISHES - 1 :]
         async with aclosing(self._serve(said, question)) as thoughts:
             async for thought in thoughts:
                 yield thought
@@ -123,6 +126,7 @@ class PlannerDialogue:
     def interrupted(self, heard: str) -> None:
         """The last answer was cut short; a question that nobody heard is not waiting for an answer."""
         self._waiting.clear()
+        self._left_out = []
         if self._question is not None and not heard.strip():
             self._question = None
 
@@ -147,6 +151,11 @@ class PlannerDialogue:
     async def _next(self) -> AsyncGenerator[Thought, None]:
         """The wish that was said in one breath with the one that is served."""
         if not self._waiting:
+            if self._left_out:
+                left, self._left_out = self._left_out, []
+                yield Words(
+                    f"{self._manners.gap}That is all for one message. Say this again: {'; '.join(left)}"
+                )
             return
         self._remembered.going_on = True
         yield Words(self._manners.gap)
@@ -250,7 +259,7 @@ def _request(text: str) -> str:
     before, colon, after = head.partition(": ")
     parts = _EXACT.split(before)
     before = "".join(part if place % 2 else tidied(part) for place, part in enumerate(parts))
-    return f"{before}{colon}{after}{line}{rest}"
+    return direct(f"{before}{colon}{after}{line}{rest}")
 
 
 def _read(envelope: bytes) -> Any:

@@ -16,6 +16,7 @@ from jackfield_local.planner.remembered import Item, Remembered
 _POINTING = re.compile(
     r"\b(?:this|these|those|them|that|here|below|following|results?|hits|ones)\b", re.IGNORECASE
 )
+_AS_A_TEXT = 0.5
 
 
 @dataclass(slots=True)
@@ -107,7 +108,8 @@ def with_needs(found: Evidence, tool: Tool, heard: Heard, remembered: Remembered
     given = [each for each in tool.required if item is not None and remembered.gives(item, each)]
     found.open = float(tool.is_open and seeks(heard.request))
     found.composed = float(tool.composed)
-    found.meant = float(bool(given))
+    # Its text may be worked on, but who points at a result mostly wants the result itself.
+    found.meant = max((_AS_A_TEXT if each.kind is Kind.TEXT else 1.0 for each in given), default=0.0)
     found.not_meant = float(item is not None and not given)
     timed = [each for each in tool.parameters if each.kind is Kind.MOMENT]
     found.time_given = float(bool(timed) and heard.when is not None)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.deeds import MAKING, SWITCHING, alike, deed
+from jackfield_local.planner.language.deeds import MAKING, SWITCHING, alike, deed, switches
 from jackfield_local.planner.language.requests import noun_phrase, seeks, verb
 from jackfield_local.planner.language.words import content, name_words, stem, words
 from jackfield_local.planner.reading.kinds import Kind
@@ -29,6 +29,8 @@ def fits(tool: Tool, deeds: Iterable[str], heard: Heard, vocabulary: Vocabulary,
     said, done = heard.request, deed(heard.request)
     doing = done or verb(said)
     if done and done != SWITCHING and not alike(done) & {*deeds}:
+        return False
+    if done == SWITCHING and not switches(" ".join((tool.description, tool.guide.summary, tool.id))):
         return False
     if done == SWITCHING or (doing in _STARTING and not tool.required):
         return _of_its_own(tool, said, doing, vocabulary)

@@ -13,10 +13,10 @@ from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed, We
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, cannot_ask
 from jackfield_local.planner.deciding.beyond import beyond_the_planner
-from jackfield_local.planner.deciding.following import corrects, follow
+from jackfield_local.planner.deciding.following import follow
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_within_bounds
-from jackfield_local.planner.deciding.several import MOST_WISHES, Meant, wishes
+from jackfield_local.planner.deciding.several import Meant, wishes
 from jackfield_local.planner.deciding.small_talk import ALL_BUT_SAID, TALK, Talking, alike
 from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
@@ -24,6 +24,7 @@ from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import (
+    corrects,
     is_order,
     is_question,
     names_a_thing,
@@ -77,7 +78,7 @@ class Judgement:
         if not self.tools:
             return self._talking.lost(remembered)
         weighed = self._weigh(heard, remembered)
-        corrected = self._follow(heard, remembered, weighed) if corrects(heard) else None
+        corrected = self._follow(heard, remembered, weighed) if corrects(heard.request) else None
         move: Move | None = corrected or self._talking.answer(heard, remembered, weighed[0])
         if move is None and remembered.beyond(heard.request):
             move = Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
@@ -103,7 +104,7 @@ class Judgement:
         if not self.tools or (text.startswith("\n") and len(wishes(heard.text, meant)) > 1):
             request, text = heard.text, ""
         found = wishes(request, meant) if self.tools else [request]
-        return [*found[:-1], found[-1] + text][:MOST_WISHES]
+        return [*found[:-1], found[-1] + text]
 
     def resolve(self, question: Question, heard: Heard, remembered: Remembered) -> Move:
         """What to do with words that should answer a question, and may be something else."""
@@ -121,7 +122,8 @@ class Judgement:
             return again(question) if talk in _NO_ANSWER else self.decide(heard, remembered)
         weighed = self._weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]
-        if _leads_away(heard, weighed[0], waiting[0]):
+        passed_over = question.missing is not None and not answers.gives(question.missing, heard)
+        if _leads_away(heard, weighed[0], waiting[0]) or (passed_over and _is_a_wish(heard, weighed)):
             return self.decide(heard, remembered)
         if question.missing is None:
             return self._settle(question, heard, remembered, waiting)
@@ -216,13 +218,14 @@ class Judgement:
         if not filled.missing:
             return Call(tool, filled.args, question.said)
         still = filled.missing[0]
-        if question.times >= (1 if question.exact else OFTEN_ENOUGH) and still is missing:
+        learned = not question.exact and filled.known != dict(question.args or {})
+        if question.times >= (1 if question.exact else OFTEN_ENOUGH) and still is missing and not learned:
             return Say(
                 f"I still do not understand the {missing.spoken}, so I leave it. You may say it all again."
             )
         if cannot_ask(still):
             return Say(beyond_me(tool, still))
-        times = question.times + 1 if still is missing else 1
+        times = question.times + 1 if still is missing and not learned else 1
         return Question(ask_for(still, taken.whole), taken.whole.text, (tool,), still, filled.known, times)
 
     def _filled(
@@ -244,6 +247,12 @@ def _leads_away(heard: Heard, best: Weighed, waiting: Weighed) -> bool:
     # A mark alone makes no question: "Friday at four?" is an answer.
     asks = is_question(heard.request.rstrip(" ?"))
     return best.score >= (_ASKED if asks else CERTAIN) and best.score - waiting.score > _APART
+
+
+def _is_a_wish(heard: Heard, weighed: Sequence[Weighed]) -> bool:
+    """Whether the words want something by themselves, be it that no tool does it."""
+    asks = is_order(heard.request) or seeks(heard.request)
+    return (asks and weighed[0].score >= CLEAR) or any(each.beyond for each in weighed)
 
 
 def _fetches(tool: Tool) -> bool:

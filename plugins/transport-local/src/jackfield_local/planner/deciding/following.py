@@ -11,11 +11,13 @@ from typing import Any
 from jackfield_local.planner.choosing.chooser import CERTAIN, Weighed
 from jackfield_local.planner.deciding.moves import Call
 from jackfield_local.planner.filling import times
+from jackfield_local.planner.filling.answers import says_only_values
 from jackfield_local.planner.filling.texts import names_it
 from jackfield_local.planner.filling.written import only_written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.numbers import NUMBER
-from jackfield_local.planner.language.requests import seeks
+from jackfield_local.planner.language.requests import corrected, corrects, seeks
+from jackfield_local.planner.language.times import When
 from jackfield_local.planner.language.words import words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
@@ -23,24 +25,15 @@ from jackfield_local.planner.remembered import Remembered
 
 _APART = 0.2
 _BRIEF = 4
-_CORRECTING = re.compile(
-    r"^(?:(?:no|nope|sorry|oops|wait|actually|rather|pardon|i mean|i meant|i said|make (?:it|that)|better)\b"
-    r"[\s,.:-]*)+",
-    re.IGNORECASE,
-)
 _FOLLOWING = re.compile(
     r"^(?:and|what about|how about|or|then|instead)\b|\binstead[.?!]*$",
     re.IGNORECASE,
 )
+_LINKS = re.compile(r"\b(?:instead|then|and|or)\b", re.IGNORECASE)
 _ADDING = re.compile(r"^(?:and|also|plus)\b|\b(?:add|invite|include|too|as well)\b", re.IGNORECASE)
 _AN_HOUR = re.compile(rf"(?:{NUMBER}|\d{{1,2}}[:.]\d{{2}})[.!]*", re.IGNORECASE)
 
 Fill = Callable[[Tool, Heard], dict[str, Any]]
-
-
-def corrects(heard: Heard) -> bool:
-    """Whether the words begin as those do that take something back."""
-    return bool(_CORRECTING.match(heard.request))
 
 
 def follow(heard: Heard, remembered: Remembered, weighed: Sequence[Weighed], fill: Fill) -> Call | None:
@@ -48,10 +41,11 @@ def follow(heard: Heard, remembered: Remembered, weighed: Sequence[Weighed], fil
     last = next((each for each in weighed if each.tool.id == remembered.last_tool), None)
     if last is None or last.beyond or remembered.referred(heard.request) is not None:
         return None
-    led = corrects(heard) or bool(_FOLLOWING.search(heard.request))
+    led = corrects(heard.request) or bool(_FOLLOWING.search(heard.request))
     brief = len(words(heard.request)) <= _BRIEF
     short = brief and not seeks(heard.request)
-    if not (led or short) or (not brief and _is_rival(weighed[0], last)):
+    plain = brief or says_only_values(replace(heard, text=_LINKS.sub("", corrected(heard.request))))
+    if not (led or short) or (not plain and _is_rival(weighed[0], last)):
         return None
     heard = _about_the_same(heard, last.tool)
     changed = _said(last.tool, fill(last.tool, heard), heard)
@@ -67,7 +61,7 @@ def _is_rival(best: Weighed, last: Weighed) -> bool:
 
 def _about_the_same(heard: Heard, tool: Tool) -> Heard:
     """An hour alone is meant for the day that was spoken of; a bare number after a "no" is an hour."""
-    rest = _CORRECTING.sub("", heard.request)
+    rest = corrected(heard.request)
     timed = any(each.kind is Kind.MOMENT for each in tool.parameters)
     text = f"at {rest}" if timed and rest != heard.request and _AN_HOUR.fullmatch(rest) else heard.text
     return replace(heard, text=text, same_day=True)
@@ -88,7 +82,7 @@ def _differs(tool: Tool, changed: Mapping[str, Any], heard: Heard, remembered: R
         for each in tool.parameters
         if each.kind not in (Kind.RECORDS, Kind.OBJECT)
         if each.kind is not Kind.WRITTEN or only_written(tool, heard)
-    ) or (heard.length is not None and times.bounds(tool.parameters) is not None)
+    ) or (times.bounds(tool.parameters) is not None and bool(heard.length or heard.when))
 
 
 def _moved(tool: Tool, changed: Mapping[str, Any], heard: Heard, before: Mapping[str, Any]) -> dict[str, Any]:
@@ -99,7 +93,26 @@ def _moved(tool: Tool, changed: Mapping[str, Any], heard: Heard, before: Mapping
         if each.many and isinstance(old, list) and isinstance(new, list) and _ADDING.search(heard.request):
             found[each.name] = [*old, *(value for value in new if value not in old)]
     pair = times.bounds(tool.parameters)
-    return found | (_as_long(pair, {**before, **changed}, heard, before) if pair else {})
+    if pair is None:
+        return found
+    if heard.when is not None and heard.when.clock is None and pair[0].name not in changed:
+        return found | _on_another_day(pair, heard.when, before)
+    return found | _as_long(pair, {**before, **changed}, heard, before)
+
+
+def _on_another_day(
+    pair: tuple[Parameter, Parameter], when: When, before: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The same hours on the day that was named."""
+    found = {}
+    for each in pair:
+        try:
+            old = datetime.fromisoformat(before[each.name])
+        except (KeyError, TypeError, ValueError):
+            return {}
+        days = (when.days.first - datetime.fromisoformat(before[pair[0].name]).date()) if when.days else None
+        found[each.name] = (old + days).isoformat() if days is not None else before[each.name]
+    return found
 
 
 def _as_long(

@@ -9,7 +9,7 @@ from jackfield_local.planner.language.wishes import Piece, pieces
 from jackfield_local.planner.reading.tool import Tool
 
 MOST_WISHES = 6
-"""So many wishes of one message are served."""
+"""So many wishes of one message are served; the others have to be said again."""
 
 
 class Meant(NamedTuple):

@@ -9,6 +9,9 @@ from typing import Any, NamedTuple
 from jackfield_local.planner.filling import amounts, choices, nested, written
 from jackfield_local.planner.filling.filler import Filled
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.requests import corrected
+from jackfield_local.planner.language.spans import without
+from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 
@@ -52,11 +55,41 @@ def take(
         return value
     if value is not None:
         nested.put(known, asked.path, value)
-    return Answer(replace(heard, text=f"{said.rstrip(' .?!')} {heard.text}"), known, value)
+    return Answer(_together(replace(heard, text=said), heard), known, value)
+
+
+def _together(before: Heard, heard: Heard) -> Heard:
+    """What was said before with what is said now; a length that is said anew takes the place of the other."""
+    said = before.text
+    if heard.length is not None and before.length is not None:
+        said = f"{said[: before.length.span.start]}{said[before.length.span.end :]}"
+    now = corrected(heard.text) if says_only_values(heard) else heard.text
+    return replace(heard, text=f"{said.rstrip(' .?!')} {now}")
+
+
+def gives(asked: Parameter, heard: Heard) -> bool:
+    """Whether the words may have what was asked for; a value that is known by its form is there or not."""
+    found = {
+        Kind.MOMENT: heard.when is not None or heard.length is not None,
+        Kind.LENGTH: heard.length is not None or heard.when is not None,
+        Kind.EMAIL: bool(heard.emails),
+        Kind.URL: bool(heard.urls),
+        Kind.ZONE: bool(heard.zones),
+    }
+    return found.get(asked.kind, True)
+
+
+def says_only_values(heard: Heard) -> bool:
+    """Whether nothing is said but times, lengths and addresses, which are no name: "make it an hour"."""
+    spans = [*(heard.when.spans if heard.when else ()), *([heard.length.span] if heard.length else ())]
+    spans += [each.span for each in heard.emails]
+    return bool(spans) and not content(corrected(without(heard.request, spans)))
 
 
 def _answered(tool: Tool, parameter: Parameter, heard: Heard) -> Any:
     if parameter.kind in _WORDS and not parameter.many:
+        if says_only_values(heard):
+            return None
         return heard.text.strip().strip('"“”').rstrip(".")[: parameter.schema.get("maxLength", _LONGEST)]
     if parameter.kind in amounts.NUMERIC:
         amount = amounts.answered(parameter, heard)

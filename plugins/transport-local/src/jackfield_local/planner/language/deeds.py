@@ -6,7 +6,6 @@ import re
 from functools import cache
 
 from jackfield_local.planner.language.requests import polite_stripped
-from jackfield_local.planner.language.synonyms import kin
 from jackfield_local.planner.language.words import stem
 
 _FAMILIES = (
@@ -19,6 +18,7 @@ _FAMILIES = (
     "remind alert notify wake warn",
     "buy purchase pay order shop sell rent hire",
     "call phone ring dial",
+    "order sort rank",
     "calculate compute multiply divide subtract solve",
     "install uninstall reboot restart",
     "download upload print scan copy",
@@ -26,6 +26,8 @@ _FAMILIES = (
     "count guess teach",
     "dim lock unlock",
 )
+_ELSEWISE = {"call": ("voice", "talk"), "phone": ("voice", "talk"), "ring": ("voice", "talk")}
+"""Other verbs by which a tool may be known that does it."""
 _VERBS = frozenset(word for line in _FAMILIES for word in line.split())
 _REMINDING = re.compile(
     r"remind\s+(?:me|us)\b(?!\s+(?:of|what|who|when|where|how|which|why|whether)\b)", re.IGNORECASE
@@ -34,7 +36,10 @@ _NOUN = re.compile(
     r"\w+\s+(?:of|for|from|is|are|address|number|policy|rules?|process|list|history)\b", re.IGNORECASE
 )
 _FOR_ME = re.compile(r"(?:send|forward|share|mail|email|message|text)\s+(?:me|us)\b", re.IGNORECASE)
+_NAMING = re.compile(r"call\s+(?:it|this|that|them)\b", re.IGNORECASE)
+_ALARM = re.compile(r"set\s+(?:an?|the|my)\s+(?:\w+\s+)?(?:timer|alarm|reminder)\b", re.IGNORECASE)
 _SWITCHING = re.compile(r"(?:turn|switch)\b(?:\s+\w+){0,4}?\s+(?:on|off)\b", re.IGNORECASE)
+_SWITCHES = re.compile(r"\b(?:turn|switch)(?:e?s)?\b(?:\s+\w+){0,4}?\s+(?:on|off)\b", re.IGNORECASE)
 
 _SUM = re.compile(
     r"(?:(?:what|how much)(?:'s| is| are| makes?)?\s+)?-?\d[\d.,]*(?:\s*(?:[+*\u00d7\u00f7^]|\s[-/x]\s"
@@ -59,15 +64,21 @@ def deed(text: str) -> str:
         return "calculate"
     first = re.match(r"[a-z]+", wish, re.IGNORECASE)
     verb = first.group().lower() if first else ""
-    if verb == "remind":
-        return verb if _REMINDING.match(wish) else ""
+    if _ALARM.match(wish) or (verb == "remind" and _REMINDING.match(wish)):
+        return "remind"
     if verb in ("turn", "switch"):
         return SWITCHING if _SWITCHING.match(wish) else ""
-    return verb if verb in _VERBS and not _NOUN.match(wish) and not _FOR_ME.match(wish) else ""
+    something_else = any(each.match(wish) for each in (_NOUN, _FOR_ME, _NAMING))
+    return verb if verb in _VERBS - {"remind", "sort", "rank"} and not something_else else ""
+
+
+def switches(text: str) -> bool:
+    """Whether a text speaks of turning something on or off."""
+    return bool(_SWITCHES.search(text.replace("_", " ")))
 
 
 @cache
 def alike(verb: str) -> frozenset[str]:
     """The stems of the verbs that have much the same done."""
     family = {stem(word) for line in _FAMILIES if verb in line.split() for word in line.split()}
-    return frozenset(family) | kin(stem(verb))
+    return frozenset(family) | {stem(each) for each in _ELSEWISE.get(verb, ())}

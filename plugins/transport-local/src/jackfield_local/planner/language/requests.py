@@ -58,6 +58,11 @@ _ABOUT = (
 )
 _LEADING = re.compile(rf"^(?:{_POLITE}|{_ASKING}|{_LOOKING}|{_WONDERING}|{_ABOUT})", re.IGNORECASE)
 _LEADING_WISH = re.compile(rf"^(?:{_POLITE}|{_ASKING})", re.IGNORECASE)
+_INDIRECT = re.compile(
+    rf"^(?:{_POLITE}|{_ASKING})*(?:tell (?:me|us)|let (?:me|us) know|know|i wonder)\s+"
+    r"(?=(?:what|who|whom|whose|where|when|which|why|how)\b)",
+    re.IGNORECASE,
+)
 _MAKING = re.compile(
     "^"
     + _any(
@@ -96,12 +101,14 @@ _MISSING = re.compile(
 _REMARK = re.compile(
     r"(?:(?:that|this|it|you|we|they|he|she)(?:'(?:s|re)| is| was| were| are| has| have)\b|what an?\b"
     r"|how (?:nice|funny|sad|odd)\b|i(?:'m| am| was| feel| don't| do not)\s+(?!looking|after|trying|not sure)"
+    r"|i (?:really )?(?:love|like|hate|miss) (?:you|it|this|that)\b"
     r"|welcome\b|happy\b)",
     re.IGNORECASE,
 )
 _ASKED = r"(?:how|where|when|why|what|which|who)?(?: \w+){0,3}? ?\b"
 _OF_THE_AGENT = re.compile(
-    rf"(?:and |so |but |well,? )*(?:{_ASKED}(?:are|were) you\b(?! (?:able|looking|free|busy))"
+    rf"(?:(?:and|so|but|well|hey|hi|hello|ok)\b[\s,]*)*"
+    rf"(?:{_ASKED}(?:are|were) you\b(?! (?:able|looking|free|busy))"
     rf"|{_ASKED}(?:do|did|can|could|will|would) you (?:also |even |really |ever )?"
     + _any(
         """live / like / love / hate / feel / think / speak / understand / hear / sleep / eat / drink / dream
@@ -110,10 +117,16 @@ _OF_THE_AGENT = re.compile(
     )
     + r"\b|(?:what|who)(?:'s| is) your "
     r"(?:name|age|\w*favou?rite|purpose|job|creator|owner|maker|father|mother)\b"
+    r"|who(?:m)? am i (?:talking|speaking|chatting|writing) (?:to|with)\b"
     r"|who (?:made|built|created|owns|wrote|programmed|trained|invented|designed) you\b)",
     re.IGNORECASE,
 )
 _SHORT = 40
+_CORRECTING = re.compile(
+    r"^(?:(?:no|nope|sorry|oops|wait|actually|rather|pardon|i mean|i meant|i said|make (?:it|that)|better)\b"
+    r"[\s,.:-]*)+",
+    re.IGNORECASE,
+)
 _TIDIER = [
     (re.compile(r"[\u2019\u2018]"), "'"),
     (re.compile(r"\b(what|who|where|when|how|that)s\b(?!')", re.IGNORECASE), r"\1's"),
@@ -144,6 +157,21 @@ def tidied(text: str) -> str:
     for pattern, better in _TIDIER:
         text = pattern.sub(better, text)
     return text
+
+
+def direct(text: str) -> str:
+    """A question that was put into a wish, as a question: "tell me how many there are"."""
+    return _INDIRECT.sub("", text, count=1)
+
+
+def corrects(text: str) -> bool:
+    """Whether the words begin as those do that take something back."""
+    return bool(_CORRECTING.match(text))
+
+
+def corrected(text: str) -> str:
+    """What is said in the place of what was said before: "4 pm" of "no, make it 4 pm"."""
+    return _CORRECTING.sub("", text)
 
 
 def is_question(text: str) -> bool:

@@ -23,7 +23,6 @@ _SAME = (
     ("high", "highest", "best", "top-quality"),
     ("draft", "rough", "quick"),
     ("personal", "private"),
-    ("public", "open"),
     ("large", "big"),
     ("small", "little", "tiny"),
     ("urgent", "important", "high-priority"),

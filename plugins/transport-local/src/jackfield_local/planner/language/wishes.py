@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from jackfield_local.planner.language.deeds import deed
 from jackfield_local.planner.language.parting import is_parting
-from jackfield_local.planner.language.requests import is_order, is_question, polite_stripped, seeks
+from jackfield_local.planner.language.requests import direct, is_order, is_question, polite_stripped, seeks
 from jackfield_local.planner.language.words import content, words
 
 LONGEST_MESSAGE = 3000
@@ -42,7 +42,9 @@ _SAME = re.compile(
 _DETAIL = re.compile(
     r"^(?:please\s+)?(?:call|name|title|make|label)\s+(?:it|them|that|this)\b", re.IGNORECASE
 )
-_REFERS = re.compile(r"\b(?:it|him|her|them|they|that|this|these|those)\b", re.IGNORECASE)
+_REFERS = re.compile(
+    r"\b(?:(?<!time is )(?<!day is )(?<!date is )it|him|her|them|they|that|this|these|those)\b", re.IGNORECASE
+)
 _STATEMENT = re.compile(
     r"^(?:i|i'm|i've|we|we're|my|our|the|there|he|she|they|you|thanks|thank|hello|hi|hey|dear|sorry|good)\b",
     re.IGNORECASE,
@@ -122,7 +124,7 @@ class Piece(NamedTuple):
         if self.follows:
             return self.text
         shorter = _REASON.sub("", _ASIDE.sub("", self.bare)).strip(" ,;")
-        return shorter if len(words(shorter)) > 2 else self.bare
+        return direct(shorter if len(words(shorter)) > 2 else self.bare)
 
 
 def pieces(text: str) -> list[Piece]:
