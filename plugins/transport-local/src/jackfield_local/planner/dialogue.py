@@ -27,7 +27,7 @@ from jackfield_local.planner.deciding.talking import INTRODUCTION
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import direct, tidied
 from jackfield_local.planner.reading.tool import Tool
-from jackfield_local.planner.remembered import Remembered
+from jackfield_local.planner.remembered import Made, Remembered
 from jackfield_local.planner.telling.deeds import standing
 from jackfield_local.planner.telling.failures import tell_failure
 from jackfield_local.planner.telling.results import tell
@@ -38,7 +38,7 @@ _APPROVED = re.compile(r"^The user approved the call of (\w+)[^{]*(\{.*\})\s*$",
 ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
 """A call with its answer, as it is told in a history."""
 
-_DECLINED = re.compile(r"^The user declined the call of \w+")
+_DECLINED = re.compile(r"^The user declined the call of (\w+)")
 _EXACT = re.compile(r"(`[^`]*`|\"[^\"]*\"|(?<!\S)\S*[./\\]\w\S*)")
 """What is left as it is written: quotes, links and paths."""
 _PIECE = re.compile(r".+?(?:[.!?:]\s+|\n+|$)", re.DOTALL)
@@ -114,8 +114,8 @@ class PlannerDialogue:
             tool_id, envelope = match.group(1), _read(match.group(2).encode())
             told = await self._off(partial(self._told, tool_id, envelope))
             self._remembered.found(told.items)
-        elif _DECLINED.match(learned):
-            self._remembered.made = ""
+        elif declined := _DECLINED.match(learned):
+            self._remembered.stands(declined.group(1), "")
             told = Told("All right, nothing was done.")
         else:
             told = Told(f"I was told this: {learned}" if learned else "There is nothing new.")
@@ -132,7 +132,8 @@ class PlannerDialogue:
 
     def _heard(self, said: str) -> Heard:
         remembered = self._remembered
-        return Heard(said, self._clock(), remembered.spoken_of, same_day=remembered.going_on)
+        same_day = remembered.going_on or remembered.looked_at
+        return Heard(said, self._clock(), remembered.spoken_of, same_day=same_day)
 
     async def _serve(self, said: str, question: Question | None) -> AsyncGenerator[Thought, None]:
         move = await self._decide(self._heard(said), question)
@@ -190,11 +191,13 @@ class PlannerDialogue:
         opened = remembered.going_on and remembered.referred(call.question) is not None
         asked = f"{remembered.last_question} {call.question}" if opened else call.question
         self._then = call.then
+        before = Made(remembered.last_tool, remembered.last_args, remembered.made)
         self._remembered = replace(
             remembered,
             last_tool=call.tool.id,
             last_args=call.args,
             last_question=asked,
+            earlier=(*remembered.earlier, before) if remembered.going_on else (),
             lost=False,
             made="",
         )
@@ -220,7 +223,7 @@ class PlannerDialogue:
     def _told(self, tool_id: str, envelope: Any) -> Told:
         if not isinstance(envelope, dict):
             return Told("The answer could not be read.")
-        self._remembered.made = standing(envelope, self._manners)
+        self._remembered.stands(tool_id, standing(envelope, self._manners))
         if envelope.get("ok"):
             return tell(envelope.get("data"), self._remembered.last_question, self._manners)
         error = envelope.get("error")

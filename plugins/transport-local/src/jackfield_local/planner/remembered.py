@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import jsonschema_rs
 
@@ -16,6 +16,7 @@ from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter
 
 MOST_ITEMS = 50
+_SHORT = 10
 _ORDINAL = re.compile(
     rf"\b(?:the\s+)?({'|'.join(sorted(ORDINALS, key=len, reverse=True))}|last|other)\s+"
     r"(?:one|result|hit|record|item|option|slot|variant|version|idea|suggestion|document|doc|entry|file|match"
@@ -27,7 +28,17 @@ _THE_ONE = re.compile(
     r"\b(?:the one|that one|this one|(?<!call )(?<!name )(?<!title )(?<!make )it|that)\b", re.IGNORECASE
 )
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+
 Item = Mapping[str, Any]
+
+
+class Made(NamedTuple):
+    """A call that was made in one breath with later ones."""
+
+    tool: str
+    args: Mapping[str, Any]
+    standing: str
 
 
 @dataclass
@@ -53,6 +64,9 @@ class Remembered:
     going_on: bool = False
     """Whether what is looked at now was said in one breath with what was done last."""
 
+    earlier: tuple[Made, ...] = ()
+    """The calls before the last one that the same message led to."""
+
     made: str = ""
     """What there is to say of the last call, should it be made again with something changed."""
 
@@ -65,12 +79,28 @@ class Remembered:
     def spoken_of(self) -> date | None:
         """The day that was last talked about."""
         for value in self.last_args.values():
-            if isinstance(value, str) and re.match(r"\d{4}-\d{2}-\d{2}", value):
+            if isinstance(value, str) and _DAY.match(value):
                 try:
                     return datetime.fromisoformat(value).date()
                 except ValueError:
                     continue
         return None
+
+    @property
+    def looked_at(self) -> bool:
+        """Whether the last call looked at one day, of which the next words then speak."""
+        days = {
+            value[:10] for value in self.last_args.values() if isinstance(value, str) and _DAY.match(value)
+        }
+        return len(days) == 1 and not self.made
+
+    def stands(self, tool_id: str, standing: str) -> None:
+        """What there is to say of a call once it is known what came of it."""
+        if tool_id == self.last_tool:
+            self.made = standing
+        self.earlier = tuple(
+            each._replace(standing=standing) if each.tool == tool_id else each for each in self.earlier
+        )
 
     def referred(self, text: str) -> Item | None:
         """The result that the words mean: by its place, or by its title."""
@@ -103,7 +133,8 @@ class Remembered:
                 best = share, item
         if best is not None:
             return best[1]
-        one = len(self.items) == 1 or self.going_on
+        # In a long sentence an "it" means many things.
+        one = (len(self.items) == 1 or self.going_on) and len(words(text)) <= _SHORT
         return self.items[0] if one and _THE_ONE.search(text) else None
 
     @staticmethod
@@ -124,5 +155,5 @@ class Remembered:
 
 def _fits(value: Any, parameter: Parameter) -> bool:
     if parameter.kind is Kind.MOMENT:
-        return isinstance(value, str) and bool(re.match(r"\d{4}-\d{2}-\d{2}", value))
+        return isinstance(value, str) and bool(_DAY.match(value))
     return value not in (None, "", []) and jsonschema_rs.is_valid(dict(parameter.schema), value)

@@ -15,6 +15,7 @@ from jackfield_local.planner.choosing.fitness import able, fits, has_material
 from jackfield_local.planner.choosing.small_talk import PHRASES, Talk
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.deeds import MAKING
 from jackfield_local.planner.language.requests import clauses, is_hesitation, seeks, thing, verb
 from jackfield_local.planner.language.synonyms import kin
 from jackfield_local.planner.language.words import content, name_words, stem, words
@@ -111,12 +112,21 @@ class Chooser:
         if not (first.tool.comes_before(second.tool) or second.tool.comes_before(first.tool)):
             return weighed
         early, late = (first, second) if first.tool.comes_before(second.tool) else (second, first)
+        if late is first and self._is_ordered(late.tool, heard):
+            return weighed
         prepares = self._vocabulary.belongs(early.tool, late.tool, heard.content)
         does = self._vocabulary.belongs(late.tool, early.tool, heard.content)
         if prepares == does:
             return weighed if prepares else [late._replace(score=first.score), early, *rest]
         chosen, other = (early, late) if prepares else (late, early)
         return [chosen._replace(score=first.score), other, *rest]
+
+    def _is_ordered(self, tool: Tool, heard: Heard) -> bool:
+        """Whether what is said is an order in a verb of the tool, which then needs no other word of it."""
+        doing = verb(heard.request)
+        return (
+            bool(doing) and not seeks(heard.request) and stem(doing) in _ordering(self._known[tool.id].able)
+        )
 
     def small_talk(self, heard: Heard) -> tuple[Talk, float]:
         """The kind of small talk that it is most like, and how much."""
@@ -186,6 +196,10 @@ class Chooser:
 
     def _near(self, word: str, others: Vectors) -> float:
         return max(0.0, float((others @ self._embed([word])[0]).max())) if word else 0.0
+
+
+def _ordering(able: frozenset[str]) -> frozenset[str]:
+    return frozenset(word for each in able for word in kin(each)) - frozenset(map(stem, MAKING))
 
 
 def _bag(text: str) -> frozenset[str]:

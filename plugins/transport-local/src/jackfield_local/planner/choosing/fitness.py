@@ -8,9 +8,11 @@ from collections.abc import Iterable
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.deeds import MAKING, SWITCHING, alike, deed, switches
-from jackfield_local.planner.language.requests import noun_phrase, seeks, verb
+from jackfield_local.planner.language.requests import noun_phrase, polite_stripped, seeks, verb
+from jackfield_local.planner.language.synonyms import kin
 from jackfield_local.planner.language.words import content, name_words, stem, words
 from jackfield_local.planner.reading.kinds import Kind
+from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 
@@ -18,6 +20,7 @@ _SUCH_A_THING = 0.55
 """A thing that is so near to what a tool gives is a kind of it."""
 _STARTING = frozenset(("call", "phone", "ring", "dial", "open", "start", "begin", "launch", "play"))
 """What can be done with anything, so that a tool that takes nothing has to name it."""
+_ON_WHAT_IS_THERE = re.compile(r"[a-z]+\s+(?:that|this|these|those)\s+[a-z]+\W*$", re.IGNORECASE)
 _POINTING = re.compile(r"\b(?:this|these|those|them|that|it|results?|hits|ones|list|found)\b", re.IGNORECASE)
 
 
@@ -35,9 +38,15 @@ def fits(tool: Tool, deeds: Iterable[str], heard: Heard, vocabulary: Vocabulary,
     if done == SWITCHING or (doing in _STARTING and not tool.required):
         return _of_its_own(tool, said, doing, vocabulary)
     if done or doing not in MAKING or seeks(said):
-        return True
+        return not _ON_WHAT_IS_THERE.match(polite_stripped(said)) or _knows(tool, deeds, doing, heard)
     # To make something says nothing: what is to be made has to be the tool's.
     return thing >= _SUCH_A_THING or _takes(tool, heard) or _of_its_own(tool, said, doing, vocabulary)
+
+
+def _knows(tool: Tool, deeds: Iterable[str], doing: str, heard: Heard) -> bool:
+    """Whether a tool may do something to what is there: it has the verb, or takes what is pointed at."""
+    takes = heard.payload is not None or any(each.manner is Manner.POINTED for each in tool.required)
+    return takes or seeks(heard.request) or bool(kin(stem(doing)) & {*deeds})
 
 
 def _of_its_own(tool: Tool, said: str, doing: str, vocabulary: Vocabulary) -> bool:

@@ -58,6 +58,8 @@ PHRASES: Mapping[Talk, tuple[str, ...]] = {
         "thank you very much",
         "that was very kind",
         "thanks for your help",
+        "cheers",
+        "much obliged",
     ),
     Talk.PRAISE: (
         "well done",
@@ -78,6 +80,7 @@ PHRASES: Mapping[Talk, tuple[str, ...]] = {
         "which tools do you have?",
         "help",
         "what should I ask you?",
+        "what kind of things can I ask?",
         "what do you know how to do?",
         "how does this work?",
         "what are you good for?",
@@ -102,6 +105,7 @@ PHRASES: Mapping[Talk, tuple[str, ...]] = {
         "which languages do you understand?",
         "can we talk in French?",
         "can you understand German?",
+        "do you know Italian?",
         "I don't speak English",
     ),
     Talk.AGREEMENT: (

@@ -32,6 +32,7 @@ from jackfield_local.planner.language.requests import (
 )
 from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
+from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 
@@ -118,7 +119,8 @@ class Judgement:
         refused = talk is Talk.AGREEMENT and words(heard.text)[:1] == ["no"]
         if like >= TALK and (talk is Talk.DROPPING or (refused and like >= _ONLY_TALK)):
             return self._talking.say(Talk.DROPPING, remembered)
-        if like >= (TALK if is_question(heard.request) else _ONLY_TALK):
+        pasted = question.missing is not None and question.missing.manner is Manner.POINTED
+        if like >= (TALK if pasted or is_question(heard.request) else _ONLY_TALK):
             return again(question) if talk in _NO_ANSWER else self.decide(heard, remembered)
         weighed = self._weigh(heard, remembered)
         waiting = [each for each in weighed if each.tool in question.tools]

@@ -21,7 +21,7 @@ from jackfield_local.planner.language.times import When
 from jackfield_local.planner.language.words import words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
-from jackfield_local.planner.remembered import Remembered
+from jackfield_local.planner.remembered import Made, Remembered
 
 _APART = 0.2
 _BRIEF = 4
@@ -30,6 +30,7 @@ _FOLLOWING = re.compile(
     re.IGNORECASE,
 )
 _LINKS = re.compile(r"\b(?:instead|then|and|or)\b", re.IGNORECASE)
+_BY_FORM = frozenset((Kind.MOMENT, Kind.LENGTH, Kind.EMAIL))
 _ADDING = re.compile(r"^(?:and|also|plus)\b|\b(?:add|invite|include|too|as well)\b", re.IGNORECASE)
 _AN_HOUR = re.compile(rf"(?:{NUMBER}|\d{{1,2}}[:.]\d{{2}})[.!]*", re.IGNORECASE)
 
@@ -38,21 +39,31 @@ Fill = Callable[[Tool, Heard], dict[str, Any]]
 
 def follow(heard: Heard, remembered: Remembered, weighed: Sequence[Weighed], fill: Fill) -> Call | None:
     """The last call with what was said anew; nothing where the words are no such change."""
-    last = next((each for each in weighed if each.tool.id == remembered.last_tool), None)
-    if last is None or last.beyond or remembered.referred(heard.request) is not None:
+    if remembered.referred(heard.request) is not None:
         return None
+    last = Made(remembered.last_tool, remembered.last_args, remembered.made)
+    for made in (last, *reversed(remembered.earlier)):
+        tool = next((each for each in weighed if each.tool.id == made.tool and not each.beyond), None)
+        if tool is not None and (call := _anew(heard, made, tool, weighed[0], fill)) is not None:
+            return call
+    return None
+
+
+def _anew(heard: Heard, made: Made, last: Weighed, best: Weighed, fill: Fill) -> Call | None:
     led = corrects(heard.request) or bool(_FOLLOWING.search(heard.request))
     brief = len(words(heard.request)) <= _BRIEF
     short = brief and not seeks(heard.request)
-    plain = brief or says_only_values(replace(heard, text=_LINKS.sub("", corrected(heard.request))))
-    if not (led or short) or (not plain and _is_rival(weighed[0], last)):
+    values = says_only_values(replace(heard, text=_LINKS.sub("", corrected(heard.request))))
+    if not (led or short) or (not (brief or values) and _is_rival(best, last)):
+        return None
+    if values and not any(each.kind in _BY_FORM for each in last.tool.parameters):
         return None
     heard = _about_the_same(heard, last.tool)
     changed = _said(last.tool, fill(last.tool, heard), heard)
-    if not _differs(last.tool, changed, heard, remembered) or (short and not led and last.tool.is_open):
+    if not _differs(last.tool, changed, heard, made.args) or (short and not led and last.tool.is_open):
         return None
-    args = {**remembered.last_args, **changed, **_moved(last.tool, changed, heard, remembered.last_args)}
-    return Call(last.tool, args, heard.text, remark=remembered.made)
+    args = {**made.args, **changed, **_moved(last.tool, changed, heard, made.args)}
+    return Call(last.tool, args, heard.text, remark=made.standing)
 
 
 def _is_rival(best: Weighed, last: Weighed) -> bool:
@@ -75,10 +86,10 @@ def _said(tool: Tool, changed: Mapping[str, Any], heard: Heard) -> dict[str, Any
     return {name: value for name, value in changed.items() if name not in unsaid}
 
 
-def _differs(tool: Tool, changed: Mapping[str, Any], heard: Heard, remembered: Remembered) -> bool:
+def _differs(tool: Tool, changed: Mapping[str, Any], heard: Heard, before: Mapping[str, Any]) -> bool:
     """Whether a value changed that is told by its form, rather than by being the rest of the words."""
     return any(
-        each.name in changed and changed[each.name] != remembered.last_args.get(each.name)
+        each.name in changed and changed[each.name] != before.get(each.name)
         for each in tool.parameters
         if each.kind not in (Kind.RECORDS, Kind.OBJECT)
         if each.kind is not Kind.WRITTEN or only_written(tool, heard)

@@ -12,7 +12,8 @@ from jackfield_local.planner.deciding.moves import Say
 from jackfield_local.planner.deciding.talking import no_tool_for_it, not_understood, only_english, reply
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.foreign import other_language
-from jackfield_local.planner.language.requests import is_about_the_agent, is_remark
+from jackfield_local.planner.language.parting import is_parting
+from jackfield_local.planner.language.requests import is_about_the_agent, is_made_up, is_remark
 from jackfield_local.planner.language.words import words
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
@@ -49,7 +50,10 @@ class Talking:
             return Say(only_english(apology), talk=True, free=True)
         talk, like = self._chooser.small_talk(heard)
         if self._is_talk(heard, like, best):
+            talk = Talk.FAREWELL if is_parting(heard.request) else talk
             return self.say(talk if like >= _ALMOST_TALK else Talk.AGREEMENT, remembered)
+        if is_made_up(heard.request) and best.score < CERTAIN:
+            return self.say(Talk.CHAT, remembered)
         if is_about_the_agent(heard.request) and heard.when is None and best.score < CERTAIN:
             known = like >= _HARDLY_TALK and talk in _OF_ITSELF
             return self.say(talk if known else Talk.IDENTITY, remembered)

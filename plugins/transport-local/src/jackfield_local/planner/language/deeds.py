@@ -10,7 +10,7 @@ from jackfield_local.planner.language.words import stem
 
 _FAMILIES = (
     "send forward mail email post share text message",
-    "delete remove erase cancel clear undo discard",
+    "delete remove erase cancel clear undo discard drop scrap",
     "move postpone reschedule shift delay swap",
     "change update edit modify rename correct adjust alter replace",
     "play stream sing hum dance whistle perform",

@@ -34,16 +34,20 @@ class Language(NamedTuple):
     common: frozenset[str]
     """Its commonest words, without those that English has too."""
 
+    shared: frozenset[str]
+    """Its commonest words that look like English ones, and speak for neither."""
+
 
 def _language(name: str, apology: str, common: str) -> Language:
-    return Language(name, apology, frozenset(_words(common)) - _ENGLISH)
+    found = frozenset(_words(common))
+    return Language(name, apology, found - _ENGLISH, found & _ENGLISH)
 
 
 _LANGUAGES = (
     _language(
         "German",
         "Ich verstehe leider nur Englisch.",
-        "der die das den dem des ein eine einen einem einer und oder aber nicht kein keine ich du er "
+        "am der die das den dem des ein eine einen einem einer und oder aber nicht kein keine ich du er "
         "sie es wir ihr mich mir dich dir uns ist sind bin bist war haben habe hast hat kann kannst "
         "können könnt wird werde wie was wer wo wann warum welche welcher welches für mit von zu zum "
         "zur auf aus bei nach über bitte danke guten hallo heute morgen gestern mein meine meinen "
@@ -96,7 +100,7 @@ def other_language(text: str) -> str | None:
     said = words(bare)
     best = max(_LANGUAGES, key=lambda each: sum(word in each.common for word in said))
     strange = sum(word in best.common for word in said)
-    english = sum(word in _ENGLISH for word in said)
+    english = sum(word in _ENGLISH - best.shared for word in said)
     enough = strange > 1 or (strange == 1 and not bare.isascii())
     return best.apology if enough and strange > english and strange * 5 >= len(said) else None
 

@@ -23,8 +23,10 @@ _ASKING = (
         """(?:can|could|would|will|may|might) (?:you|we|i)(?: please| maybe)?(?: be able to| like to)?
         would you mind / do you mind / are you able to / is it possible to / do you know / can i
         may i / could i
-        i(?:'d| would) (?:like|love)(?: for)?(?: you)?(?: to)? / i(?:'d| would) rather
-        i (?:want|need|wish|have|would like)(?: you)?(?: to)? / i(?:'m| am) (?:looking for|after|trying to)
+        i(?:'d| would)(?: also| really| just| still)* (?:like|love)(?: for)?(?: you)?(?: to)?
+        i(?:'d| would) rather
+        i(?: also| really| just| still)* (?:want|need|wish|have|would like)(?: you)?(?: to)?
+        i(?:'m| am) (?:looking for|after|trying to)
         we (?:want|need)(?: to)? / let(?:'s| us) / help (?:me|us)(?: to)? / try to / go ahead and
         how about / what about"""
     )
@@ -121,6 +123,12 @@ _OF_THE_AGENT = re.compile(
     r"|who (?:made|built|created|owns|wrote|programmed|trained|invented|designed) you\b)",
     re.IGNORECASE,
 )
+_MADE_UP = re.compile(
+    r"(?:tell|write|sing|make(?: up)?|invent|give|read|recite|compose|do you know)(?: me| us)?"
+    r"(?: an?| another| some| one more)?(?: \w+){0,2} "
+    r"(?:poems?|story|stories|jokes?|riddles?|songs?|rhymes?|tales?|limericks?|haikus?|anecdotes?|lullab(?:y|ies))\b",
+    re.IGNORECASE,
+)
 _SHORT = 40
 _CORRECTING = re.compile(
     r"^(?:(?:no|nope|sorry|oops|wait|actually|rather|pardon|i mean|i meant|i said|make (?:it|that)|better)\b"
@@ -189,6 +197,11 @@ def seeks(text: str) -> bool:
 def is_hesitation(text: str) -> bool:
     """Whether nothing was said but "hmm" or "er"."""
     return len(text) < _SHORT and bool(_HESITATION.fullmatch(text.strip()))
+
+
+def is_made_up(text: str) -> bool:
+    """Whether something is wanted that somebody would have to think up: "tell me a story"."""
+    return bool(_MADE_UP.match(_peeled(_trimmed(text), _LEADING_WISH)))
 
 
 def is_about_the_agent(text: str) -> bool:

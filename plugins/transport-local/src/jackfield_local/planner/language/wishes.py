@@ -43,7 +43,13 @@ _DETAIL = re.compile(
     r"^(?:please\s+)?(?:call|name|title|make|label)\s+(?:it|them|that|this)\b", re.IGNORECASE
 )
 _REFERS = re.compile(
-    r"\b(?:(?<!time is )(?<!day is )(?<!date is )it|him|her|them|they|that|this|these|those)\b", re.IGNORECASE
+    r"^(?:\W*[\w']+){0,5}?\W*\b(?<!time is )(?<!day is )(?<!date is )(?<!will )(?<!does )"
+    r"(?:it|him|her|them|these|those|(?:this|that)(?= (?:one|in|on|at|to|for|from|by|with)\b|\W*$))\b",
+    re.IGNORECASE,
+)
+"""A word near the beginning that stands for something; the "it" of "what time is it" stands for nothing."""
+_CONDITION = re.compile(
+    r"\W*(?:if|when|while|once|as soon as|before|after|because|since|as)\b", re.IGNORECASE
 )
 _STATEMENT = re.compile(
     r"^(?:i|i'm|i've|we|we're|my|our|the|there|he|she|they|you|thanks|thank|hello|hi|hey|dear|sorry|good)\b",
@@ -51,13 +57,13 @@ _STATEMENT = re.compile(
 )
 _INVERTED = re.compile(
     r"^(?:what|who|where|when|how|which|why)(?: (?:much|many|long|often))?(?: \w+)?"
-    r"(?:'s| is| are| do| does| did| can| was| were)\b"
+    r"(?:'s| is| are| am| do| does| did| can| was| were| will| should)\b"
     r"|^(?:is|are|am|do|does|did|can|could) (?:i|we|you|there|the|it|my|our)\b",
     re.IGNORECASE,
 )
 _WISHING = re.compile(
-    r"\bi(?:'d| would)(?: \w+){0,4} (?:like|love)\b|\bi (?:also |still |first )?(?:need|want)\b"
-    r"|\b(?:can|could|would|will) you\b|^(?:please|kindly)\b",
+    r"i(?:'d| would)(?: \w+){0,4} (?:like|love)\b|i (?:also |still |first )?(?:need|want)\b"
+    r"|(?:can|could|would|will) you\b|(?:please|kindly)\b",
     re.IGNORECASE,
 )
 
@@ -80,7 +86,7 @@ class Piece(NamedTuple):
     def asks(self) -> bool:
         """Whether it has the form of a wish or a question."""
         said = self.bare
-        formed = is_order(said) or seeks(said) or is_question(said) or deed(said) or _WISHING.search(said)
+        formed = is_order(said) or seeks(said) or is_question(said) or deed(said) or _WISHING.match(said)
         return bool(formed and content(said)) and not is_parting(said)
 
     @property
@@ -96,7 +102,7 @@ class Piece(NamedTuple):
     @property
     def refers(self) -> bool:
         """Whether a word in it stands for something that was said before."""
-        return bool(_REFERS.search(self.bare))
+        return bool(_REFERS.match(self.wish)) or self.continues
 
     @property
     def asks_on(self) -> bool:
@@ -148,13 +154,18 @@ def _within(text: str, hidden: str, start: int, end: int) -> Iterator[Piece]:
     for link in _THEN.finditer(hidden, start, end):
         rest = text[link.end() : end]
         strong = bool(_STRONG.search(link.group()))
-        if not _begins_a_wish(rest, strong=strong):
+        if not _begins_a_wish(rest, strong=strong) or _is_condition(text[begin : link.start()]):
             continue
         if _LINKED.sub("", text[begin : link.start()]).strip():
             yield Piece(text[begin : link.start()].strip(), apart, begin)
             apart, begin = strong, link.end()
     if text[begin:end].strip():
         yield Piece(text[begin:end].strip(), apart, begin)
+
+
+def _is_condition(text: str) -> bool:
+    """Whether a part only says when or why what follows it holds: "if it is ten in Tokyo, ..."."""
+    return bool(_CONDITION.match(text)) and not _INVERTED.match(_LINKED.sub("", text.strip()))
 
 
 def _begins_a_wish(text: str, *, strong: bool) -> bool:
