@@ -46,6 +46,7 @@ def _talk(steps: Callable[[Session], Awaitable[None]], mode: Any = "text", **cha
         "phone my dentist",
         "make me a sandwich",
         "write a letter to the tax office",
+        "ditch that appointment",
         "what's 17 times 23?",
     ],
 )
@@ -63,6 +64,7 @@ def test_what_no_tool_does_is_said_and_nothing_is_called(wish: str) -> None:
     ("wish", "tool"),
     [
         ("make a picture of a heron", "image_generate"),
+        ("schedule Standup for Monday at 9 am for an hour", "calendar_create_event"),
         ("write me a prompt for a poster of a fair", "image_draft_prompt"),
         ("turn on the microphone", "start_voice_session"),
         ("remind me what the style guide says about fonts", "kb_search"),
@@ -98,6 +100,7 @@ def test_what_can_be_done_is_listed_once_and_not_at_every_misunderstanding() -> 
         ("do you speak German?", "English only"),
         ("hmm", "Take your time"),
         ("thanks, that was great", "welcome"),
+        ("have a nice evening", "Goodbye"),
         ("why?", "I have done nothing yet"),
     ],
 )
@@ -186,6 +189,38 @@ def test_a_correction_of_what_waits_for_approval_says_that_it_waits() -> None:
         await talk.gets(error={"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."})
         assert "still waits for your word" in await talk.says("no, at 11")
         assert talk.calls[0].tool_id == "calendar_create_event"
+
+    _talk(steps)
+
+
+def test_a_correction_finds_the_call_of_its_message_that_has_a_place_for_it() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("book a slot called Yoga on Friday at 7 am for an hour and find the travel policy")
+        await talk.gets(_EVENT)
+        assert talk.calls[0].tool_id == "kb_search"
+        await talk.gets({"results": []})
+        await talk.says("no, 8 am")
+        assert talk.calls[0].tool_id == "calendar_create_event"
+        assert (talk.args["title"], talk.args["start_time"]) == ("Yoga", "2026-11-20T08:00:00+01:00")
+
+    _talk(steps)
+
+
+def test_an_hour_after_a_look_at_one_day_is_meant_for_that_day() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("when do I have time on Wednesday?")
+        await talk.gets({"existing_events": [], "available_slots": [], "summary": "none"})
+        await talk.says("put lunch with Tom in at 1pm for 45 minutes")
+        assert talk.args["start_time"] == "2026-11-18T13:00:00+01:00"
+
+    _talk(steps)
+
+
+def test_thanks_are_no_text_that_was_asked_for() -> None:
+    async def steps(talk: Session) -> None:
+        assert "Paste it" in await talk.says("extract the contacts from this")
+        await talk.says("ok great, thank you")
+        assert talk.calls == []
 
     _talk(steps)
 

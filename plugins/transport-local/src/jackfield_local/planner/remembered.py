@@ -78,13 +78,7 @@ class Remembered:
     @property
     def spoken_of(self) -> date | None:
         """The day that was last talked about."""
-        for value in self.last_args.values():
-            if isinstance(value, str) and _DAY.match(value):
-                try:
-                    return datetime.fromisoformat(value).date()
-                except ValueError:
-                    continue
-        return None
+        return day_of(self.last_args)
 
     @property
     def looked_at(self) -> bool:
@@ -151,6 +145,17 @@ class Remembered:
             if _fits(value, parameter):
                 return value
         return None
+
+
+def day_of(args: Mapping[str, Any]) -> date | None:
+    """The first day that stands in the arguments of a call."""
+    for value in args.values():
+        if isinstance(value, str) and _DAY.match(value):
+            try:
+                return datetime.fromisoformat(value).date()
+            except ValueError:
+                continue
+    return None
 
 
 def _fits(value: Any, parameter: Parameter) -> bool:

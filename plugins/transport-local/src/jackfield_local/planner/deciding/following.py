@@ -21,7 +21,7 @@ from jackfield_local.planner.language.times import When
 from jackfield_local.planner.language.words import words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
-from jackfield_local.planner.remembered import Made, Remembered
+from jackfield_local.planner.remembered import Made, Remembered, day_of
 
 _APART = 0.2
 _BRIEF = 4
@@ -58,7 +58,7 @@ def _anew(heard: Heard, made: Made, last: Weighed, best: Weighed, fill: Fill) ->
         return None
     if values and not any(each.kind in _BY_FORM for each in last.tool.parameters):
         return None
-    heard = _about_the_same(heard, last.tool)
+    heard = replace(_about_the_same(heard, last.tool), spoken_of=day_of(made.args))
     changed = _said(last.tool, fill(last.tool, heard), heard)
     if not _differs(last.tool, changed, heard, made.args) or (short and not led and last.tool.is_open):
         return None
