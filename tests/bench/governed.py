@@ -21,7 +21,7 @@ class Contestant(NamedTuple):
     needs: str
 
 
-PLAIN, GOVERNED, PEER, SQLITE = "plain", "governed", "pydantic_ai", "sqlite"
+PLAIN, GOVERNED, PEER, SQLITE = "plain", "governed", "pydantic_ai_steps", "sqlite"
 
 CONTESTANTS = (
     Contestant("plain `json.loads`, `await`, `json.dumps`", PLAIN, "json"),
@@ -30,8 +30,8 @@ CONTESTANTS = (
     Contestant("Jackfield, all policies, not observed", "unobserved", "jackfield_policies"),
     Contestant("Jackfield, the first with SQLite", SQLITE, "jackfield_store_sqlite"),
     Contestant("openai-agents `function_tool`", "openai_agents", "agents"),
-    Contestant("pydantic-ai ToolManager alone", PEER, "pydantic_ai"),
-    Contestant("pydantic-ai ToolManager, a step a turn", "pydantic_ai_steps", "pydantic_ai"),
+    Contestant("pydantic-ai ToolManager, all calls in one step", "pydantic_ai", "pydantic_ai"),
+    Contestant("pydantic-ai ToolManager, a step a message", PEER, "pydantic_ai"),
     Contestant("FastMCP server", "fastmcp", "fastmcp"),
     Contestant("langchain-core StructuredTool", "langchain", "langchain_core"),
 )

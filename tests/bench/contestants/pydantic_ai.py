@@ -1,7 +1,7 @@
 """pydantic-ai's ToolManager alone, which is what its agents call tools through.
 
 Arguments are checked by pydantic, retries counted. One step of a run is prepared and serves every call, and a
-result is written without the message around it; `pydantic_ai_steps` is closer to what an agent pays. There is
+result is written without the message around it; `pydantic_ai_steps` does what an agent does. There is
 no guard against duplicates, no budget, ban, deadline or audit.
 """
 

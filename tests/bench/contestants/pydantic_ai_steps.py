@@ -1,7 +1,7 @@
 """pydantic-ai's ToolManager as an agent uses it, still without the agent.
 
-A step of the run is prepared for every turn of two calls, and a message is made of every result. As in
-`pydantic_ai`, there is no guard against duplicates, no budget, ban, deadline or audit.
+An agent prepares a step of its run for every message of the model, which is one call here, and makes a message
+of every result. As in `pydantic_ai`, there is no guard against duplicates, no budget, ban, deadline or audit.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ async def main() -> None:
 
     async def answer(arguments: str, number: int, call_id: str) -> str:
         nonlocal manager
-        if number % 2 == 0:
-            manager = await manager.for_run_step(replace(run_context, run_step=number + 1))
+        manager = await manager.for_run_step(replace(run_context, run_step=number + 1))
         call = messages.ToolCallPart(TOOL, arguments, call_id)
         result = await manager.handle_call(call)
         text: str = messages.ToolReturnPart(TOOL, result, call.tool_call_id).model_response_str()
