@@ -73,6 +73,9 @@ class _Program:
             cwd=folder, env={**os.environ, **(environment or {})}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
+        if hasattr(os, "sched_setaffinity"):
+            # All on the same one: cores are not alike, and who is moved to another finds its caches empty.
+            os.sched_setaffinity(self._process.pid, {max(os.sched_getaffinity(0))})
 
     def __enter__(self) -> Self:
         return self

@@ -35,7 +35,7 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
         value = orjson.loads(data)
     except orjson.JSONDecodeError:
         value = _strictly(data)
-    canonical = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
     if canonical.count(_COLON) != data.count(_COLON) or _may_hide_something(data):
         value = _strictly(data)
     if not isinstance(value, dict):

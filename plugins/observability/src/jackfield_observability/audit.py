@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from jackfield.contract.response import ToolResponse
@@ -83,13 +84,13 @@ class Audit(OffPath[record.Line | record.Marked]):
 
     def receive(self, items: Sequence[record.Line | record.Marked]) -> None:
         """Finish lines, and hold them until they are written."""
-        parts: list[bytes] = []
-        for item in items:
-            if isinstance(item, record.Marked):
-                parts.append(self._finished(item))
-            else:
-                parts += item
-        lines = b"".join(parts)
+        try:
+            lines = b"".join(chain.from_iterable(items))
+        except TypeError:
+            # One of them has more to tell.
+            lines = b"".join(
+                self._finished(item) if isinstance(item, record.Marked) else b"".join(item) for item in items
+            )
         room = PENDING_BYTES - self._pending_bytes
         if len(lines) > room:
             end = lines.rfind(b"\n", 0, room) + 1
