@@ -84,13 +84,10 @@ class Audit(OffPath[record.Line | record.Marked]):
 
     def receive(self, items: Sequence[record.Line | record.Marked]) -> None:
         """Finish lines, and hold them until they are written."""
-        try:
-            lines = b"".join(chain.from_iterable(items))
-        except TypeError:
-            # One of them has more to tell.
-            lines = b"".join(
-                self._finished(item) if isinstance(item, record.Marked) else b"".join(item) for item in items
-            )
+        parts = chain.from_iterable(
+            (self._finished(item),) if isinstance(item, record.Marked) else item for item in items
+        )
+        lines = b"".join(parts)
         room = PENDING_BYTES - self._pending_bytes
         if len(lines) > room:
             end = lines.rfind(b"\n", 0, room) + 1
