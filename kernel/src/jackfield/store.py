@@ -228,7 +228,8 @@ class MemoryStore:
 
     def _make_room(self) -> None:
         """Forget the oldest results that could be had again, because a host is to run for months."""
-        while self._room < 0:
+        # More than has to be: many at once leave memory in one piece, and cost less than one with every call.
+        while self._room < KEPT_BYTES // 16 and self._kept:
             _, _, result, key = oldest = self._kept.popleft()
             self._room += len(result or b"") + _ENTRY_BYTES
             # It may have been forgotten, and its key claimed anew.
