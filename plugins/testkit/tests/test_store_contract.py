@@ -67,7 +67,7 @@ class ReplacesResults(MemoryStore):
     async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
         held = self._claims.get(key)
         if held:
-            self._claims[key] = (held[0], held[1], result)
+            self._claims[key] = (held[0], held[1], result, key)
         return held is not None
 
 
