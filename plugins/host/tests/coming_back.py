@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from hosting import Client
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_testkit.providers.model import Call, ScriptedModel
 
 
 def view(*clients: Client) -> list[dict[str, Any]]:
@@ -38,3 +39,22 @@ async def echo(model: ScriptedModel) -> None:
     while True:
         heard = await model.hears()
         await model.says(f"You said {heard.text}", pieces=5)
+
+
+async def notes_behind_a_gate(model: ScriptedModel) -> None:
+    """A model that writes one note, which waits for the gate `go`, and then says nothing more."""
+    await model.hears()
+    await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
+    await asyncio.Event().wait()
+
+
+def numbered(told: list[str]) -> Callable[[ScriptedModel], Awaitable[None]]:
+    """A model that numbers its answers; what it was told before each is kept in the list."""
+
+    async def script(model: ScriptedModel) -> None:
+        while True:
+            await model.hears()
+            told.append(str(model.received))
+            await model.says(f"Answer {len(told)}.")
+
+    return script

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from coming_back import echo, types, view, whole
+from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Client, HostProcess, Workshop, hosted, provided
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
@@ -188,14 +188,8 @@ def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its
         await model.hears()
         await model.calls(Call("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
 
-    async def second(model: ScriptedModel) -> None:
-        while True:
-            await model.hears()
-            told.append(str(model.received))
-            await model.says(f"Answer {len(told)}.")
-
     async def main() -> None:
-        async with provided(first, second) as served, HostProcess(workshop, served) as host:
+        async with provided(first, numbered(told)) as served, HostProcess(workshop, served) as host:
             async with host.client("text") as ada:
                 await ada.say("text", text="book a table")
                 await ada.until_type("turn_complete")
@@ -232,20 +226,9 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
     """Both live, and share a store; the write runs where it began, and its answer goes where the user is."""
     told: list[str] = []
 
-    async def first(model: ScriptedModel) -> None:
-        await model.hears()
-        await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
-        await asyncio.Event().wait()
-
-    async def second(model: ScriptedModel) -> None:
-        while True:
-            await model.hears()
-            told.append(str(model.received))
-            await model.says(f"Answer {len(told)}.")
-
     async def main() -> None:
         async with (
-            provided(first, second) as served,
+            provided(notes_behind_a_gate, numbered(told)) as served,
             hosted(workshop, served) as here,
             hosted(workshop, served) as there,
             here.client("text") as ada,

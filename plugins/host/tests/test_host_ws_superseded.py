@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from asking import NAMED, asking
-from coming_back import echo, types, view, whole
+from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.session.session import Session
 from jackfield.store import Store
@@ -68,20 +68,9 @@ def has_answer(key: str, value: bytes) -> bool:
 def test_what_a_host_keeps_after_it_lost_a_session_is_read_by_nobody(workshop: Workshop) -> None:
     told: list[str] = []
 
-    async def first(model: ScriptedModel) -> None:
-        await model.hears()
-        await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
-        await asyncio.Event().wait()
-
-    async def second(model: ScriptedModel) -> None:
-        while True:
-            await model.hears()
-            told.append(str(model.received))
-            await model.says(f"Answer {len(told)}.")
-
     async def main() -> None:
         async with (
-            provided(first, second) as served,
+            provided(notes_behind_a_gate, numbered(told)) as served,
             hosted(workshop, served) as here,
             hosted(workshop, served) as there,
             here.client("text") as ada,
