@@ -8,6 +8,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from importlib.util import find_spec
@@ -73,6 +74,10 @@ class _Program:
             cwd=folder, env={**os.environ, **(environment or {})}, text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
         )  # fmt: skip
+        # One that hangs is ended, and then has said nothing.
+        self._patience = threading.Timer(PATIENCE, self._process.kill)
+        self._patience.daemon = True
+        self._patience.start()
         if hasattr(os, "sched_setaffinity"):
             # All on the same one: cores are not alike, and who is moved to another finds its caches empty.
             os.sched_setaffinity(self._process.pid, {max(os.sched_getaffinity(0))})
@@ -81,6 +86,7 @@ class _Program:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._patience.cancel()
         # It ends when nothing comes in any more.
         with self._errors, self._process as process, suppress(BrokenPipeError):
             cast("IO[str]", process.stdin).close()
