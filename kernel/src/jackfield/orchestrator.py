@@ -126,8 +126,7 @@ class Orchestrator:
         except StrictJsonError as error:
             call = Call(tool, session, {}, b"", asked.call_id)
             return _at_once(self._finish(call, _malformed(tool, error)))
-        call = Call(tool, session, args, canonical, asked.call_id)
-        return self._run(call) if tool.reads else self._run_write(call)
+        return self._dispatch(Call(tool, session, args, canonical, asked.call_id))
 
     async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
         """Run a call that its user has approved; it answers for the call that asked."""

@@ -70,9 +70,7 @@ class BanPolicy:
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Refuse while a ban holds, and say how long it will."""
-        session = call.session
-        # Written out, because it is asked for every call.
-        kept = await self._store.get(f"ban/{session.user or subject(session)}")
+        kept = await self._store.get(_key(subject(call.session)))
         if kept is None:
             return await proceed(call)
         call.end("bans", "refused")
