@@ -53,8 +53,12 @@ def side_by_side(
     What a program prints before its first turn belongs to every turn.
     """
     with ExitStack() as stack:
-        programs = {module: stack.enter_context(_Program(module, folder, environment)) for module in modules}
-        known = {module: program.said() for module, program in programs.items()}
+        programs: dict[str, _Program] = {}
+        known: dict[str, Figures] = {}
+        for module in modules:
+            # One is ready before the next begins: it decides by the clock how much work fits into a turn.
+            programs[module] = stack.enter_context(_Program(module, folder, environment))
+            known[module] = programs[module].said()
         taken: dict[str, list[Figures]] = {module: [] for module in modules}
         for _ in range(turns):
             for module, program in programs.items():
