@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -19,15 +18,14 @@ API_VERSION = "1"
 """The version of what tools and plugins are written against; part of every registry's identity."""
 
 # What may differ between two builds of the same inputs, or between two ways to install them.
-_OUTSIDE_THE_HASH = ("version", "contentHash", "gitCommit", "buildTimestamp")
+_OUTSIDE_THE_HASH = {"version", "contentHash", "gitCommit", "buildTimestamp"}
 
 
 class SnapshotError(Exception):
     """A registry file that cannot be used, and how to get one that can."""
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenTool:
+class FrozenTool(NamedTuple):
     """One tool of a snapshot."""
 
     manifest: ToolManifest
@@ -56,8 +54,7 @@ class FrozenTool:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A whole registry: its version, its tools by id, and the document it was read from."""
 
     version: str
@@ -120,16 +117,35 @@ def _is_whole(wire: Mapping[str, Any]) -> bool:
 
 
 def content_hash(wire: Mapping[str, Any]) -> str:
-    """SHA-256 over everything in a snapshot that a session could notice."""
-    content = {key: value for key, value in wire.items() if key not in _OUTSIDE_THE_HASH}
-    content["kernel"] = {"api": wire["kernel"]["api"]}
-    # A distribution's version says nothing that its content hash does not, and an editable install's is stale
-    # until it is installed again.
-    for group in ("plugins", "tools"):
-        content[group] = [
-            {**each, "distribution": {**each["distribution"], "version": None}} for each in wire[group]
-        ]
-    return f"sha256:{hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()}"
+    """SHA-256 over everything in a snapshot that a session could notice, as JSON with sorted keys."""
+    # In pieces: the whole of it again would be memory that a start has not touched yet.
+    digest = hashlib.sha256()
+    before = b"{"
+    for name in sorted(wire.keys() - _OUTSIDE_THE_HASH):
+        digest.update(before + orjson.dumps(name) + b":")
+        for piece in _noticeable(name, wire[name]):
+            digest.update(piece)
+        before = b","
+    digest.update(b"}")
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _noticeable(name: str, value: Any) -> Iterator[bytes]:
+    if name in {"plugins", "tools"}:
+        before = b"["
+        for each in value:
+            # A distribution's version says nothing that its content hash does not, and an editable install's
+            # is stale until it is installed again.
+            distribution = {**each["distribution"], "version": None}
+            yield before + _sorted({**each, "distribution": distribution})
+            before = b","
+        yield b"]" if value else b"[]"
+    else:
+        yield _sorted({"api": value["api"]} if name == "kernel" else value)
+
+
+def _sorted(value: Any) -> bytes:
+    return orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
 
 
 def seal(wire: Mapping[str, Any]) -> Snapshot:

@@ -131,13 +131,24 @@ def write(snapshot: Snapshot, path: Path) -> None:
     One of another version that stood there is kept beside it, so that the two can be compared.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    document = orjson.dumps(
-        snapshot.wire, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
-    )
+    document = _document(snapshot.wire)
     with suppress(SnapshotError):
         if Snapshot.load(path).version != snapshot.version:
             _put(path.read_bytes(), previous(path))
     _put(document, path)
+
+
+def _document(wire: Mapping[str, Any]) -> bytes:
+    """JSON with a line for every tool: every start reads it, and indentation would be half of it."""
+    return b"{\n%b\n}\n" % b",\n".join(
+        b'"%b": %b' % (name.encode(), _lines(wire[name])) for name in sorted(wire)
+    )
+
+
+def _lines(value: Any) -> bytes:
+    if not isinstance(value, list) or not value:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return b"[\n%b\n]" % b",\n".join(orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in value)
 
 
 def _put(document: bytes, path: Path) -> None:
