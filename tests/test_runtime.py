@@ -502,6 +502,17 @@ def test_a_capability_is_lent_as_the_sessions_own_view_and_closed_at_the_end(sit
     assert importlib.import_module("fab_diary").Diary.closed
 
 
+def test_a_start_that_fails_closes_what_it_had_opened(site: Any) -> None:
+    import importlib
+
+    site.plugin("fab-diary", LENDER)
+    reader(site)
+    tables = {"policies": {"budgets": {"voice_calls": -1}}}
+    with pytest.raises(SettingsError, match="voice_calls"):
+        asyncio.run(Runtime.start(frozen(store="memory", tables=tables)))
+    assert importlib.import_module("fab_diary").Diary.closed
+
+
 def test_a_tool_whose_capability_is_not_set_up_is_not_there_and_says_why(site: Any) -> None:
     site.plugin("fab-diary", LENDER)
     reader(site)

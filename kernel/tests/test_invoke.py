@@ -10,7 +10,8 @@ from typing import Any, cast
 
 import pytest
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, fail, ok
-from jackfield.registry.invoke import as_handler, invoke
+from jackfield.registry.invoke import as_handler
+from jackfield_testkit.tool_contract.invoking import invoke
 
 CTX = cast("ToolContext", None)
 

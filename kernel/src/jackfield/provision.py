@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.governance import Check
@@ -39,6 +40,9 @@ _SHAPES = {
 }
 
 
+_Made = TypeVar("_Made")
+
+
 class Provision:
     """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
 
@@ -46,6 +50,7 @@ class Provision:
         self.plugins = plugins
         self.mistakes = Mistakes()
         """What plugins cannot use of their settings; to be told before anything that was made is used."""
+        self._held = AsyncExitStack()
         self._settings = settings
 
     @classmethod
@@ -80,13 +85,13 @@ class Provision:
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
         name = self.store_name
         if name == "memory":
-            return MemoryStore()
+            return self.hold(MemoryStore())
         offer = offers.get(name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
             raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
         try:
-            return offer.create(self._settings.table("stores", name))
+            return self.hold(offer.create(self._settings.table("stores", name)))
         except ValueError as error:
             raise SettingsError(f"[stores.{name}]: {error}") from None
 
@@ -157,7 +162,17 @@ class Provision:
         missing = [name for name in shape if not callable(getattr(made, name, None))]
         if missing:
             raise RegistryError(f"{owner} has no {' and no '.join(missing)}")
+        return self.hold(made) if kind in {"capabilities", "observers"} else made
+
+    def hold(self, made: _Made) -> _Made:
+        """Close this with the rest, where it can be closed."""
+        if close := getattr(made, "close", None):
+            self._held.push_async_callback(close)
         return made
+
+    async def close(self) -> None:
+        """Let everything go that was made, the last first and the store last, whatever one of them raises."""
+        await self._held.aclose()
 
     def note_unknown_tables(self) -> None:
         """A table for something that nobody offers is a mistake that would otherwise go unnoticed."""

@@ -38,13 +38,18 @@ class Runtime:
         """Load, verify and lock; what cannot be served stops the start with a sentence."""
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
         provision = Provision.of(registry.snapshot(), settings)
-        with provision.mistakes:
-            runtime = cls._made(registry, provision, observers)
-        provision.mistakes.tell()
-        registry.lock()
-        for capability in runtime.capabilities.values():
-            if started := getattr(capability, "started", None):
-                started(runtime)
+        try:
+            with provision.mistakes:
+                runtime = cls._made(registry, provision, observers)
+            provision.mistakes.tell()
+            registry.lock()
+            for capability in runtime.capabilities.values():
+                if started := getattr(capability, "started", None):
+                    started(runtime)
+        except BaseException:
+            # A store has threads and files, and whoever starts again would meet them.
+            await provision.close()
+            raise
         return runtime
 
     @classmethod
@@ -67,7 +72,7 @@ class Runtime:
             ],
             intents=provision.made("intents", services),
             capabilities=capabilities,
-            observers=[*provision.made("observers", services).values(), *observers],
+            observers=[*provision.made("observers", services).values(), *map(provision.hold, observers)],
         )
         return cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
 
@@ -132,9 +137,4 @@ class Runtime:
 
     async def close(self) -> None:
         """Let observers write out, and capabilities and the store let go."""
-        for observer in self.orchestrator.observers:
-            await observer.close()
-        for capability in self.capabilities.values():
-            if close := getattr(capability, "close", None):
-                await close()
-        await self.store.close()
+        await self.provision.close()

@@ -243,6 +243,33 @@ def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_sess
     asyncio.run(main())
 
 
+def test_a_call_at_another_host_writes_nothing_over_a_session_that_has_gone_on(workshop: Workshop) -> None:
+    """It began in an earlier turn than the session is in when it ends."""
+
+    async def main() -> None:
+        async with (
+            provided(echo) as served,
+            hosted(workshop, served) as here,
+            hosted(workshop, served) as there,
+            asking(there) as http,
+            here.client("text") as ada,
+        ):
+            await ada.say("text", text="hello")
+            await ada.until_type("turn_complete")
+            body = {"arguments": {"text": "it", "before": "go"}}
+            note = asyncio.create_task(http.post("/execute/hst_note", json=body, headers={NAMED: ada.token}))
+            await ada.until(lambda: workshop.effects("begun it"))
+            await ada.say("text", text="and now?")
+            await ada.until_type("turn_complete", 2)
+            workshop.open_gate("go")
+            assert (await note).status_code == 200
+            kept = await Session.resume(ada.token.split(".")[0], store_of(there))
+            assert kept
+            assert kept.turn.said == "and now?"
+
+    asyncio.run(main())
+
+
 def test_a_session_is_forgotten_whoever_held_it(workshop: Workshop) -> None:
     """Each holder's record of it goes; the list names it once until then."""
 

@@ -155,20 +155,3 @@ def _crashed(cause: str, error: BaseException | None = None) -> ToolResponse:
     # The cause is for the operator; what reaches the model must not carry paths, queries or secrets.
     _log.error("tool handler failed: %s", cause, exc_info=error)
     return fail(ErrorType.INTERNAL, "The tool failed for a reason of its own.", partial_side_effects=True)
-
-
-class Alone:
-    """A call that nobody but the clock stops."""
-
-    def __init__(self) -> None:
-        self.stopped = ""
-        self.task: asyncio.Task[Any] | None = None
-        self.took = self.ran_for = 0.0
-
-
-async def invoke(
-    handler: Handler, args: dict[str, Any], ctx: ToolContext, *, timeout_ms: int, writes: bool
-) -> ToolResponse:
-    """Run a handler outside any session, as a test does."""
-    deadlines = Deadlines(asyncio.get_running_loop())
-    return await run_handler(handler, args, ctx, Alone(), deadlines, timeout=timeout_ms / 1000, writes=writes)

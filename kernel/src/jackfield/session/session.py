@@ -42,22 +42,9 @@ class Session:
     """One conversation. The mode, the user and the registry version are fixed when it is made."""
 
     __slots__ = (
-        "_changes",
-        "_digest",
-        "_secret",
-        "_state",
-        "began",
-        "chains",
-        "history",
-        "holder",
-        "id",
-        "mode",
-        "publish",
-        "registry_version",
-        "roles",
-        "turn",
-        "user",
-    )
+        "_changes", "_digest", "_revision", "_secret", "_state", "began", "chains", "history", "holder", "id",
+        "mode", "publish", "registry_version", "roles", "turn", "user",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -75,6 +62,8 @@ class Session:
         """When it was opened, by the store's clock."""
         self.holder = 0
         """The number of whoever carries it; who takes it over has a larger one, and a record of its own."""
+        self._revision = 0
+        """How often it was saved."""
         self._secret = secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
@@ -152,7 +141,9 @@ class Session:
 
     async def save(self, store: Store) -> None:
         """Keep what it takes to go on after a reconnect or a restart."""
+        self._revision += 1
         wire = {
+            "revision": self._revision,
             "mode": self.mode,
             "user": self.user,
             "roles": sorted(self.roles),
@@ -165,6 +156,16 @@ class Session:
             "history": [turn.to_wire() for turn in self.history],
         }
         await record.write(store, _name(self.id), self.holder, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+
+    async def save_unless_moved(self, store: Store) -> bool:
+        """The same for one who used it without carrying it; false where somebody saved it meanwhile."""
+        saved = await record.latest(store, _name(self.id))
+        if saved is not None:
+            revision = orjson.loads(saved.value).get("revision", 0)
+            if (saved.holder, revision) != (self.holder, self._revision):
+                return False
+        await self.save(store)
+        return True
 
     @classmethod
     async def resume(cls, session_id: str, store: Store, publish: Publish = _nobody) -> Session | None:
@@ -183,6 +184,7 @@ class Session:
             publish=publish,
         )
         session.holder = saved.holder
+        session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
         session._state = State(wire["state"])
         session._changes = wire["changes"]

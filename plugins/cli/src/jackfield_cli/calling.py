@@ -111,7 +111,7 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
             session, [ToolCall(asked["tool"], asked["arguments"], asked["call_id"])]
         )
         answer = await _confirmed(runtime, session, answer, events, approve=asked["yes"], quiet=quiet)
-        await session.save(runtime.store)
+        await session.save_unless_moved(runtime.store)
         return {
             "answer": json.loads(answer.wire),
             "session": session.id,

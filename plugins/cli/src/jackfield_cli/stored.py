@@ -44,12 +44,8 @@ def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_
 
         async with _store(settings) as (store, provision):
             observers = tuple(provision.made("observers", Services(store)).values())
-            try:
-                provision.mistakes.tell()
-                return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
-            finally:
-                for observer in observers:
-                    await observer.close()
+            provision.mistakes.tell()
+            return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
 
     return _run(worked)
 
@@ -80,8 +76,7 @@ async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
             "the store of this deployment is `memory`, which ends with its host: nothing is kept for others "
             "to see; install jackfield-store-sqlite, run `jackfield build`, and sessions and bans are kept"
         )
-    store = provision.store()
     try:
-        yield store, provision
+        yield provision.store(), provision
     finally:
-        await store.close()
+        await provision.close()

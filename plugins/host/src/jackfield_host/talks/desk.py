@@ -121,7 +121,8 @@ class Desk:
         if session.id in self._talks:
             return  # Whoever began to carry it meanwhile keeps it.
         try:
-            await session.save(self._runtime.store)
+            # Another host may carry it and have gone on; what it saved stands.
+            await session.save_unless_moved(self._runtime.store)
         except StoreUnavailableError as error:
             _log.error("session %s could not be kept: %s", session.id, error)
 

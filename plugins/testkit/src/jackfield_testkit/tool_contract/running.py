@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, fail
-from jackfield.registry.invoke import Handler, invoke
+from jackfield.registry.invoke import Handler
 
 from jackfield_testkit.json_values import same_json
 from jackfield_testkit.tool_contract.installed import InstalledTool
+from jackfield_testkit.tool_contract.invoking import invoke
 
 T = TypeVar("T")
 
