@@ -60,6 +60,7 @@ ALLOW = (
 
 HANDLER = """\
 import asyncio
+import gc
 import os
 from pathlib import Path
 
@@ -103,6 +104,10 @@ async def facts(args, ctx):
         "id": session.id, "user": session.user, "mode": session.mode, "turn": session.turn,
         "registry": session.registry_version, "active": session.active,
     })
+
+
+async def heap(args, ctx):
+    return ok({"watched": len(gc.get_objects()), "set_aside": gc.get_freeze_count()})
 
 
 async def hush(args, ctx):
@@ -155,6 +160,7 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
     "hst_note": ("plain", WRITES),
     "hst_book": ("plain", {**WRITES, "requiresConfirmation": True, "preview": "Book {text}?"}),
     "hst_facts": ("facts", {}),
+    "hst_heap": ("heap", {}),
     "hst_hush": ("hush", {}),
     "hst_much": ("much", {}),
     "hst_odd": ("odd", {}),

@@ -280,6 +280,17 @@ def test_a_call_runs_to_its_end_though_nobody_waits(workshop: Workshop) -> None:
     run(workshop, test)
 
 
+def test_calls_do_not_wait_while_what_a_host_started_with_is_looked_through(workshop: Workshop) -> None:
+    """The interpreter looks for garbage in everything that lives, but not in what was there before a call."""
+
+    async def main() -> None:
+        async with provided() as served, HostProcess(workshop, served) as host, asking(host) as ada:
+            heap = (await call(ada, "hst_heap")).json()["envelope"]["data"]
+            assert heap["set_aside"] > 5 * heap["watched"], heap
+
+    asyncio.run(main())
+
+
 def test_a_host_that_is_told_to_stop_lets_a_call_finish(workshop: Workshop) -> None:
     async def main() -> None:
         async with provided() as served, HostProcess(workshop, served) as host, asking(host) as ada:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import logging
 import os
 import signal
@@ -178,6 +179,9 @@ async def serve(
         listener = listening(options)
         told = (lambda port: announce(house, port)) if announce else None
         server = Server(configured(application(house), options), house, told)
+        # What is there by now stays: looking through it again and again would hold up every call and every
+        # frame of sound for some 50 ms each time.
+        gc.freeze()
         await server.serve(sockets=[listener])
         if server.force_exit:
             # uvicorn leaves this out when it is in a hurry; what runs beside the sessions has to end too.
