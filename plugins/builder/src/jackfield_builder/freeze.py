@@ -140,15 +140,18 @@ def write(snapshot: Snapshot, path: Path) -> None:
 
 def _document(wire: Mapping[str, Any]) -> bytes:
     """JSON with a line for every tool: every start reads it, and indentation would be half of it."""
-    return b"{\n%b\n}\n" % b",\n".join(
-        b'"%b": %b' % (name.encode(), _lines(wire[name])) for name in sorted(wire)
-    )
+    members = [b'"%b": %b' % (name.encode(), _member(wire[name])) for name in sorted(wire)]
+    return b"{\n%b\n}\n" % b",\n".join(members)
 
 
-def _lines(value: Any) -> bytes:
-    if not isinstance(value, list) or not value:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    return b"[\n%b\n]" % b",\n".join(orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in value)
+def _member(value: Any) -> bytes:
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return b"[\n%b\n]" % b",\n".join(map(_compact, value))
+    return _compact(value)
+
+
+def _compact(value: Any) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def _put(document: bytes, path: Path) -> None:
