@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
 import threading
 import time
@@ -127,3 +128,77 @@ def test_cancellation_from_outside_passes_through() -> None:
             await task
 
     asyncio.run(run())
+
+
+class Panic(BaseException):
+    """As extensions in other languages raise it."""
+
+
+async def waits_for_what_was_cancelled(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    child = asyncio.ensure_future(asyncio.sleep(30))
+    child.cancel()
+    await child
+    return ok()
+
+
+async def panics(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    raise Panic
+
+
+def runs_out(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    return ok(next(iter(())))
+
+
+def gives_up_in_its_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+    raise concurrent.futures.CancelledError
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [waits_for_what_was_cancelled, panics, runs_out, gives_up_in_its_thread],
+    ids=lambda each: each.__name__,
+)
+def test_whatever_a_handler_raises_its_call_is_answered(handler: Any) -> None:
+    response = answer(handler, timeout_ms=20_000)
+    assert response.failure is not None
+    assert response.failure.type is ErrorType.INTERNAL
+
+
+def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("jackfield.registry.invoke.INSIST_SECONDS", 0.01)
+    told: list[int] = []
+
+    async def stubborn(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        while True:
+            try:
+                await asyncio.sleep(30)
+            except asyncio.CancelledError:
+                told.append(1)
+                if len(told) == 3:
+                    raise
+
+    async def run() -> tuple[ToolResponse, int]:
+        response = await invoke(stubborn, {}, CTX, timeout_ms=10, writes=False)
+        task = asyncio.current_task()
+        assert task is not None
+        return response, task.cancelling()
+
+    response, cancelling = asyncio.run(run())
+    assert response.failure is not None
+    assert response.failure.details == {"stopped": "timeout"}
+    assert (len(told), cancelling) == (3, 0)
+
+
+def test_what_a_stopped_handler_makes_of_its_cancellation_is_not_taken_for_a_fault_of_its_own() -> None:
+    async def converts(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            raise ConnectionError("closed") from None
+        return ok()
+
+    response = answer(converts, timeout_ms=10)
+    assert response.failure is not None
+    assert response.failure.details == {"stopped": "timeout"}

@@ -105,7 +105,7 @@ class Orchestrator:
     ) -> None:
         """Stop what only reads, all or these; what writes goes on to its end and is recorded."""
         for call in self.running(session):
-            if call.tool.reads and (call_ids is None or call.call_id in call_ids):
+            if call.tool.reads and not call.stopped and (call_ids is None or call.call_id in call_ids):
                 stop(call, reason)
 
     def running(self, session: Session) -> list[Call]:
@@ -200,19 +200,13 @@ class Orchestrator:
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
         loop = asyncio.get_running_loop()
-        if self._deadlines is None or self._deadlines.loop is not loop:
+        tool, deadlines = call.tool, self._deadlines
+        if deadlines is None or deadlines.loop is not loop:
             # A script may use one orchestrator on several loops, one after the other.
-            self._deadlines = Deadlines(loop)
-        tool = call.tool
+            deadlines = self._deadlines = Deadlines(loop)
         context = Context(call, self._capabilities, self._call_tool)
         return run_handler(
-            tool.handler,
-            call.args,
-            context,
-            call,
-            self._deadlines,
-            timeout=tool.timeout,
-            writes=not tool.reads,
+            tool.handler, call.args, context, call, deadlines, timeout=tool.timeout, writes=not tool.reads
         )
 
     async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:

@@ -8,7 +8,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from typing import Any, Protocol, cast
 
 from jackfield.contract.context import ToolContext
@@ -22,6 +22,9 @@ MAX_THREADS = 64
 
 TICK_SECONDS = 0.02
 """How late a deadline may be noticed."""
+
+INSIST_SECONDS = 5.0
+"""After so long a handler that was stopped and goes on is told again, and so on until it ends."""
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +61,7 @@ class Deadlines:
     def _look(self) -> None:
         now = time.perf_counter()
         for call in [call for call, deadline in self.running.items() if deadline <= now]:
-            del self.running[call]
+            self.running[call] = now + INSIST_SECONDS
             stop(call, "timeout")
         self.armed = False
         if self.running:
@@ -66,9 +69,12 @@ class Deadlines:
 
 
 def stop(call: Stoppable, reason: str) -> None:
-    """Cancel a running handler, so that its call is answered with the reason."""
-    if call.task is not None and not call.stopped:
-        call.stopped = reason
+    """Cancel a running handler, so that its call is answered with the reason; of several the first stands."""
+    if call.task is not None:
+        if call.stopped:
+            # It swallowed the last one. That is taken back, so that one is always to be settled.
+            call.task.uncancel()
+        call.stopped = call.stopped or reason
         call.task.cancel()
 
 
@@ -80,7 +86,9 @@ def as_handler(execute: Callable[..., Any]) -> Handler:
 
     async def in_thread(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         loop = asyncio.get_running_loop()
-        return cast("ToolResponse", await loop.run_in_executor(_threads(), partial(execute, args, ctx)))
+        # In a generator, because a future cannot carry a StopIteration and would never be answered.
+        run = (execute(args, ctx) for _ in range(1))
+        return cast("ToolResponse", await loop.run_in_executor(_threads(), next, run))
 
     return in_thread
 
@@ -115,21 +123,28 @@ async def run_handler(
         answer = await handler(args, ctx)
     except ToolError as error:
         answer = fail_from(error)
-    except asyncio.CancelledError:
-        if not call.stopped or task is None or task.uncancel() > 0:
+    except BaseException as error:
+        if _is_for_others(error, call):
             raise
-        return _stopped(call.stopped, timeout, writes=writes)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code; the model gets one answer
-        answer = _crashed(type(error).__name__, error)
+        # Somebody else's code, and whatever it raises the model gets one answer.
+        cause = type(error).__name__
+        answer = _stopped(call.stopped, timeout, writes=writes) if call.stopped else _crashed(cause, error)
     finally:
         running.pop(call, None)
         call.task = None
         call.took = took = time.perf_counter() - began
         call.ran_for += took
-    if call.stopped and task is not None:
-        # The handler swallowed its cancellation and went on to an answer, which is what really happened.
-        task.uncancel()
+        if call.stopped and task is not None:
+            # Obeyed or swallowed: an answer that came in spite of it is what really happened.
+            task.uncancel()
     return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))
+
+
+def _is_for_others(error: BaseException, call: Stoppable) -> bool:
+    """Whether the process is to end, or somebody gave up the call; a handler may raise the same by itself."""
+    if isinstance(error, asyncio.CancelledError):
+        return call.task is not None and call.task.cancelling() > bool(call.stopped)
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
 def _stopped(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
