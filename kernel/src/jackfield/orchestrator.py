@@ -19,7 +19,7 @@ from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
 from jackfield.governance import CONFIRMATION, DECLINED, MAX_DEPTH, Call, Check, Policy
 from jackfield.offers import Stage
-from jackfield.registry.invoke import Deadlines, run_handler, stop
+from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop
 from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
@@ -159,13 +159,12 @@ class Orchestrator:
                 chain = chains[tool.id] = self._chain(tool, call.session)
             call.policies = chain.names
             return self._finish(call, await chain.run(call))
-        except StoreUnavailableError as error:
-            _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
-            return self._finish(call, _unavailable())
-        except Exception:  # noqa: BLE001 - a policy is somebody else's code, and the model gets one answer
-            _log.exception("a policy failed in a call of %s", call.tool.id)
-            call.wire = None
-            return self._finish(call, policy_failed(writes=not call.tool.reads))
+        except BaseException as error:
+            if is_for_others(error):
+                raise
+            # A policy is somebody else's code, and the model gets one answer, free of what it left behind.
+            call.wire, call.meta = None, {}
+            return self._finish(call, _broken(call, error))
 
     async def _run_write(self, call: Call) -> Answer:
         # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
@@ -179,12 +178,12 @@ class Orchestrator:
         # Once, for whoever sends it and for those who count characters.
         call.text = text = wire.decode()
         call.ended = time.perf_counter()
-        try:
-            for tell in self._tell:
+        for tell in self._tell:
+            try:
                 tell(call, response)
-        except Exception:  # noqa: BLE001
-            # Whoever watches must not be able to take an answer away from whoever waits for it.
-            _log.exception("an observer failed")
+            except Exception:  # noqa: BLE001
+                # Whoever watches must not be able to take an answer away, nor the record of another one.
+                _log.exception("an observer failed")
         return tuple.__new__(Answer, (call.tool.id, call.call_id, response, wire, text))
 
     def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
@@ -227,7 +226,8 @@ class Orchestrator:
         # After the parent's key, because an unstable id of a provider may come again in another turn.
         call_id = f"{parent.key or parent.call_id}/{parent.children}:{tool_id}"
         call = Call(tool, parent.session, args, canonical, call_id)
-        call.parent = parent
+        # In another turn meanwhile, it would be counted against what the user asked for there.
+        call.parent, call.turn = parent, parent.turn
         return (await self._dispatch(call)).response
 
     def _unknown(self, session: Session, asked: ToolCall) -> Answer:
@@ -258,17 +258,22 @@ def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:
     )
 
 
-def policy_failed(*, writes: bool) -> ToolResponse:
-    """The answer to a call in which a policy broke: nobody knows how far it got."""
-    return fail(
-        ErrorType.INTERNAL, "The host failed while it decided about this call.", partial_side_effects=writes
-    )
-
-
-def _unavailable() -> ToolResponse:
+def _broken(call: Call, error: BaseException) -> ToolResponse:
+    wrote = call.ran_for > 0 and not call.tool.reads
+    if wrote or not isinstance(error, StoreUnavailableError):
+        _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
+        return policy_failed(writes=not call.tool.reads)
+    _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
     return fail(
         ErrorType.TRANSIENT,
         "The call was not run: the host cannot make sure now that it runs only once.",
         retryable=True,
         suggestion="Try again in a few seconds.",
+    )
+
+
+def policy_failed(*, writes: bool) -> ToolResponse:
+    """The answer to a call in which a policy broke: nobody knows how far it got."""
+    return fail(
+        ErrorType.INTERNAL, "The host failed while it decided about this call.", partial_side_effects=writes
     )

@@ -124,7 +124,7 @@ async def run_handler(
     except ToolError as error:
         answer = fail_from(error)
     except BaseException as error:
-        if _is_for_others(error, call):
+        if is_for_others(error, int(bool(call.stopped))):
             raise
         # Somebody else's code, and whatever it raises the model gets one answer.
         cause = type(error).__name__
@@ -140,10 +140,14 @@ async def run_handler(
     return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))
 
 
-def _is_for_others(error: BaseException, call: Stoppable) -> bool:
-    """Whether the process is to end, or somebody gave up the call; a handler may raise the same by itself."""
+def is_for_others(error: BaseException, settled: int = 0) -> bool:
+    """Whether the process is to end, or somebody gave up the task; code may raise the same by itself.
+
+    `settled` is how many cancellations of the task whoever asks has asked for himself.
+    """
     if isinstance(error, asyncio.CancelledError):
-        return call.task is not None and call.task.cancelling() > bool(call.stopped)
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > settled
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 

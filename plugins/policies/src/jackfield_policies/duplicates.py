@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 from typing import Any
@@ -12,6 +11,7 @@ from jackfield import ErrorType, Failure, Intent, ToolResponse, fail
 from jackfield.governance import Call, Proceed
 from jackfield.offers import PluginSettings, Services
 from jackfield.orchestrator import policy_failed
+from jackfield.registry.invoke import is_for_others
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.store import Claim, ClaimState, StoreUnavailableError
@@ -20,6 +20,9 @@ from jackfield_policies.settings import numbers
 
 _log = logging.getLogger(__name__)
 
+MOST_UNKEPT = 1000
+"""How many answers wait in memory for a store that could not take them; the oldest make room."""
+
 
 class Duplicates:
     """Claims a call before anything else is decided about it, and keeps its answer."""
@@ -27,6 +30,7 @@ class Duplicates:
     def __init__(self, settings: PluginSettings, services: Services) -> None:
         self._store = services.store
         self._seconds = numbers("duplicates", settings, {"remember_seconds": 24 * 3600})["remember_seconds"]
+        self._unkept: dict[str, bytes] = {}
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Every call of every tool."""
@@ -44,33 +48,72 @@ class Duplicates:
             return await self._settle(claim, call, proceed)
         try:
             response = await proceed(call)
-        except (asyncio.CancelledError, StoreUnavailableError):
-            # A read changed nothing, and a policy that could not ask the store let nothing run.
-            await self._give_up(call)
+        except (KeyboardInterrupt, GeneratorExit):
             raise
-        except Exception:  # noqa: BLE001 - a policy behind this one is somebody else's code
-            _log.exception("call %s: a policy failed", key)
-            response = policy_failed(writes=not call.tool.reads)
+        except BaseException as error:  # noqa: BLE001 - a policy behind this one is somebody else's code
+            response = await self._answer_for(error, call)
         if not isinstance(response, ToolResponse):
             _log.error("call %s: a policy returned %s instead of an answer", key, type(response).__name__)
             response = policy_failed(writes=not call.tool.reads)
         try:
             await store.complete(key, call.seal(response), durable=durable)
         except StoreUnavailableError as error:
-            # It ran, and the model has to know what came of it; a repetition will be found in doubt.
-            _log.error("call %s ran, but its answer could not be kept: %s", key, error)
-            call.decide("duplicates", "answer not kept")
+            # It ran, and the model has to know what came of it.
+            self._not_kept(call, error)
+        except Exception:  # noqa: BLE001 - what cannot be written out, or is more than the store takes
+            _log.exception("call %s: its answer cannot be kept", key)
+            response = await self._keep_instead(call, _unfit(call))
         return response
 
-    async def _give_up(self, call: Call) -> None:
+    async def _answer_for(self, error: BaseException, call: Call) -> ToolResponse:
+        """The answer to a call that broke, or the error again where it is not for the model."""
+        gone = is_for_others(error)
+        may_run_again = call.tool.reads or call.tool.manifest.idempotent or not call.ran_for
+        if may_run_again and (gone or isinstance(error, StoreUnavailableError)):
+            with contextlib.suppress(StoreUnavailableError):
+                await self._store.release(call.key)
+            raise error
+        if gone:
+            # The process ends. What began to write must not be run again as if it had not.
+            await self._keep_instead(call, _in_doubt())
+            raise error
+        _log.error("call %s: a policy failed", call.key, exc_info=error)
+        return policy_failed(writes=not call.tool.reads)
+
+    async def _keep_instead(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Keep this answer for whoever asks again, without anything that was said beside another one."""
+        call.wire, call.meta = None, {}
+        try:
+            await self._store.complete(call.key, call.seal(response))
+        except StoreUnavailableError as error:
+            self._not_kept(call, error)
+        return response
+
+    def _not_kept(self, call: Call, error: StoreUnavailableError) -> None:
+        """Remember here what the store could not take: to it the call is still running."""
+        _log.error("call %s: its answer could not be kept: %s", call.key, error)
+        decided = call.decisions.get("duplicates")
+        call.decide("duplicates", f"{decided}, answer not kept" if decided else "answer not kept")
+        self._unkept[call.key] = call.wire or b""
+        if len(self._unkept) > MOST_UNKEPT:
+            del self._unkept[next(iter(self._unkept))]
+
+    async def _outcome(self, call: Call, running: Claim) -> Claim:
+        """What became of a call that the store takes for running."""
+        store, key = self._store, call.key
+        wire = self._unkept.get(key)
+        # Without the store nobody knows more than that it was running.
         with contextlib.suppress(StoreUnavailableError):
-            await self._store.release(call.key)
+            if wire is None:
+                return await store.outcome(key, within=call.tool.manifest.timeout_ms / 1000 + 5)
+            await store.complete(key, wire)
+            self._unkept.pop(key, None)
+        return running if wire is None else Claim(ClaimState.DONE, wire)
 
     async def _settle(self, claim: Claim, call: Call, proceed: Proceed) -> ToolResponse:
         """Answer a call that somebody claimed before."""
-        store, key = self._store, call.key
         if claim.state is ClaimState.RUNNING:
-            claim = await store.outcome(key, within=call.tool.manifest.timeout_ms / 1000 + 5)
+            claim = await self._outcome(call, claim)
         match claim.state:
             case ClaimState.DONE:
                 return _replay(call, claim.result or b"")
@@ -93,27 +136,45 @@ class Duplicates:
     async def _settle_doubt(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Its process died: run it again if that does no harm, else say that nobody knows."""
         store, key = self._store, call.key
-        if not await store.reclaim(key):
-            return await self.apply(call, proceed)
         if call.tool.reads or call.tool.manifest.idempotent:
-            call.decide("duplicates", "run again after a crash")
-            await store.release(key)
+            if await store.reclaim(key):
+                call.decide("duplicates", "run again after a crash")
+                await store.release(key)
             return await self.apply(call, proceed)
+        try:
+            if not await store.reclaim(key):
+                return await self.apply(call, proceed)
+        except StoreUnavailableError as error:
+            _log.error("call %s is in doubt, and stays so: %s", key, error)
+            call.end("duplicates", "in doubt")
+            return _in_doubt()
         call.end("duplicates", "in doubt")
-        response = fail(
-            ErrorType.INTERNAL,
-            "The host stopped while this call was running; it may or may not have taken effect.",
-            partial_side_effects=True,
-            suggestion="Find out whether it took effect before trying again, and tell the user.",
-        )
-        await store.complete(key, call.seal(response))
-        return response
+        return await self._keep_instead(call, _in_doubt())
+
+
+def _in_doubt() -> ToolResponse:
+    return fail(
+        ErrorType.INTERNAL,
+        "The host stopped while this call was running; it may or may not have taken effect.",
+        partial_side_effects=True,
+        suggestion="Find out whether it took effect before trying again, and tell the user.",
+    )
+
+
+def _unfit(call: Call) -> ToolResponse:
+    return fail(
+        ErrorType.INTERNAL,
+        "The tool ran, and its answer is too long to be kept or cannot be written as JSON.",
+        partial_side_effects=not call.tool.reads,
+        suggestion="Ask it for less.",
+    )
 
 
 def key_of(call: Call) -> str:
     """The provider's id when it is stable, else what was called in which turn."""
     call_id = call.call_id
-    if call_id and len(call_id) > 8 and "temp" not in call_id:
+    # A call of a tool by a tool is named by the host, after the tool, whatever that is called.
+    if call_id and len(call_id) > 8 and ("temp" not in call_id or call.parent):
         return f"call/{call.session.id}/{call_id}"
     return f"call/{call.session.id}/{call.turn.number}/{call.fingerprint.hex()}"
 

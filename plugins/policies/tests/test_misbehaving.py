@@ -1,0 +1,315 @@
+"""Handlers, policies, observers and stores that misbehave: still one answer per call, and one run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import jackfield_policies
+import pytest
+from jackfield import ErrorType, Intent, ToolCall, ToolError, ToolResponse, fail, ok
+from jackfield.contract.response import Failure
+from jackfield.offers import PolicyOffer, Stage
+from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
+from jackfield_store_sqlite import SqliteStore
+from jackfield_testkit.workbench import Workbench, make_tool
+
+POLICIES = list(jackfield_policies.jackfield_policies())
+WRITES: dict[str, Any] = {"sideEffects": "writes", "idempotent": False}
+ID = "call_12345678"
+
+
+def error(answer: Any) -> Any:
+    return json.loads(answer.wire)["error"]
+
+
+def kind(answer: Any) -> str:
+    envelope = json.loads(answer.wire)
+    return "ok" if envelope["ok"] else str(envelope["error"]["type"])
+
+
+async def fine(args: dict[str, Any], ctx: Any) -> ToolResponse:
+    return ok({"items": [1]})
+
+
+def offer(policy: Any, stage: Stage = Stage.SHAPE, rank: int = 99) -> PolicyOffer:
+    return PolicyOffer("odd", stage, rank, lambda settings, services: policy)
+
+
+async def twice(work: Workbench) -> list[bytes]:
+    session = work.session()
+    return [(await work.call(session, "tool", "{}", ID)).wire for _ in range(2)]
+
+
+# answers that cannot be passed on
+
+
+def raised() -> ToolResponse:
+    raise ToolError(ErrorType.PERMANENT, "No.", details=[1])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fail(ErrorType.PERMANENT, "No.", details={"at": object()}),
+        lambda: fail(ErrorType.PERMANENT, "There is no file \udcff."),
+        lambda: ToolResponse(failure=Failure("TRANSIENT", "No.")),  # type: ignore[arg-type]
+        lambda: ok(1).with_meta(at=object()),
+        lambda: ok(1, {"type": "END"}),  # type: ignore[arg-type]
+        lambda: ok(1, Intent([])),  # type: ignore[arg-type]
+        raised,
+    ],
+    ids=["details", "surrogate", "type", "meta", "intents", "intent", "raised"],
+)
+def test_an_answer_that_is_not_json_in_any_part_is_replaced_and_kept_so(make: Any) -> None:
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        response: ToolResponse = make()
+        return response
+
+    first, second = asyncio.run(twice(Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES)))
+    assert first == second
+    assert json.loads(first)["error"]["type"] == "INTERNAL"
+    assert json.loads(first)["error"]["partialSideEffects"] is True
+
+
+def test_an_answer_that_is_more_than_the_store_takes_is_told_as_such(tmp_path: Path) -> None:
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return ok("x" * (17 * 1024 * 1024))
+
+    async def main() -> list[bytes]:
+        store = await SqliteStore.open(tmp_path / "kept.db")
+        answers = await twice(Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store))
+        await store.close()
+        return answers
+
+    first, second = asyncio.run(main())
+    assert first == second
+    assert "too long to be kept" in json.loads(first)["error"]["message"]
+    assert json.loads(first)["error"]["partialSideEffects"] is True
+
+
+# policies of others
+
+
+class Panic(BaseException):
+    pass
+
+
+class Odd:
+    """Lets a call run, then does what its author did not think of."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def concerns(self, tool: Any, session: Any) -> bool:
+        return bool(tool.id == "tool")
+
+    async def apply(self, call: Any, proceed: Any) -> Any:
+        response = await proceed(call)
+        if self.how == "panics":
+            raise Panic
+        if self.how == "waits for what was cancelled":
+            gone = asyncio.ensure_future(asyncio.sleep(30))
+            gone.cancel()
+            await gone
+        if self.how == "cannot ask the store":
+            raise StoreUnavailableError("gone")
+        call.meta["at"] = object()
+        return response
+
+
+ODD = ["panics", "waits for what was cancelled", "cannot ask the store", "says what is not JSON"]
+
+
+@pytest.mark.parametrize("how", ODD)
+@pytest.mark.parametrize("policies", [POLICIES, []], ids=["standard", "alone"])
+def test_a_policy_that_breaks_behind_the_handler_takes_no_answer_and_repeats_no_write(
+    how: str, policies: list[PolicyOffer]
+) -> None:
+    ran: list[int] = []
+
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return ok({"done": True})
+
+    work = Workbench(
+        make_tool("tool", handler, **WRITES), make_tool("read", fine), policies=[*policies, offer(Odd(how))]
+    )
+    session = work.session()
+
+    async def main() -> list[Any]:
+        message = [ToolCall("read", "{}", "call_read_1"), ToolCall("tool", "{}", ID)]
+        answers = await work.orchestrator.handle(session, message)
+        if policies:
+            answers.append(await work.call(session, "tool", "{}", ID))
+        return answers
+
+    read, first, *again = asyncio.run(main())
+    assert kind(read) == "ok"
+    assert kind(first) == "INTERNAL"
+    assert error(first)["partialSideEffects"] is True
+    assert [each.wire for each in again] == [first.wire] * len(again)
+    assert ran == [1]
+
+
+def test_an_observer_that_fails_takes_no_record_from_the_next() -> None:
+    told: list[str | None] = []
+
+    class Broken:
+        def call_finished(self, call: Any, response: Any) -> None:
+            raise RuntimeError
+
+    class Watcher:
+        def call_finished(self, call: Any, response: Any) -> None:
+            told.append(call.call_id)
+
+    work = Workbench(make_tool("tool", fine), observers=[Broken(), Watcher()])  # type: ignore[list-item]
+    assert kind(asyncio.run(work.call(work.session(), "tool", "{}", ID))) == "ok"
+    assert told == [ID]
+
+
+# a host that ends, and a store that goes away
+
+
+def test_a_write_that_was_cut_by_the_end_of_the_host_is_in_doubt_and_not_run_again(tmp_path: Path) -> None:
+    ran: list[int] = []
+    begun = asyncio.Event()
+
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        begun.set()
+        await asyncio.sleep(30 if len(ran) == 1 else 0)
+        return ok({"done": True})
+
+    def work(store: SqliteStore) -> Workbench:
+        return Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+
+    async def cut_short() -> None:
+        bench = work(store)
+        handling = asyncio.ensure_future(bench.call(bench.session(session_id="s"), "tool", "{}", ID))
+        await begun.wait()
+        assert not handling.done()
+
+    async def again() -> Any:
+        bench = work(other)
+        try:
+            return await bench.call(bench.session(session_id="s"), "tool", "{}", ID)
+        finally:
+            await other.close()
+            await store.close()
+
+    store, other = SqliteStore(tmp_path / "kept.db"), SqliteStore(tmp_path / "kept.db")
+    asyncio.run(cut_short())
+    answer = asyncio.run(again())
+    assert "may or may not have taken effect" in error(answer)["message"]
+    assert ran == [1]
+
+
+def test_an_answer_the_store_could_not_take_is_given_again_and_kept_once_it_can(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+
+    async def main(other: sqlite3.Connection) -> tuple[list[bytes], Claim]:
+        store = await SqliteStore.open(path, patience=0.05)
+
+        async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+            other.execute("BEGIN IMMEDIATE")
+            return ok({"done": True})
+
+        work = Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+        session = work.session()
+        answers = [(await work.call(session, "tool", "{}", ID)).wire for _ in range(2)]
+        other.execute("ROLLBACK")
+        answers.append((await work.call(session, "tool", "{}", ID)).wire)
+        kept = await store.outcome(f"call/{session.id}/{ID}", within=0)
+        await store.close()
+        return answers, kept
+
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        answers, kept = asyncio.run(main(other))
+    assert json.loads(answers[0])["data"] == {"done": True}
+    assert set(answers) == {answers[0]}
+    assert kept == Claim(ClaimState.DONE, answers[0])
+
+
+class Going(MemoryStore):
+    """Says what became of a claim, and is gone when asked for more."""
+
+    def __init__(self, state: ClaimState) -> None:
+        super().__init__()
+        self.state = state
+
+    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+        return Claim(self.state)
+
+    async def outcome(self, key: str, *, within: float) -> Claim:
+        raise StoreUnavailableError("gone")
+
+    async def reclaim(self, key: str) -> bool:
+        raise StoreUnavailableError("gone")
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [(ClaimState.RUNNING, "is still running"), (ClaimState.IN_DOUBT, "may or may not have taken effect")],
+)
+def test_a_call_that_may_have_run_is_never_said_not_to_have(state: ClaimState, told: str) -> None:
+    work = Workbench(make_tool("tool", fine, **WRITES), policies=POLICIES, store=Going(state))
+    answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
+    assert told in error(answer)["message"]
+    assert error(answer)["partialSideEffects"] is True
+
+
+# tools that call tools
+
+
+def test_what_a_write_calls_is_counted_in_the_turn_it_belongs_to() -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def long(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        begun.set()
+        await goes_on.wait()
+        return ok([(await ctx.call_tool("read", {})).ok for _ in range(3)])
+
+    work = Workbench(make_tool("long", long, **WRITES), make_tool("read", fine), policies=POLICIES)
+
+    async def main() -> tuple[list[bool], int]:
+        session = work.session("voice")
+        handling = asyncio.ensure_future(work.call(session, "long", "{}", ID))
+        await begun.wait()
+        session.begin_turn()
+        goes_on.set()
+        answer = await handling
+        return answer.response.data, session.turn.calls
+
+    called, counted = asyncio.run(main())
+    assert called == [True, True, False]
+    assert counted == 0
+
+
+def test_a_called_tool_runs_for_every_caller_whatever_it_is_named() -> None:
+    ran: list[int] = []
+
+    async def template(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return ok({"items": ran})
+
+    async def caller(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return await ctx.call_tool("send_template", {})  # type: ignore[no-any-return]
+
+    work = Workbench(
+        make_tool("send_template", template, **WRITES),
+        make_tool("caller", caller, **WRITES),
+        policies=POLICIES,
+    )
+    session = work.session()
+
+    async def main() -> None:
+        for number in range(2):
+            await work.call(session, "caller", "{}", f"call_0000000{number}")
+
+    asyncio.run(main())
+    assert ran == [1, 1]
