@@ -36,6 +36,11 @@ def test_what_is_no_zone_is_shown_and_not_obeyed() -> None:
         assert card.startswith("2026-01-05T09:00:00Z (")
 
 
+def test_a_moment_that_no_clock_of_its_zone_shows_is_shown_as_it_is_written() -> None:
+    args = {"start": "0001-01-01T00:00:00Z", "zone": "America/New_York"}
+    assert render("{start:in zone}", "book", args) == "0001-01-01T00:00:00Z (America/New_York)"
+
+
 @pytest.mark.parametrize(
     ("end", "length"),
     [

@@ -83,7 +83,7 @@ def _moment(value: Any, zone: Any) -> str:
 
     try:
         local = moment.astimezone(ZoneInfo(str(zone)))
-    except (KeyError, ValueError, OSError):  # The handler will say that there is no such zone.
+    except (KeyError, ValueError, OSError, OverflowError):  # The handler will say what is wrong with it.
         return f"{value} ({zone})"
     return f"{local:%A, %d %B %Y, %H:%M %Z} ({zone})"
 
