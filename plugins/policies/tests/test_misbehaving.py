@@ -92,6 +92,27 @@ def test_an_answer_that_is_more_than_the_store_takes_is_told_as_such(tmp_path: P
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
+def test_an_id_of_any_length_is_the_name_of_one_call(tmp_path: Path) -> None:
+    ran: list[int] = []
+
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return ok({"items": ran})
+
+    async def main() -> list[bytes]:
+        store = await SqliteStore.open(tmp_path / "kept.db")
+        work = Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+        session = work.session()
+        ids = [f"call_1__thought__{'x' * 5000}{end}" for end in "aab"]
+        answers = [(await work.call(session, "tool", "{}", call_id)).wire for call_id in ids]
+        await store.close()
+        return answers
+
+    first, again, other = asyncio.run(main())
+    assert first == again != other
+    assert ran == [1, 1]
+
+
 # policies of others
 
 

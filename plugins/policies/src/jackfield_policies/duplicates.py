@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 from typing import Any
 
@@ -19,6 +20,9 @@ from jackfield.store import Claim, ClaimState, StoreUnavailableError
 from jackfield_policies.settings import numbers
 
 _log = logging.getLogger(__name__)
+
+LONGEST_ID = 200
+"""In characters; of a longer id, in which a gateway may carry a page of its own, the hash is the name."""
 
 MOST_UNKEPT = 1000
 """How many answers wait in memory for a store that could not take them; the oldest make room."""
@@ -174,8 +178,11 @@ def key_of(call: Call) -> str:
     """The provider's id when it is stable, else what was called in which turn."""
     call_id = call.call_id
     # A call of a tool by a tool is named by the host, after the tool, whatever that is called.
-    if call_id and len(call_id) > 8 and ("temp" not in call_id or call.parent):
+    if call_id and 8 < len(call_id) <= LONGEST_ID and ("temp" not in call_id or call.parent):
         return f"call/{call.session.id}/{call_id}"
+    if call_id and len(call_id) > LONGEST_ID:
+        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"call/{call.session.id}/sha256-{digest}"
     return f"call/{call.session.id}/{call.turn.number}/{call.fingerprint.hex()}"
 
 
