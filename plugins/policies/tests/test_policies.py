@@ -9,9 +9,9 @@ from typing import Any
 
 import jackfield_policies
 import pytest
-from jackfield import ErrorType, ToolCall, ToolResponse, fail, ok
+from jackfield import ErrorType, Intent, ToolCall, ToolResponse, fail, ok
 from jackfield.confirmation import Confirmations
-from jackfield.offers import PolicyOffer, Stage
+from jackfield.offers import IntentHandlerOffer, PolicyOffer, Stage
 from jackfield.settings import SettingsError
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
 from jackfield_policies.bans import Bans
@@ -352,6 +352,31 @@ def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> No
     assert run(main()) == ["ok", "LOOP_DETECTED" if empty else "ok"]
 
 
+@pytest.mark.parametrize("does", ["writes", "asks for a change"])
+def test_a_tool_that_did_something_and_has_nothing_to_say_is_no_loop(does: str) -> None:
+    effects = "writes" if does == "writes" else "none"
+    intents = () if does == "writes" else (Intent("END_VOICE_SESSION"),)
+    work = Workbench(
+        make_tool("tool", Counted(ok(None, *intents)), sideEffects=effects, parameters=ANY),
+        policies=POLICIES,
+        intents=[IntentHandlerOffer("END_VOICE_SESSION", lambda settings, services: Willing())],
+    )
+    session = work.session()
+
+    async def main() -> list[str]:
+        return [kind(await work.call(session, "tool", json.dumps({"q": str(n)}))) for n in range(3)]
+
+    assert run(main()) == ["ok"] * 3
+
+
+class Willing:
+    def refusal(self, session: Any, params: Any) -> str | None:
+        return None
+
+    def apply(self, session: Any, params: Any) -> None:
+        return None
+
+
 def test_voice_clamps_top_k_defaults_included_and_says_so() -> None:
     handler = Counted()
     work = bench(handler)
@@ -511,6 +536,8 @@ def test_a_tool_that_leaves_it_to_the_policy_is_asked_for_unless_it_is_trusted(
         ("budgets", {"voice_call": 3}),
         ("budgets", {"voice_calls": "three"}),
         ("budgets", {"voice_calls": -1}),
+        ("budgets", {"voice_calls": float("nan")}),
+        ("confirmation", {"expiry_seconds": float("inf")}),
         ("confirmation", {"trusted": "tool"}),
         ("modes", {"anything": 1}),
     ],

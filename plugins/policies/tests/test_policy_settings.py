@@ -94,6 +94,8 @@ def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:
     assert asyncio.run(run(fine, {"identical_calls": 2}, ["{}"] * 2)) == ["ok", "LOOP_DETECTED"]
     numbered = [json.dumps({"n": n}) for n in range(3)]
     assert asyncio.run(run(empty, {"empty_results": 3}, numbered)) == ["ok", "ok", "LOOP_DETECTED"]
+    never = {"identical_calls": 0, "empty_results": 0}
+    assert asyncio.run(run(empty, never, ["{}"] * 4)) == ["ok"] * 4
 
 
 def test_how_many_results_voice_may_have() -> None:

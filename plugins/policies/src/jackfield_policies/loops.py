@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from jackfield import ErrorType, ToolResponse, fail
@@ -12,11 +13,12 @@ from jackfield_policies.settings import numbers
 
 
 class Loops(Check):
-    """Answers the third identical call of a turn, and a tool's second empty result in it."""
+    """Answers the third identical call of a turn, and a tool's second empty result in it; 0 is never."""
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
         limits = numbers("loops", settings, {"identical_calls": 3, "empty_results": 2})
-        self._identical, self._empty = limits["identical_calls"], limits["empty_results"]
+        self._identical = limits["identical_calls"] or math.inf
+        self._empty = limits["empty_results"] or math.inf
 
     def before(self, call: Call) -> ToolResponse | None:
         """Let the call pass unless it goes in a circle."""
@@ -35,6 +37,9 @@ class Loops(Check):
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Let an answer pass unless it says nothing, again."""
         if response.failure is None and not call.confirmed and is_empty(response.data):
+            if response.intents or not call.tool.reads:
+                # It did something, and need not say more than that.
+                return response
             turn, tool_id = call.turn, call.tool.id
             found_nothing = turn.empty[tool_id] = turn.empty.get(tool_id, 0) + 1
             if found_nothing >= self._empty:

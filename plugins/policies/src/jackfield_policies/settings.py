@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from jackfield.offers import PluginSettings
@@ -17,6 +18,6 @@ def numbers(
         names = ", ".join((*known, *others)) or "none"
         raise SettingsError(f"policies.{policy}: unknown setting {unknown[0]!r}; known are {names}")
     for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
             raise SettingsError(f"policies.{policy}.{name}: {value!r} is not a number of at least 0")
     return {**known, **given}
