@@ -117,7 +117,10 @@ def tried(policies: list[Policy | Check], *answers: ToolResponse) -> tuple[ToolR
         return left.pop(0)
 
     chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
-    response = asyncio.run(cast("Any", chain.run(cast("Call", SimpleNamespace(stopped="timeout")))))
+    call = SimpleNamespace(
+        stopped="timeout", session=SimpleNamespace(interruptions=0), tool=SimpleNamespace(reads=True)
+    )
+    response = asyncio.run(cast("Any", chain.run(cast("Call", call))))
     return response, len(answers) - len(left)
 
 

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 from jackfield.contract.response import Failure, ToolResponse
 from jackfield.governance import Call, Check, Policy, Proceed
+from jackfield.registry.invoke import stopped
 
 _Before = Callable[[Call], ToolResponse | None]
 _After = Callable[[Call, ToolResponse], ToolResponse]
@@ -90,7 +91,11 @@ def _side_by_side(
 
 
 async def _once_more(call: Call, pause: float, proceed: Proceed, looks: Sequence[_After]) -> ToolResponse:
+    session, interruptions = call.session, call.session.interruptions
     await asyncio.sleep(pause)
+    if call.tool.reads and session.interruptions != interruptions:
+        # While it waited there was no handler that could have been stopped.
+        return stopped("interrupted" if session.active else "ended", call.tool.timeout, writes=False)
     call.stopped = ""
     response = await proceed(call)
     for after in looks:

@@ -8,9 +8,11 @@ from collections import Counter
 from typing import Any
 
 import jackfield_policies
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolCall, ToolError, ToolResponse, end_voice_session, fail, ok
+from jackfield.session.machine import State
 from jackfield_testkit.workbench import Workbench, make_tool
 
 PARAMETERS = {
@@ -193,6 +195,31 @@ def test_an_interruption_stops_reads_lets_writes_finish_and_tells_the_model() ->
     assert write.response.ok
     assert read.response.failure.details == {"stopped": "interrupted"}
     assert read.response.failure.partial_side_effects is False
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
+    monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    ran: list[int] = []
+
+    async def busy(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
+
+    work = Workbench(make_tool("read", busy), policies=jackfield_policies.jackfield_policies())
+    session = work.session()
+
+    async def sleep(_seconds: float) -> None:
+        if ended:
+            session.go(State.TERMINATED)
+        work.orchestrator.interrupt(session)
+
+    monkeypatch.setattr("jackfield.chain.asyncio.sleep", sleep)
+    answer = asyncio.run(work.call(session, "read"))
+    assert answer.response.failure is not None
+    assert answer.response.failure.details == {"stopped": "ended" if ended else "interrupted"}
+    assert ran == [1]
 
 
 def test_a_write_is_recorded_although_whoever_waited_for_it_went_away() -> None:

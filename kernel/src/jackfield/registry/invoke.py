@@ -128,7 +128,7 @@ async def run_handler(
             raise
         # Somebody else's code, and whatever it raises the model gets one answer.
         cause = type(error).__name__
-        answer = _stopped(call.stopped, timeout, writes=writes) if call.stopped else _crashed(cause, error)
+        answer = stopped(call.stopped, timeout, writes=writes) if call.stopped else _crashed(cause, error)
     finally:
         running.pop(call, None)
         call.task = None
@@ -151,7 +151,8 @@ def is_for_others(error: BaseException, settled: int = 0) -> bool:
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
-def _stopped(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
+def stopped(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
+    """The answer to a call that was told to stop."""
     messages = {
         "timeout": f"The tool did not answer within {timeout * 1000:.0f} ms and was stopped.",
         "interrupted": "The user interrupted, and the tool was stopped before it had an answer.",
