@@ -19,7 +19,7 @@ from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
 from jackfield.governance import CONFIRMATION, DECLINED, MAX_DEPTH, Call, Check, Policy
 from jackfield.offers import Stage
-from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop
+from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop, stopped
 from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
@@ -162,6 +162,10 @@ class Orchestrator:
             return self._finish(call, await chain.run(call))
         except BaseException as error:
             if is_for_others(error):
+                # Nobody waits for its answer any more; that it was called is on record all the same.
+                self._finish(
+                    call, stopped("nobody waits for it", call.tool.timeout, writes=not call.tool.reads)
+                )
                 raise
             # A policy is somebody else's code, and the model gets one answer, free of what it left behind.
             call.wire, call.meta = None, {}
@@ -210,26 +214,24 @@ class Orchestrator:
         )
 
     async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
-        lineage = parent.lineage
-        if tool_id in lineage:
-            return fail(ErrorType.PERMANENT, f"{' > '.join(lineage)} may not call {tool_id} again: a circle.")
-        if len(lineage) >= MAX_DEPTH:
-            return fail(ErrorType.PERMANENT, f"Tools may call tools {MAX_DEPTH} deep, and this is deeper.")
         tool = self.registry.tools.get(tool_id)
         if tool is None:
             return self._unknown(parent.session, ToolCall(tool_id, b"")).response
+        refusal = _refusal(parent.lineage, tool_id)
+        args: dict[str, Any] = {}
+        canonical = b""
         try:
             # Through JSON, so that a tool cannot hand another anything a model could not.
             args, canonical = read_arguments(orjson.dumps(arguments))
         except (TypeError, StrictJsonError) as error:
-            return fail(ErrorType.VALIDATION, f"The arguments for {tool_id} are not JSON: {error}")
+            refusal = fail(ErrorType.VALIDATION, f"The arguments for {tool_id} are not JSON: {error}")
         parent.children += 1
         # After the parent's key, because an unstable id of a provider may come again in another turn.
         call_id = f"{parent.key or parent.call_id}/{parent.children}:{tool_id}"
         call = Call(tool, parent.session, args, canonical, call_id)
         # In another turn meanwhile, it would be counted against what the user asked for there.
         call.parent, call.turn = parent, parent.turn
-        return (await self._dispatch(call)).response
+        return (self._finish(call, refusal) if refusal else await self._dispatch(call)).response
 
     def _unknown(self, session: Session, asked: ToolCall) -> Answer:
         withdrawn = self.registry.withdrawn.get(asked.tool_id)
@@ -243,6 +245,14 @@ class Orchestrator:
         )
         missing = MissingTool(asked.tool_id, self.registry.version)
         return self._finish(Call(missing, session, {}, b"", asked.call_id), response)
+
+
+def _refusal(lineage: list[str], tool_id: str) -> ToolResponse | None:
+    if tool_id in lineage:
+        return fail(ErrorType.PERMANENT, f"{' > '.join(lineage)} may not call {tool_id} again: a circle.")
+    if len(lineage) >= MAX_DEPTH:
+        return fail(ErrorType.PERMANENT, f"Tools may call tools {MAX_DEPTH} deep, and this is deeper.")
+    return None
 
 
 async def _at_once(answer: Answer) -> Answer:

@@ -334,3 +334,56 @@ def test_a_called_tool_runs_for_every_caller_whatever_it_is_named() -> None:
 
     asyncio.run(main())
     assert ran == [1, 1]
+
+
+class Told:
+    """Whoever keeps the record."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str | None]] = []
+
+    def call_finished(self, call: Any, response: ToolResponse) -> None:
+        self.calls.append((call.tool.id, response.failure and response.failure.message))
+
+
+def test_a_call_that_a_tool_may_not_make_is_on_record() -> None:
+    async def around(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        refused = [await ctx.call_tool("around", {}), await ctx.call_tool("read", {"n": object()})]
+        return ok([each.ok for each in refused])
+
+    told = Told()
+    work = Workbench(make_tool("around", around), make_tool("read", fine), observers=[told])  # type: ignore[list-item]
+    assert asyncio.run(work.call(work.session(), "around")).response.data == [False, False]
+    (circle, why), (read, how), last = told.calls
+    assert (circle, read, last) == ("around", "read", ("around", None))
+    assert why is not None
+    assert "a circle" in why
+    assert how is not None
+    assert "not JSON" in how
+
+
+def test_a_call_that_nobody_waits_for_any_more_is_on_record() -> None:
+    begun = asyncio.Event()
+
+    async def inner(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        begun.set()
+        await asyncio.sleep(30)
+        return ok()
+
+    async def outer(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        await ctx.call_tool("inner", {})
+        return ok()
+
+    told = Told()
+    work = Workbench(make_tool("outer", outer), make_tool("inner", inner), observers=[told])  # type: ignore[list-item]
+
+    async def main() -> None:
+        session = work.session()
+        handling = asyncio.ensure_future(work.call(session, "outer"))
+        await begun.wait()
+        work.orchestrator.interrupt(session)
+        await handling
+
+    asyncio.run(main())
+    assert [name for name, _ in told.calls] == ["inner", "outer"]
+    assert all(message for _, message in told.calls)

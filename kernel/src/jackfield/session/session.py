@@ -176,15 +176,8 @@ class Session:
         if saved is None:
             return None
         wire = orjson.loads(saved.value)
-        session = cls(
-            wire["mode"],
-            wire["registryVersion"],
-            session_id=session_id,
-            user=wire["user"],
-            roles=frozenset(wire["roles"]),
-            began=wire["began"],
-            publish=publish,
-        )
+        session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
+        session.user, session.roles, session.began = wire["user"], frozenset(wire["roles"]), wire["began"]
         session.holder = saved.holder
         session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
