@@ -33,9 +33,11 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
         raise StrictJsonError([Fault(FaultKind.DEPTH, "/", f"more than {MAX_BYTES} bytes")])
     try:
         value = orjson.loads(data)
-    except orjson.JSONDecodeError:
+        canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        # It reads what is nested four times as deep as what it writes.
         value = _strictly(data)
-    canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
+        canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
     if canonical.count(_COLON) != data.count(_COLON) or _may_hide_something(data):
         value = _strictly(data)
     if not isinstance(value, dict):
