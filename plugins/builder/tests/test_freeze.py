@@ -232,3 +232,44 @@ def test_a_registry_that_cannot_be_written_is_a_sentence(site: Any) -> None:
     done = site.run("build", "--registry", "/proc/nowhere/tool_registry.json")
     assert done.returncode == 1
     assert done.stderr.startswith("Error: /proc/nowhere/tool_registry.json:")
+
+
+def _without(key: str) -> Any:
+    return lambda wire: {name: value for name, value in wire.items() if name != key}
+
+
+def _with_owner(kind: str, **changed: Any) -> Any:
+    def edit(wire: dict[str, Any]) -> dict[str, Any]:
+        first, *rest = wire[kind]
+        owner = {name: value for name, value in {**first["distribution"], **changed}.items() if value}
+        return {**wire, kind: [{**first, "distribution": owner}, *rest]}
+
+    return edit
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        _without("version"),
+        _without("contentHash"),
+        _without("tools"),
+        _without("kernel"),
+        lambda wire: {**wire, "version": "1.0.12345678"},
+        lambda wire: {**wire, "version": None},
+        lambda wire: {**wire, "tools": "none"},
+        lambda wire: {**wire, "tools": [*wire["tools"], "one more"]},
+        _with_owner("tools", version=None),
+        _with_owner("plugins", version=None),
+        _with_owner("plugins", contentHash="sha256:0"),
+    ],
+)
+def test_a_registry_is_refused_wherever_it_was_edited(site: Any, edit: Any) -> None:
+    site.tool("echo")
+    site.enforcer()
+    file = site.frozen("fab-*")
+    wire = json.loads(file.read_text())
+    file.write_text(json.dumps(wire, indent=2))
+    assert Snapshot.load(file).version == wire["version"], "how it is written means nothing"
+    file.write_text(json.dumps(edit(wire)))
+    with pytest.raises(SnapshotError, match="edited or damaged since it was built; run `jackfield build`"):
+        Snapshot.load(file)

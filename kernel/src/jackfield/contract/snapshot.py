@@ -86,9 +86,14 @@ class Snapshot(NamedTuple):
                 f"{path}: a registry of format {wire['formatVersion']}, and this kernel reads format "
                 f"{FORMAT_VERSION} alone; run `jackfield build`, or serve it with the kernel that built it"
             )
-        if not _is_whole(wire):
-            raise SnapshotError(f"{path}: edited or damaged since it was built; run `jackfield build`")
-        return cls.from_wire(wire)
+        damaged = SnapshotError(f"{path}: edited or damaged since it was built; run `jackfield build`")
+        try:
+            sealed = seal(wire)
+        except (KeyError, TypeError):
+            raise damaged from None
+        if sealed.wire != wire:
+            raise damaged
+        return sealed
 
     @property
     def capabilities(self) -> tuple[str, ...]:
@@ -107,13 +112,6 @@ class Snapshot(NamedTuple):
 def previous(path: Path) -> Path:
     """Where the registry is kept that stood at a path before the one that stands there now."""
     return path.with_name(f"{path.stem}.previous{path.suffix}")
-
-
-def _is_whole(wire: Mapping[str, Any]) -> bool:
-    try:
-        return bool(wire["contentHash"] == content_hash(wire))
-    except (KeyError, TypeError):
-        return False
 
 
 def content_hash(wire: Mapping[str, Any]) -> str:
@@ -135,8 +133,9 @@ def _noticeable(name: str, value: Any) -> Iterator[bytes]:
         before = b"["
         for each in value:
             # A distribution's version says nothing that its content hash does not, and an editable install's
-            # is stale until it is installed again.
-            distribution = {**each["distribution"], "version": None}
+            # is stale until it is installed again; but it has to have one.
+            owner = each["distribution"].items()
+            distribution = {name: None if name == "version" else value for name, value in owner}
             yield before + _sorted({**each, "distribution": distribution})
             before = b","
         yield b"]" if value else b"[]"
