@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jackfield import ToolCall
+from jackfield.contract.snapshot import SnapshotError
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.machine import TRANSITIONS, State
@@ -106,6 +108,53 @@ def test_a_locked_registry_cannot_be_reloaded_and_an_unlocked_one_can(site: Any)
         registry.reload()
     with pytest.raises(RegistryError, match="development"):
         Registry.load(settings.registry, Deployment.PRODUCTION).reload()
+
+
+def test_a_reload_brings_the_code_that_was_frozen_or_changes_nothing(site: Any) -> None:
+    package = site.tool("fab_said")
+    settings = frozen(store="memory")
+    registry = Registry.load(settings.registry)
+
+    def said() -> tuple[str, str]:
+        return registry.version, registry.tools["fab_said"].handler.__doc__
+
+    first = said()
+    handler = (package / "handler.py").read_text()
+    (package / "handler.py").write_text(handler.replace("Answer one call", "Answer anew"))
+    with pytest.raises(RegistryError, match="not the code that was frozen"):
+        registry.reload()
+    assert said() == first
+    frozen()
+    registry.reload()
+    version, doc = said()
+    assert (version, doc[:11]) == (Registry.load(settings.registry).version, "Answer anew")
+    settings.registry.write_text("{}")
+    with pytest.raises(SnapshotError, match="not a registry"):
+        registry.reload()
+    assert said() == (version, doc)
+
+
+@pytest.mark.parametrize("kind", ["tool", "plugin"])
+def test_a_package_that_cannot_be_read_is_not_the_one_that_was_frozen(site: Any, kind: str) -> None:
+    site.tool("fab_sound")
+    if kind == "tool":
+        folder = site.tool("fab_hidden")
+    else:
+        site.plugin("fab-hidden", "")
+        folder = site.folder / "fab_hidden"
+    settings = frozen(store="memory")
+    (folder / "notes.txt").symlink_to("notes.txt")
+
+    async def start(deployment: str) -> set[str]:
+        runtime = await Runtime.start(replace(settings, deployment=deployment))
+        await runtime.close()
+        return set(runtime.registry.tools)
+
+    with pytest.raises(
+        RegistryError, match=r"fab.hidden cannot be read \(.*notes.txt: .*; run `jackfield build`"
+    ):
+        asyncio.run(start("development"))
+    assert asyncio.run(start("production")) == {"fab_sound"}
 
 
 def test_what_a_prompt_is_made_of(site: Any) -> None:

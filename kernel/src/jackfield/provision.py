@@ -13,7 +13,7 @@ from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.governance import Check
 from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOffer, TransportOffer
-from jackfield.packages import locate, package_hash
+from jackfield.packages import drift
 from jackfield.plugins import Offered, Plugins, load
 from jackfield.registry.registry import Deployment, RegistryError
 from jackfield.settings import Mistakes, Settings, SettingsError
@@ -59,9 +59,9 @@ class Provision:
         entries = []
         for plugin in snapshot.wire["plugins"]:
             owner: Mapping[str, Any] = plugin["distribution"]
-            folder = locate(plugin["value"].partition(":")[0].partition(".")[0])
-            if folder is None or package_hash(folder, owner["version"]) != owner["contentHash"]:
-                message = f"plugin {owner['name']} is not the code that was frozen"
+            package = plugin["value"].partition(":")[0].partition(".")[0]
+            if differs := drift(package, owner["version"], owner["contentHash"]):
+                message = f"plugin {owner['name']} {differs}"
                 if settings.deployment == Deployment.DEVELOPMENT:
                     raise RegistryError(f"{message}; run `jackfield build`")
                 _log.error(message)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from functools import cached_property
@@ -18,7 +19,7 @@ from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
 from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
-from jackfield.packages import folder_of, package_hash
+from jackfield.packages import drift
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.invoke import Handler, as_handler
 
@@ -159,8 +160,11 @@ class Registry:
             raise RegistryError("the registry is locked: end the process to serve another one")
         if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
             raise RegistryError("only a registry loaded from a file, in development, can be reloaded")
-        self._snapshot = Snapshot.load(self._path)
-        self.tools, self.withdrawn = _adopt(self._snapshot, self.deployment)
+        snapshot = Snapshot.load(self._path)
+        known = {tool.content_hash for tool in self._snapshot.tools.values()}
+        _forget(tool for tool in snapshot.tools.values() if tool.content_hash not in known)
+        self.tools, self.withdrawn = _adopt(snapshot, self.deployment)
+        self._snapshot = snapshot
 
     def get(self, tool_id: str) -> RegisteredTool | None:
         """A tool by its id."""
@@ -207,7 +211,8 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
         if missing:
             withdrawn[tool_id] = f"needs {', '.join(missing)}, which nobody provides"
             continue
-        handler = _drift(frozen) or _import(frozen.handler)
+        differs = drift(_package(frozen), frozen.distribution_version, frozen.content_hash)
+        handler = differs or _import(frozen.handler)
         if not isinstance(handler, str):
             tools[tool_id] = RegisteredTool(frozen, handler, snapshot.version)
         elif deployment is Deployment.DEVELOPMENT:
@@ -218,21 +223,21 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
     return tools, withdrawn
 
 
-def _drift(frozen: FrozenTool) -> str:
-    """How the installed package differs from the frozen one; empty when it does not."""
-    package = frozen.handler.partition(":")[0].rpartition(".")[0]
-    folder = folder_of(package)
-    if folder is None:
-        return f"is not installed in this environment ({package})"
-    if package_hash(folder, frozen.distribution_version) != frozen.content_hash:
-        return f"is not the code that was frozen ({frozen.distribution})"
-    return ""
+def _package(frozen: FrozenTool) -> str:
+    return frozen.handler.partition(":")[0].rpartition(".")[0]
+
+
+def _forget(changed: Iterable[FrozenTool]) -> None:
+    """Let these be imported anew: what was imported before is not what was frozen now."""
+    begins = tuple(f"{_package(frozen)}." for frozen in changed)
+    for name in [name for name in sys.modules if f"{name}.".startswith(begins)]:
+        del sys.modules[name]
 
 
 def _import(handler: str) -> Handler | str:
     module, _, function = handler.partition(":")
     try:
         return as_handler(getattr(importlib.import_module(module), function))
-    except Exception as error:  # noqa: BLE001 - a handler is somebody else's code
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a handler is somebody else's code
         _log.exception("importing %s", module)
         return f"cannot be imported ({type(error).__name__}: {error})"
