@@ -114,3 +114,20 @@ def test_completing_keeps_valid_arguments_valid_and_does_it_once(arguments: dict
     assert {key: arguments[key] for key in given_ones if key != "filters"} == {
         key: given_ones[key] for key in given_ones if key != "filters"
     }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({"query": "x" * 100_000}, "is longer than 200 characters"),
+        ({"query": "x", "top_k": "y" * 100_000}, 'is not of type "integer"'),
+        ({"query": "x", "filters": {"order": "z" * 100_000}}, "is not one of 'new', 'old'"),
+        ({"query": "x", "k" * 100_000: 1}, "was unexpected)"),
+        ({"query": "x", **{f"k{number}": 1 for number in range(10_000)}}, "were unexpected)"),
+    ],
+    ids=["long", "type", "choice", "name", "names"],
+)
+def test_a_refusal_says_why_without_repeating_a_long_value(arguments: dict[str, Any], reason: str) -> None:
+    (violation,) = Arguments(SEARCH).violations(arguments)
+    assert reason in violation.message
+    assert len(violation.message) < 500

@@ -234,16 +234,16 @@ class Orchestrator:
         return (self._finish(call, refusal) if refusal else await self._dispatch(call)).response
 
     def _unknown(self, session: Session, asked: ToolCall) -> Answer:
+        missing = MissingTool(asked.tool_id, self.registry.version)
         withdrawn = self.registry.withdrawn.get(asked.tool_id)
-        close = get_close_matches(asked.tool_id, self.registry.tools, 1)
+        close = get_close_matches(missing.id, self.registry.tools, 1)
         response = fail(
             ErrorType.NOT_FOUND,
-            f"{asked.tool_id!r} is withheld: it {withdrawn}."
+            f"{missing.id!r} is withheld: it {withdrawn}."
             if withdrawn
-            else f"There is no tool {asked.tool_id!r}.",
+            else f"There is no tool {missing.id!r}.",
             suggestion=f"Did you mean {close[0]!r}?" if close and not withdrawn else None,
         )
-        missing = MissingTool(asked.tool_id, self.registry.version)
         return self._finish(Call(missing, session, {}, b"", asked.call_id), response)
 
 

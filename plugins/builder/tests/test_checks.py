@@ -135,10 +135,10 @@ BROKEN: dict[str, Broken] = {
     "wrong_default": Broken(Code.BAD_DEFAULT, ("schema.json", f"{A}/default"), argument(default=5)),
     "endless_default": Broken(
         Code.BAD_DEFAULT,
-        ("schema.json", "/parameters"),
+        ("schema.json", "/parameters/$defs/node/properties/next/default"),
         schema(
             **parameters(
-                {"a": {"$ref": "#/$defs/node", "default": {}}},
+                {"a": {"$ref": "#/$defs/node"}},
                 **{
                     "$defs": {
                         "node": {

@@ -23,6 +23,9 @@ _EXAMPLES = {
 
 _MAX_COMPARED = 64
 
+_MAX_QUOTED = 150
+"""How much of either end of a text is told again, which may be a megabyte that a model made up."""
+
 
 class Violation(NamedTuple):
     """One way in which arguments break the schema: where, and what the schema says about it."""
@@ -56,9 +59,14 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
     options = getattr(error.kind, "options", None)
     if isinstance(options, list) and len(options) <= 50:
         # All of them: whoever has to choose cannot choose from what is left out.
-        return f"{error.instance!r} is not one of {', '.join(repr(option) for option in options)}"
+        return f"{_short(repr(error.instance))} is not one of {', '.join(repr(option) for option in options)}"
     example = _EXAMPLES.get(getattr(error.kind, "format", ""))
-    return f"{error.message}, such as {example}" if example else error.message
+    return _short(error.message) + (f", such as {example}" if example else "")
+
+
+def _short(text: str) -> str:
+    # The middle goes: what is wrong stands at the end of a message, and the value before it.
+    return text if len(text) <= 2 * _MAX_QUOTED else f"{text[:_MAX_QUOTED]} ... {text[-_MAX_QUOTED:]}"
 
 
 def _meant(error: jsonschema_rs.ValidationError, schema: Mapping[str, Any] | None) -> str:
@@ -96,7 +104,7 @@ class Arguments:
         self._validator = compile_schema(parameters)
         self.is_valid: Callable[[Any], bool] = self._validator.is_valid
         """Whether arguments may be used."""
-        self.complete: _Fill = _Defaults(parameters).of(parameters) or _nothing_to_fill
+        self.complete: _Fill = Defaults(parameters).of(parameters) or _nothing_to_fill
         """Fills in the defaults of arguments that are absent, nested ones too; says whether any was."""
 
     def violations(self, arguments: Any) -> list[Violation]:
@@ -113,7 +121,7 @@ def _nothing_to_fill(_: Any) -> bool:
     return False
 
 
-class _Defaults:
+class Defaults:
     """Turns a schema into one function that fills its defaults in place and says whether it changed anything.
 
     A default inside `anyOf`, `oneOf` or `if` depends on which branch holds, so only what always applies is

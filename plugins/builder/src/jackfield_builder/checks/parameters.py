@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
 
 import jsonschema_rs
-from jackfield.registry.arguments import Arguments, compile_schema, resolve, violations
+from jackfield.registry.arguments import Defaults, compile_schema, resolve, violations
 from jackfield.strict_json import pointer
 
 from jackfield_builder.drafts import SCHEMA, Draft
@@ -228,15 +229,18 @@ def _check_defaults(draft: Draft, parameters: dict[str, Any]) -> None:
             validate_formats=True,
             offline=True,
         )
-        for violation in violations(validator, each.schema["default"]):
-            path = pointer(*each.path, "default")
-            draft.report(Code.BAD_DEFAULT, violation.message, file=SCHEMA, path=path)
+        messages = [violation.message for violation in violations(validator, each.schema["default"])]
+        if _is_endless(parameters, each.schema):
+            messages.append("defaults inside this one refer to each other without end, or too deeply")
+        for message in messages:
+            draft.report(Code.BAD_DEFAULT, message, file=SCHEMA, path=pointer(*each.path, "default"))
+
+
+def _is_endless(root: dict[str, Any], schema: dict[str, Any]) -> bool:
+    """Whether a default, once it is filled in, is filled up for ever."""
     try:
-        Arguments(parameters).complete({})
+        if fill := Defaults(root).of(schema):
+            fill(deepcopy(schema["default"]))
     except RecursionError:
-        draft.report(
-            Code.BAD_DEFAULT,
-            "the defaults refer to each other without end, or too deeply",
-            file=SCHEMA,
-            path="/parameters",
-        )
+        return True
+    return False
