@@ -17,20 +17,7 @@ from jackfield.contract.response import Failure, ToolResponse, fail, ok
 from jackfield.hookspecs import hookimpl
 
 __all__ = [
-    "ErrorType",
-    "Failure",
-    "Intent",
-    "Mode",
-    "SessionView",
-    "ToolCall",
-    "ToolContext",
-    "ToolError",
-    "ToolResponse",
-    "end_voice_session",
-    "fail",
-    "hookimpl",
-    "ok",
-    "set_pending_message",
-    "suppress_audio",
-    "suppress_transcript",
-]
+    "ErrorType", "Failure", "Intent", "Mode", "SessionView", "ToolCall", "ToolContext", "ToolError",
+    "ToolResponse", "end_voice_session", "fail", "hookimpl", "ok", "set_pending_message",
+    "suppress_audio", "suppress_transcript",
+]  # fmt: skip

@@ -127,8 +127,11 @@ class Call:
         try:
             # A number that JSON cannot carry becomes null, as it does in a browser.
             data = orjson.dumps(response.data)
+            if response.failure or response.meta:
+                # These are written when the answer is sealed, which must not fail any more.
+                orjson.dumps(response._replace(data=None, intents=()).to_wire())
         except (TypeError, ValueError, RecursionError) as error:
-            _log.error("%s returned data that is not JSON: %s", self.tool.id, error)
+            _log.error("%s returned what is not JSON: %s", self.tool.id, error)
             return fail(
                 ErrorType.INTERNAL,
                 "The tool's answer cannot be passed on.",

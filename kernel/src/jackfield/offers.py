@@ -176,13 +176,6 @@ class CommandOffer:
 
 
 Offer = (
-    ToolOffer
-    | SchemaAdapterOffer
-    | PolicyOffer
-    | IntentHandlerOffer
-    | CapabilityOffer
-    | TransportOffer
-    | StoreOffer
-    | ObserverOffer
-    | CommandOffer
-)
+    ToolOffer | SchemaAdapterOffer | PolicyOffer | IntentHandlerOffer | CapabilityOffer | TransportOffer
+    | StoreOffer | ObserverOffer | CommandOffer
+)  # fmt: skip

@@ -284,3 +284,44 @@ async def _kept(talk: Session) -> Session:
 def test_a_setting_is_refused_because_there_is_none(name: str) -> None:
     with pytest.raises(SettingsError, match=f"intents.{name}: unknown setting 'loud'"):
         OFFERS[name].create({"loud": True}, SERVICES)
+
+
+class _Careless:
+    """A handler that looks at nothing, and fails when it is asked to or told to apply."""
+
+    def __init__(self, fails: str) -> None:
+        self._fails = fails
+        self.applied: list[Mapping[str, Any]] = []
+
+    def refusal(self, session: Session, params: Mapping[str, Any]) -> str | None:
+        if self._fails == "refusal":
+            raise RuntimeError("a handler of somebody else")
+        return None
+
+    def apply(self, session: Session, params: Mapping[str, Any]) -> None:
+        if self._fails == "apply":
+            raise RuntimeError("a handler of somebody else")
+        self.applied.append(params)
+
+
+@pytest.mark.parametrize(
+    ("intent", "fails"),
+    [
+        (None, ""),
+        ({"type": "SUPPRESS_AUDIO", "value": True}, ""),
+        (Intent(["SUPPRESS_AUDIO"]), ""),  # type: ignore[arg-type]
+        (Intent("CARELESS", {"at": object()}), ""),
+        (Intent("CARELESS"), "refusal"),
+        (Intent("CARELESS"), "apply"),
+    ],
+    ids=["nothing", "dictionary", "type", "unwritable", "refusal", "apply"],
+)
+def test_one_that_cannot_be_handled_is_refused_and_the_others_apply(intent: Any, fails: str) -> None:
+    careless = _Careless(fails)
+    talk = session()
+    both = (intent, set_pending_message("tell a joke"))
+    done, refused = apply_intents(both, talk, {**HANDLERS, "CARELESS": careless})
+    assert done == both[1:]
+    assert talk.changes == {"pending_message": "tell a joke"}
+    assert len(refused) == 1
+    assert not careless.applied

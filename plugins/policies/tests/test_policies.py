@@ -583,15 +583,22 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
-    [{1, 2}, {"a": object()}, {1: "int key"}, 2**70, "\ud800"],
-    ids=["set", "object", "int key", "long", "surrogate"],
+    "returned",
+    [
+        ok({1, 2}),
+        ok({"a": object()}),
+        ok({1: "int key"}),
+        ok(2**70),
+        ok("\ud800"),
+        ok({}).with_meta(a=object()),
+        fail(ErrorType.PERMANENT, "There is no file \udcff."),
+        fail(ErrorType.PERMANENT, "No.", details={"a": object()}),
+    ],
+    ids=["set", "object", "int key", "long", "surrogate", "meta", "message", "details"],
 )
-def test_data_that_is_not_json_is_the_tools_failure(data: Any) -> None:
-    async def handler(args: Any, ctx: Any) -> ToolResponse:
-        return ok(data)
-
-    work = bench(handler, sideEffects="writes", idempotent=False)
+def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse) -> None:
+    # Few milliseconds, because a repetition waits so long for a first call that never settles.
+    work = bench(Counted(returned), sideEffects="writes", idempotent=False, timeoutMs=50)
     session = work.session()
 
     async def main() -> list[bytes]:
@@ -600,6 +607,7 @@ def test_data_that_is_not_json_is_the_tools_failure(data: Any) -> None:
     first, second = run(main())
     assert first == second
     assert json.loads(first)["error"]["type"] == "INTERNAL"
+    assert json.loads(first)["error"]["message"] == "The tool's answer cannot be passed on."
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 

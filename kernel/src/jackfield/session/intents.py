@@ -6,6 +6,8 @@ import logging
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
+import orjson
+
 from jackfield.contract.intents import Intent
 from jackfield.session.session import Session
 
@@ -36,12 +38,19 @@ def apply_intents(
     applied: list[Intent] = []
     refused: list[Refused] = []
     for intent in intents:
-        handler = handlers.get(intent.type)
-        reason = handler.refusal(session, intent.params) if handler else "no installed plugin knows it"
-        if handler is None or reason:
-            refused.append(Refused(intent.type, reason or ""))
-            _log.warning("session %s: intent %s refused: %s", session.id, intent.type, reason)
+        try:
+            handler = handlers.get(intent.type)
+            reason = handler.refusal(session, intent.params) if handler else "no installed plugin knows it"
+            if handler and not reason:
+                # The answer tells of it, so it has to be something that can be told.
+                orjson.dumps(intent.to_wire())
+                handler.apply(session, intent.params)
+        except Exception:  # noqa: BLE001 - tools and handlers are somebody else's code, and the answer counts
+            _log.exception("session %s: intent %r", session.id, intent)
+            reason = "it is not what an intent has to be, or its handler failed"
+        if reason:
+            refused.append(Refused(str(getattr(intent, "type", intent)), reason))
+            _log.warning("session %s: intent %s refused: %s", session.id, refused[-1].type, reason)
         else:
-            handler.apply(session, intent.params)
             applied.append(intent)
     return tuple(applied), refused
