@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jackfield import ok
+from jackfield.offers import Stage
 from jackfield_observability.audit import Audit
 from jackfield_observability.options import AuditOptions
 from jackfield_observability.redaction import REDACTED, Redactor, text
@@ -176,7 +178,7 @@ def test_a_secret_that_is_repeated_elsewhere_is_hidden_there_too(
         "password", "user_password", "newPassword", "PASSWD", "pwd", "passphrase", "secret", "client_secret",
         "clientSecret", "token", "access_token", "accessToken", "accesstoken", "api_key", "apiKey", "apikey",
         "X-API-Key", "authorization", "Authorization", "credentials", "private_key", "awsAccessKey", "cookie",
-        "Set-Cookie", "bearer",
+        "Set-Cookie", "bearer", "access_tokens", "refreshTokens", "passcode", "jwt", "otp",
     ],
 )  # fmt: skip
 def test_a_name_that_sounds_like_a_secret_hides_its_value(name: str) -> None:
@@ -184,7 +186,8 @@ def test_a_name_that_sounds_like_a_secret_hides_its_value(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["max_tokens", "tokenizer", "secretary", "author", "key", "query", "compass", "pin"]
+    "name",
+    ["max_tokens", "tokenizer", "secretary", "author", "key", "query", "compass", "pin", "laptop", "options"],
 )
 def test_a_name_that_does_not_keeps_it(name: str) -> None:
     assert Redactor({}).shown({name: "seen"}, frozenset()) == {name: "seen"}
@@ -200,6 +203,10 @@ def test_a_name_that_does_not_keeps_it(name: str) -> None:
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         "password=hunter2",
+        "pwd=hunter2",
+        "passphrase: hunter2",
+        "Authorization: Bearer hunter2",
+        "Authorization: hunter2",
     ],
 )
 def test_a_text_that_looks_like_a_secret_is_taken_out_of_its_sentence(secret: str) -> None:
@@ -210,3 +217,56 @@ def test_a_text_that_looks_like_a_secret_is_taken_out_of_its_sentence(secret: st
 
 def test_the_password_in_an_address_is_taken_out() -> None:
     assert text("postgres://ada:lovelace@db/x") == f"postgres://{REDACTED}@db/x"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "https://example.org/cb?access_token=SECRET&state=1",
+        "client_secret=SECRET",
+        '{"password": "SECRET and more", "user": "ada"}',
+        "{'api_key': 'SECRET', 'user': 'ada'}",
+        '{"body": "{\\"token\\": \\"SECRET\\"}"}',
+    ],
+)
+def test_a_secret_that_is_written_with_its_name_is_taken_out(written: str) -> None:
+    shown = text(f"the server said {written}")
+    assert "SECRET" not in shown
+    assert "more" not in shown
+    assert shown.startswith("the server said ")
+    assert REDACTED in shown
+
+
+@pytest.mark.parametrize("secret", ['tr0ub"4dor', "tr0ub\n4dor", "tr0ub\\4dor", "trüb4dor", "tr0ub'4\"dor"])
+def test_a_secret_is_hidden_in_whatever_way_an_object_is_made_into_a_text(
+    audited: Callable[..., Any], exchange: ModuleType, path: Path, secret: str
+) -> None:
+    async def handler(args: dict[str, Any], ctx: Any) -> Any:
+        ctx.audit(
+            "tried", python=str(args), ascii=json.dumps(args), utf8=json.dumps(args, ensure_ascii=False)
+        )
+        return ok()
+
+    talk = audited(exchange.tool(handler, parameters={"properties": {"pin": {"x-sensitive": True}}}))
+    talk.call(pin=secret)
+    (line,) = talk.lines()
+    (note,) = line["notes"]
+    assert note == {"event": "tried", "python": REDACTED, "ascii": REDACTED, "utf8": REDACTED}
+
+
+def test_arguments_that_nobody_judged_are_looked_through(
+    audited: Callable[..., Any], exchange: ModuleType
+) -> None:
+    class Broken:
+        def concerns(self, tool: Any, session: Any) -> bool:
+            return True
+
+        async def apply(self, call: Any, proceed: Any) -> Any:
+            raise RuntimeError("a policy of somebody else")
+
+    closed = {"type": "object", "properties": {"who": {}}, "additionalProperties": False}
+    broken = [("broken", Stage.ADMIT, Broken())]
+    talk = audited(exchange.tool(parameters=closed), policies=broken)
+    talk.call(who="ada", cookie=SECRET)
+    (line,) = talk.lines()
+    assert line["arguments"] == {"who": "ada", "cookie": REDACTED}

@@ -112,8 +112,8 @@ class Records:
     def _more(self, call: Call, response: ToolResponse) -> dict[str, Any]:
         """What others wrote, redacted; most calls have none of it."""
         redactor = self._redactor(call.tool)
-        # Whoever ended a call early may have done so before its arguments were judged.
-        secrets = redactor.secrets(call.args, validated=not call.ended_by)
+        # Whoever ended a call early, or broke in it, may have done so before its arguments were judged.
+        secrets = redactor.secrets(call.args, validated=call.took > 0)
         more: dict[str, Any] = {}
         if self._arguments:
             more["arguments"] = redactor.arguments(call.args, secrets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import date
@@ -34,8 +35,9 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 _SHORTEST_SECRET = 4
 
 _SECRET_NAME = re.compile(
-    r"passw(?:or)?d|passphrase|api_?key|authori[sz]ation|credential|private_?key|access_?key|bearer"
-    r"|(?:^|_)(?:pwd|secrets?|token|cookies?)(?:_|$)|(?:access|auth|refresh|session|id)tokens?$|clientsecret"
+    r"passw(?:or)?d|passphrase|passcode|api_?key|authori[sz]ation|credential|private_?key|access_?key|bearer"
+    r"|(?:^|_)(?:pwd|secrets?|token|cookies?|jwt|otp)(?:_|$)|(?:access|auth|refresh|session|id)_?tokens?$"
+    r"|clientsecret"
 )
 _SECRET_TEXT = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
@@ -44,13 +46,16 @@ _SECRET_TEXT = re.compile(
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
     r"|\b(?:sk|pk|rk)[-_][\w-]{16,}"
     r"|\bgh[pousr]_\w{20,}|\bgithub_pat_\w{20,}|\bxox[abprs]-[\w-]{10,}|\bAKIA[A-Z0-9]{16}|\bAIza[\w-]{30,}"
-    r"|(?i:\b(?:password|passwd|api[_-]?key|secret|token)\s*[=:]\s*)[^\s&,;]+",
+    # Also at the end of a longer name, and as a member of an object that was written into a text.
+    r"|(?i:(?:passw(?:or)?d|pwd|passphrase|passcode|api[_-]?key|secret|token|authorization)\\*[\"']?\s*[=:]\s*)"
+    r"(?:(?i:bearer|basic)\s+)?(?:\\*\"[^\"]*\"?|\\*'[^']*'?|[^\s&,;\"'\\]+)",
     re.DOTALL,
 )
 # Looking for these takes a tenth of the time, and most texts hold none.
 _HINTS = (
     "://", "private key", "bearer", "basic", "eyj", "sk-", "sk_", "pk-", "pk_", "rk-", "rk_", "ghp_", "gho_",
-    "ghu_", "ghs_", "ghr_", "github_pat", "xox", "akia", "aiza", "passw", "api", "secret", "token",
+    "ghu_", "ghs_", "ghr_", "github_pat", "xox", "akia", "aiza", "passw", "passp", "passc",
+    "pwd", "api", "secret", "token", "authori",
 )  # fmt: skip
 _WORD_STARTS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
@@ -119,7 +124,8 @@ class Redactor:
             return None
         found: set[str] = set()
         self._collect(arguments, found, within=self._everything)
-        return frozenset(each for each in found if len(each) >= _SHORTEST_SECRET) if found else None
+        long_enough = [each for each in found if len(each) >= _SHORTEST_SECRET]
+        return frozenset(form for each in long_enough for form in _forms(each)) if found else None
 
     def arguments(self, arguments: Mapping[str, Any], secrets: Secrets) -> Any:
         """The arguments to show."""
@@ -178,6 +184,16 @@ class Redactor:
                     self._collect(item, found, within=within)
         elif within and value is not None and not isinstance(value, bool):
             found.add(str(value))
+
+
+def _forms(secret: str) -> set[str]:
+    """A secret as it is, and as it stands in a text that was made of an object."""
+    return {
+        secret,
+        repr(secret)[1:-1],
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+    }
 
 
 def _harmless(arguments: Mapping[str, Any]) -> orjson.Fragment | None:
