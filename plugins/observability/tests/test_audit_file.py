@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -131,6 +132,42 @@ def test_a_pipe_is_written_to_and_never_rotated(tmp_path: Path) -> None:
     assert os.read(reader, 10_000) == line(0) + line(1)
     file.close()
     os.close(reader)
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["to a file", "to where one will be"])
+def test_what_a_link_leads_to_is_rotated_and_not_the_link(
+    opened: Callable[..., Any], tmp_path: Path, there: bool
+) -> None:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if there:
+        (disk / "lines").touch()
+    link = tmp_path / "audit.jsonl"
+    link.symlink_to(disk / "lines")
+    audit = Audit(AuditOptions(str(link), max_bytes=1000, backups=2))
+    talk = opened(observers=[audit])
+    for _ in range(5):
+        talk.call()
+    assert audit.drain()
+
+    assert link.is_symlink()
+    assert sorted(each.name for each in disk.iterdir()) == ["lines", "lines.1", "lines.2"]
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith("audit")] == ["audit.jsonl"]
+    assert link.read_bytes()
+
+
+def test_standard_output_is_never_renamed(path: Path) -> None:
+    program = (
+        "from jackfield_observability.audit import Audit\n"
+        "from jackfield_observability.options import AuditOptions\n"
+        "print(Audit(AuditOptions('/dev/stdout'))._file.path)\n"
+    )
+    started = [sys.executable, "-c", program]
+    piped = subprocess.run(started, stdout=subprocess.PIPE, text=True, check=True)
+    assert piped.stdout == "/dev/stdout\n", "a pipe is not rotated, and has no other name"
+    with path.open("w") as file:
+        subprocess.run(started, stdout=file, check=True)
+    assert path.read_text() == f"{path}\n", "rotation would rename the file, not /dev/stdout"
 
 
 def test_lines_wait_while_somebody_else_holds_the_lock(path: Path) -> None:

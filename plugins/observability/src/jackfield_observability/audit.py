@@ -35,8 +35,7 @@ class Audit(OffPath[record.Line | record.Marked]):
 
     def __init__(self, options: AuditOptions | None = None) -> None:
         options = options or AuditOptions()
-        # Absolute, because the working folder may change and the file must not move with it.
-        self._file = AuditFile(Path(options.path).absolute(), options.max_bytes, options.backups)
+        self._file = AuditFile(_place(Path(options.path)), options.max_bytes, options.backups)
         # Opened at once: a path that cannot be written is for whoever starts the host to mend.
         try:
             self._file.open()
@@ -146,6 +145,16 @@ class Audit(OffPath[record.Line | record.Marked]):
     def _end(self) -> None:
         super()._end()
         self._file.close()
+
+
+def _place(path: Path) -> Path:
+    """Where the lines really go, whatever becomes of the working folder.
+
+    A link to a file is followed once: rotation would rename the link, and not the file it leads to. What
+    `/dev/stdout` leads to may have no name that could be opened.
+    """
+    real = path.resolve()
+    return real if real.is_file() or not path.exists() else path.absolute()
 
 
 def _count(lines: bytes) -> int:
