@@ -216,7 +216,7 @@ class Orchestrator:
     async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
         tool = self.registry.tools.get(tool_id)
         if tool is None:
-            return self._unknown(parent.session, ToolCall(tool_id, b"")).response
+            return self._unknown(parent.session, ToolCall(tool_id, b""), parent).response
         refusal = _refusal(parent.lineage, tool_id)
         args: dict[str, Any] = {}
         canonical = b""
@@ -233,7 +233,7 @@ class Orchestrator:
         call.parent, call.turn = parent, parent.turn
         return (self._finish(call, refusal) if refusal else await self._dispatch(call)).response
 
-    def _unknown(self, session: Session, asked: ToolCall) -> Answer:
+    def _unknown(self, session: Session, asked: ToolCall, parent: Call | None = None) -> Answer:
         missing = MissingTool(asked.tool_id, self.registry.version)
         withdrawn = self.registry.withdrawn.get(asked.tool_id)
         close = get_close_matches(missing.id, self.registry.tools, 1)
@@ -244,7 +244,9 @@ class Orchestrator:
             else f"There is no tool {missing.id!r}.",
             suggestion=f"Did you mean {close[0]!r}?" if close and not withdrawn else None,
         )
-        return self._finish(Call(missing, session, {}, b"", asked.call_id), response)
+        call = Call(missing, session, {}, b"", asked.call_id)
+        call.parent = parent
+        return self._finish(call, response)
 
 
 def _refusal(lineage: list[str], tool_id: str) -> ToolResponse | None:

@@ -127,12 +127,17 @@ def test_defaults_that_were_filled_in_are_noted(audited: Callable[..., Any], exc
 
 def test_a_call_made_by_a_tool_names_the_tool(audited: Callable[..., Any], exchange: ModuleType) -> None:
     async def outer(args: dict[str, Any], ctx: Any) -> Any:
+        await ctx.call_tool("made_up", {})
         return await ctx.call_tool("echo", {"text": "inner"})
 
     talk = audited(exchange.tool(), exchange.tool(outer, "outer"))
     talk.call("outer")
 
-    assert [(line["tool"], line["parent"]) for line in talk.lines()] == [("echo", "outer"), ("outer", None)]
+    assert [(line["tool"], line["parent"]) for line in talk.lines()] == [
+        ("made_up", "outer"),
+        ("echo", "outer"),
+        ("outer", None),
+    ]
 
 
 def test_characters_are_counted_not_bytes(audited: Callable[..., Any]) -> None:

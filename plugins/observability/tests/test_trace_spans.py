@@ -124,6 +124,23 @@ def test_durations_are_a_histogram_in_seconds(
     assert points[None].attributes == {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "echo"}
 
 
+def test_names_that_a_model_made_up_are_one_series(telemetry: Telemetry, opened: Callable[..., Any]) -> None:
+    talk = opened(observers=[telemetry.traces])
+    for number in range(5):
+        talk.call(f"made_up_{number}", call_id="half of a pair: \ud800")
+    spans = telemetry.spans()
+    assert set(spans) == {f"execute_tool made_up_{number}" for number in range(5)}
+    # What cannot be written as UTF-8 would cost an exporter its whole batch.
+    assert {str((span.attributes or {})["gen_ai.tool.call.id"]) for span in spans.values()} == {
+        "half of a pair: ?"
+    }
+    data = telemetry.reader.get_metrics_data()
+    assert data is not None
+    (metric,) = data.resource_metrics[0].scope_metrics[0].metrics
+    (point,) = metric.data.data_points
+    assert (point.attributes or {})["gen_ai.tool.name"] == "(unknown)"
+
+
 def test_a_span_belongs_to_whoever_called(telemetry: Telemetry, opened: Callable[..., Any]) -> None:
     talk = opened(observers=[telemetry.traces])
     with telemetry.tracers.get_tracer("host").start_as_current_span("request") as request:
@@ -141,6 +158,7 @@ def test_a_call_made_by_a_tool_is_a_child_of_its_span(
     def calling(inner: str) -> Any:
         async def handler(args: dict[str, Any], ctx: Any) -> Any:
             await ctx.call_tool(inner, {})
+            await ctx.call_tool("made_up", {})
             return await ctx.call_tool(inner, {})
 
         return handler
@@ -159,10 +177,12 @@ def test_a_call_made_by_a_tool_is_a_child_of_its_span(
     def lineage(span: ReadableSpan) -> list[str]:
         return [*(lineage(by_id[span.parent.span_id]) if span.parent else ()), span.name.split()[1]]
 
-    assert sorted(lineage(span) for span in spans) == [
+    assert sorted(map(lineage, spans), key=lambda names: (len(names), names)) == [
         ["outer"],
+        ["outer", "made_up"],
         *[["outer", "middle"]] * 2,
         *[["outer", "middle", "echo"]] * 4,
+        *[["outer", "middle", "made_up"]] * 2,
     ]
     assert telemetry.traces._begun == {}
 

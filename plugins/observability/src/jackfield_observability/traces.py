@@ -13,7 +13,9 @@ from opentelemetry import metrics, trace
 from opentelemetry.context import Context, get_current
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from jackfield_observability.metrics import UNKNOWN
 from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
+from jackfield_observability.redaction import identifier
 
 # The conventions are still in development; these are the names as of version 1.37, kept here on purpose.
 OPERATION = "gen_ai.operation.name"
@@ -108,7 +110,11 @@ class Traces(OffPath[Ended]):
         call, response, at, context = ended
         span = self._begin(call, context)
         del self._begun[call]
-        measured: dict[str, Any] = {OPERATION: EXECUTE_TOOL, TOOL_NAME: call.tool.id}
+        # A span for every name that a model made up, but not a series.
+        measured: dict[str, Any] = {
+            OPERATION: EXECUTE_TOOL,
+            TOOL_NAME: call.tool.id if call.tool.known else UNKNOWN,
+        }
         if response.failure is not None:
             # Not its message, which may quote the arguments.
             kind = str(response.failure.type)
@@ -165,7 +171,7 @@ def _attributes(call: Call) -> dict[str, Any]:
         TURN: call.turn.number,
     }
     if call.call_id is not None:
-        attributes[TOOL_CALL_ID] = call.call_id
+        attributes[TOOL_CALL_ID] = identifier(call.call_id)
     return attributes
 
 
