@@ -42,6 +42,35 @@ def test_tools_as_table_and_as_json(site: Any) -> None:
     assert listed[0]["withheld"] is None
 
 
+def test_tools_says_of_a_tool_that_changed_that_it_is_withheld(site: Any) -> None:
+    folder = site.tool("echo")
+    site.tool("sound")
+    assert site.run("build").returncode == 0
+    (folder / "handler.py").write_text("# something else\n")
+    listed = {tool["toolId"]: tool["withheld"] for tool in site.run_json("tools")["tools"]}
+    assert listed == {"echo": "is not the code that was frozen (fab_echo)", "sound": None}
+    assert "withheld: is not the code that was frozen" in site.run("describe", "echo").stdout
+
+
+@pytest.mark.parametrize("command", ["tools", "tools --json", "describe echo", "plugins", "check", "--help"])
+@pytest.mark.parametrize(("output", "code"), [("/dev/full", 1), ("&-", 0)], ids=["full disk", "closed"])
+def test_an_output_that_takes_nothing_is_no_traceback(
+    site: Any, command: str, output: str, code: int
+) -> None:
+    site.tool("echo")
+    assert site.run("build").returncode == 0
+    done = subprocess.run(
+        ["/bin/sh", "-c", f'exec "$0" -m jackfield_cli {command} >{output}', sys.executable],
+        cwd=site.folder.parent,
+        env={**os.environ, "PYTHONPATH": str(site.folder), "JACKFIELD_ALLOW": "fab-*"},
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert done.stderr == ("Error: No space left on device\n" if code else "")
+
+
 def test_what_an_author_wrote_is_not_taken_for_markup(site: Any) -> None:
     site.tool("echo", guide='# echo\n\nSays [red]it[/red] again [/].\n\n```json\n{"text": "x"}\n```\n')
     site.run("build")

@@ -53,6 +53,11 @@ class FrozenTool(NamedTuple):
             code_hash=wire["distribution"]["codeHash"],
         )
 
+    @property
+    def package(self) -> str:
+        """The import package that holds its files."""
+        return self.handler.partition(":")[0].rpartition(".")[0]
+
 
 class Snapshot(NamedTuple):
     """A whole registry: its version, its tools by id, and the document it was read from."""

@@ -211,7 +211,7 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
         if missing:
             withdrawn[tool_id] = f"needs {', '.join(missing)}, which nobody provides"
             continue
-        differs = drift(_package(frozen), frozen.distribution_version, frozen.content_hash)
+        differs = drift(frozen.package, frozen.distribution_version, frozen.content_hash)
         handler = differs or _import(frozen.handler)
         if not isinstance(handler, str):
             tools[tool_id] = RegisteredTool(frozen, handler, snapshot.version)
@@ -223,13 +223,9 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
     return tools, withdrawn
 
 
-def _package(frozen: FrozenTool) -> str:
-    return frozen.handler.partition(":")[0].rpartition(".")[0]
-
-
 def _forget(changed: Iterable[FrozenTool]) -> None:
     """Let these be imported anew: what was imported before is not what was frozen now."""
-    begins = tuple(f"{_package(frozen)}." for frozen in changed)
+    begins = tuple(f"{frozen.package}." for frozen in changed)
     for name in [name for name in sys.modules if f"{name}.".startswith(begins)]:
         del sys.modules[name]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -31,6 +32,16 @@ _ASKED = f"{__name__}.offers"
 
 class OfferedCommands(click.Group):
     """Our own commands, and behind them those of the installed plugins."""
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        """Run a command; a disk that is full, or a file that cannot be read, is a sentence."""
+        try:
+            return super().main(*args, **extra)
+        except OSError as error:
+            # Only what belongs to a file names one; a full disk behind the standard output does not.
+            where = f"{error.filename}: " if error.filename else ""
+            click.echo(f"Error: {where}{error.strerror or str(error) or type(error).__name__}", err=True)
+            sys.exit(1)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """All names, our own first."""

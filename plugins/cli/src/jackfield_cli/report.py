@@ -70,7 +70,8 @@ def is_narrow() -> bool:
     import shutil
     import sys
 
-    return sys.stdout.isatty() and shutil.get_terminal_size().columns < 130
+    # Without a standard output there is nothing at all in its place.
+    return bool(sys.stdout and sys.stdout.isatty()) and shutil.get_terminal_size().columns < 130
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -55,8 +55,15 @@ def tools(settings: Settings, as_json: bool) -> None:
 
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
-    """Why each tool is withheld that is: nobody provides what it needs, or it is not set up here."""
+    """Why each tool is withheld that is: it changed, nobody provides what it needs, or it is not set up."""
+    from jackfield.packages import drift
+
     reasons = {
+        tool_id: differs
+        for tool_id, tool in snapshot.tools.items()
+        if (differs := drift(tool.package, tool.distribution_version, tool.content_hash))
+    }
+    reasons |= {
         tool_id: f"nobody provides {', '.join(missing)}"
         for tool_id, tool in snapshot.tools.items()
         if (missing := snapshot.withheld(tool))
