@@ -19,14 +19,15 @@ def test_moments_are_shown_as_local_time_with_their_zone() -> None:
 @pytest.mark.parametrize(
     ("start", "shown"),
     [
-        ("2026-01-05T09:00:00+05:30", "Monday, 05 January 2026, 09:00 (UTC+05:30)"),
-        ("2026-01-05T09:00:00Z", "Monday, 05 January 2026, 09:00 (UTC+00:00)"),
-        ("2026-01-05T09:00:00", "Monday, 05 January 2026, 09:00"),
+        ("2026-01-05T09:00:00+05:30", "Monday, 5 January 2026, 09:00 (UTC+05:30)"),
+        ("2026-01-05T09:00:00Z", "Monday, 5 January 2026, 09:00 (UTC+00:00)"),
+        ("2026-01-05T09:00:00", "Monday, 5 January 2026, 09:00"),
         ("next week", "next week"),
     ],
 )
 def test_without_a_zone_a_moment_is_shown_as_it_is_written(start: str, shown: str) -> None:
     assert render("{start:in zone}", "book", {"start": start}) == shown
+    assert render("{start:moment}", "book", {"start": start, "": "Asia/Tokyo"}) == shown
 
 
 def test_what_is_no_zone_is_shown_and_not_obeyed() -> None:
@@ -60,6 +61,9 @@ def test_a_length_between_two_moments(end: str, length: str) -> None:
     [
         ("{start:in zone} {who}", None),
         ("{start:until end}", None),
+        ("{start:moment}", None),
+        ("{start:moment zone}", "{start} carries a format"),
+        ("{begin:moment}", "{begin} is not a parameter"),
         ("{start:in place}", "{place} is not a parameter"),
         ("{start:>20}", "{start} carries a format"),
         ("{start!r}", "{start} carries a format"),

@@ -1,8 +1,8 @@
 """The template of a confirmation card: arguments by name, and moments as a person reads them.
 
-`{name}` and `{name.member}` stand for arguments. `{start:in zone}` shows a date-time as the local time of the
-zone that the argument `zone` names, or as it is written where that argument is missing. `{start:until end}`
-is the length between two of them.
+`{name}` and `{name.member}` stand for arguments. `{start:moment}` shows a date-time in words, by the clock
+that it is written in. `{start:in zone}` shows it as the local time of the zone that the argument `zone`
+names, or as it is written where that argument is missing. `{start:until end}` is the length between two.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-_FORMS = ("in", "until")
+_FORMS = ("moment", "in", "until")
 
 
 def problems(template: str, parameters: Mapping[str, Any]) -> Iterator[str]:
@@ -30,10 +30,13 @@ def problems(template: str, parameters: Mapping[str, Any]) -> Iterator[str]:
         if name is None:
             continue
         kind, _, other = (form or "").partition(" ")
-        if conversion or (form and kind not in _FORMS):
-            yield f"{{{name}}} carries a format; there are {{{name}:in ZONE}} and {{{name}:until END}}"
+        if conversion or (form and kind not in _FORMS) or (kind == "moment" and other):
+            yield (
+                f"{{{name}}} carries a format; there are {{{name}:moment}}, {{{name}:in ZONE}} and "
+                f"{{{name}:until END}}"
+            )
             continue
-        for argument in (name, other) if form else (name,):
+        for argument in (name, other) if kind in ("in", "until") else (name,):
             if argument.split(".")[0] not in known:
                 yield f"{{{argument}}} is not a parameter"
 
@@ -53,6 +56,8 @@ def render(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
 def _filled(args: Mapping[str, Any], path: str, form: str) -> str:
     value = _argument(args, path)
     kind, _, other = form.partition(" ")
+    if kind == "moment":
+        return _moment(value, None)
     if kind == "in":
         return _moment(value, _argument(args, other))
     if kind == "until":
@@ -76,8 +81,7 @@ def _moment(value: Any, zone: Any) -> str:
     if moment is None:
         return str(value)
     if zone is None:
-        offset = f"{moment:%z}"
-        shown = f"{moment:%A, %d %B %Y, %H:%M}"
+        offset, shown = f"{moment:%z}", _in_words(moment)
         return f"{shown} (UTC{offset[:3]}:{offset[3:5]})" if offset else shown
     from zoneinfo import ZoneInfo
 
@@ -85,7 +89,11 @@ def _moment(value: Any, zone: Any) -> str:
         local = moment.astimezone(ZoneInfo(str(zone)))
     except (KeyError, ValueError, OSError, OverflowError):  # The handler will say what is wrong with it.
         return f"{value} ({zone})"
-    return f"{local:%A, %d %B %Y, %H:%M %Z} ({zone})"
+    return f"{_in_words(local)} {local:%Z} ({zone})"
+
+
+def _in_words(moment: datetime) -> str:
+    return f"{moment:%A}, {moment.day} {moment:%B %Y, %H:%M}"
 
 
 def _length(start: Any, end: Any) -> str:
