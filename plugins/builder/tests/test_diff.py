@@ -50,7 +50,7 @@ CASES = [
     ("properties.top_k.maximum", 5, "top_k: maximum 10 -> 5", Bump.MAJOR),
     ("properties.top_k.maximum", ..., "top_k: maximum 10 -> none", Bump.MINOR),
     ("properties.top_k.minimum", 2, "top_k: minimum 1 -> 2", Bump.MAJOR),
-    ("properties.query.pattern", "^a", "query: pattern None -> '^a'", Bump.MAJOR),
+    ("properties.query.pattern", "^a", 'query: pattern none -> "^a"', Bump.MAJOR),
     ("properties.top_k.default", 3, "default of top_k: 5 -> 3", Bump.MINOR),
     ("properties.top_k.type", "number", "top_k takes number instead of integer", Bump.MINOR),
     ("properties.top_k.type", "string", "top_k takes string instead of integer", Bump.MAJOR),

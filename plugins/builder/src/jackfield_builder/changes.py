@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -127,17 +128,23 @@ def _bounds(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> _
             if old == new:
                 continue
             tightened = new is not None and (old is None or (new - old) * tighter > 0)
-            change = f"{keyword} {'none' if old is None else old} -> {'none' if new is None else new}"
-            yield f"{name}: {change}", Bump.MAJOR if tightened else Bump.MINOR
+            yield f"{name}: {keyword} {spelled(old, new)}", Bump.MAJOR if tightened else Bump.MINOR
     for keyword in _TIGHTENING:
         old, new = before.get(keyword), after.get(keyword)
         if old != new:
-            yield f"{name}: {keyword} {old!r} -> {new!r}", Bump.MINOR if new in (None, True) else Bump.MAJOR
+            yield f"{name}: {keyword} {spelled(old, new)}", Bump.MINOR if new in (None, True) else Bump.MAJOR
+
+
+def spelled(old: Any, new: Any) -> str:
+    """Two values as their author wrote them in schema.json, or none."""
+    return " -> ".join(
+        "none" if value is None else json.dumps(value, ensure_ascii=False) for value in (old, new)
+    )
 
 
 def _words(before: Mapping[str, Any], after: Mapping[str, Any], name: str) -> _Changes:
     if before.get("default") != after.get("default") or ("default" in before) != ("default" in after):
-        yield f"default of {name}: {before.get('default')!r} -> {after.get('default')!r}", Bump.MINOR
+        yield f"default of {name}: {spelled(before.get('default'), after.get('default'))}", Bump.MINOR
     if any(before.get(word) != after.get(word) for word in _WORDS):
         yield f"description of {name or 'the parameters'} changed", Bump.PATCH
 

@@ -9,7 +9,7 @@ import semver
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.installed import Distribution
 
-from jackfield_builder.changes import Bump, Change, argument_changes
+from jackfield_builder.changes import Bump, Change, argument_changes, spelled
 from jackfield_builder.findings import Code, Finding
 
 _EFFECTS = ("none", "read_only", "writes")
@@ -154,7 +154,8 @@ def _metadata_changes(before: dict[str, Any], after: dict[str, Any]) -> Iterator
     for field, bump in weight.items():
         if before[field] != after[field]:
             short = field in {"description", "preview", "availability"}
-            yield f"{field} changed" if short else f"{field} {before[field]} -> {after[field]}", bump
+            told = "changed" if short else spelled(before[field], after[field]).replace('"', "")
+            yield f"{field} {told}", bump
 
 
 def _content_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, Bump]]:
