@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,56 @@ def test_build_prints_the_version_and_the_tools(site: Any) -> None:
     assert f"registry {version}, 2 tools, written to tool_registry.json" in done.stdout
     assert "echo" in done.stdout
     assert "fab-other 1.0.0" in done.stdout
+
+
+def test_a_build_that_loses_tools_says_so(site: Any) -> None:
+    for name in ("one", "two", "three", "four", "five"):
+        site.tool(name)
+    site.run("build")
+    before = site.run_json("tools")["version"]
+    assert "replaces" not in site.run("build").stdout
+    said = site.run("build", "--deny", "fab-one").stdout
+    assert f"replaces {before}: one no longer there; `jackfield diff`" in said
+    assert "one added, 4 tools no longer there" in site.run("build", "--allow", "fab-one").stdout
+
+
+def test_a_tool_with_several_findings_is_named_once(site: Any) -> None:
+    anything = {"type": "object", "additionalProperties": False, "properties": {"a": {"type": "integer"}}}
+    parameters = anything | {"properties": {"a": anything, "b": {"type": "object"}}}
+    site.tool("echo", schema={"parameters": parameters}, guide="# echo\n\nSays a text again.\n")
+    shown = site.run("build").stderr
+    assert "error JF503" in shown
+    assert "warning JF511" in shown
+    assert shown.count("fab-echo 1.0.0 · echo\n") == 1
+
+
+def test_a_narrow_terminal_gets_lists_that_say_what_each_word_means(site: Any) -> None:
+    site.tool("risky", schema={"requiresConfirmation": "policy", "preview": "Say {text}?"})
+    site.run("build")
+    assert "100 ms · confirm: by policy" in on_a_narrow_terminal(site, "tools")
+    described = on_a_narrow_terminal(site, "describe", "risky").splitlines()
+    for line, meaning in (
+        ("text  string · required", "What to say."),
+        ("times  integer · default 1", "How often."),
+    ):
+        assert described[described.index(line) + 1].strip() == meaning
+    assert "  idempotent           true" in described
+
+
+def on_a_narrow_terminal(site: Any, *arguments: str) -> str:
+    parent, child = pty.openpty()
+    environ = {**os.environ, "PYTHONPATH": str(site.folder), "NO_COLOR": "1", "COLUMNS": "80"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "jackfield_cli", *arguments], cwd=site.folder.parent, env=environ, stdout=child
+    ):
+        os.close(child)
+        shown = b""
+        # The end of a terminal is an error on Linux.
+        with suppress(OSError):
+            while part := os.read(parent, 4096):
+                shown += part
+    os.close(parent)
+    return shown.decode().replace("\r\n", "\n")
 
 
 def test_tools_as_table_and_as_json(site: Any) -> None:

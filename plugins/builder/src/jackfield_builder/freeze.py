@@ -125,17 +125,21 @@ def _git_commit() -> str | None:
     return asked.stdout.strip() or None if asked.returncode == 0 else None
 
 
-def write(snapshot: Snapshot, path: Path) -> None:
+def write(snapshot: Snapshot, path: Path) -> Snapshot | None:
     """Put the snapshot where it belongs; a reader sees the old one or the new one, never half of one.
 
-    One of another version that stood there is kept beside it, so that the two can be compared.
+    One of another version that stood there is kept beside it, so that the two can be compared, and returned.
     """
+    replaced = None
     path.parent.mkdir(parents=True, exist_ok=True)
     document = _document(snapshot.wire)
     with suppress(SnapshotError):
-        if Snapshot.load(path).version != snapshot.version:
+        stood = Snapshot.load(path)
+        if stood.version != snapshot.version:
             _put(path.read_bytes(), previous(path))
+            replaced = stood
     _put(document, path)
+    return replaced
 
 
 def _document(wire: Mapping[str, Any]) -> bytes:

@@ -19,9 +19,13 @@ from jackfield_cli.options import (
 from jackfield_cli.report import echo, print_findings
 
 if TYPE_CHECKING:
+    from jackfield.contract.snapshot import Snapshot
     from jackfield.settings import Settings
     from jackfield_builder.changes import Change
     from jackfield_builder.pipeline import Built
+
+_NAMED_AT_MOST = 3
+"""More tools than these are counted rather than named."""
 
 
 @click.command()
@@ -37,10 +41,11 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
     from jackfield_builder.pipeline import build as run
 
     built = run(settings, import_handlers=not no_import)
+    replaced = None
     if built.snapshot:
         _refuse_other_files(settings.registry)
         try:
-            freeze.write(built.snapshot, settings.registry)
+            replaced = freeze.write(built.snapshot, settings.registry)
         except OSError as error:
             raise click.ClickException(f"{settings.registry}: {error.strerror}") from None
     if as_json:
@@ -49,6 +54,8 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
         print_findings(built.findings)
         if built.snapshot:
             _print_built(built, settings.registry)
+            if replaced:
+                _print_replaced(replaced, built.snapshot)
         else:
             echo("No registry was written.", err=True)
     sys.exit(0 if built.snapshot else 1)
@@ -190,6 +197,19 @@ def _print_built(built: Built, path: Path) -> None:
     echo(
         f"registry {click.style(built.snapshot.version, bold=True, fg='green')}, {number}, written to {path}"
     )
+
+
+def _print_replaced(old: Snapshot, new: Snapshot) -> None:
+    """A build in another environment than the last one loses tools, and whoever ran it should notice."""
+    lost, won = sorted({*old.tools} - {*new.tools}), sorted({*new.tools} - {*old.tools})
+    parts = [f"{_named(won)} added"] if won else []
+    parts += [click.style(f"{_named(lost)} no longer there", fg="yellow")] if lost else []
+    told = ", ".join(parts) or "the same tools"
+    echo(f"replaces {old.version}: {told}; `jackfield diff` shows what changed")
+
+
+def _named(tools: list[str]) -> str:
+    return ", ".join(tools) if len(tools) <= _NAMED_AT_MOST else f"{len(tools)} tools"
 
 
 def _change(change: Change) -> dict[str, Any]:

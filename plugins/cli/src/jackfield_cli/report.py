@@ -19,15 +19,14 @@ def echo(message: str = "", *, err: bool = False) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Findings grouped by tool, errors before warnings, then a line that counts them.
+    """Findings grouped by tool, those with errors first, then a line that counts them.
 
     Notes are counted only, and not even that where something has to be mended first.
     """
     notes = [finding for finding in findings if finding.severity.value == "note"]
     errors = [finding for finding in findings if finding.is_error]
     warnings = [finding for finding in findings if finding not in notes and finding not in errors]
-    _print_groups(errors)
-    _print_groups(warnings)
+    _print_groups([*errors, *warnings])
     if errors or warnings:
         counts = f"{_count(len(errors), 'error')}, {_count(len(warnings), 'warning')}"
         echo(click.style(counts, fg="red" if errors else "yellow"), err=True)
@@ -36,8 +35,12 @@ def print_findings(findings: Sequence[Finding]) -> None:
 
 
 def _print_groups(findings: list[Finding]) -> None:
-    for (owner, subject), group in groupby(findings, key=lambda each: (each.distribution, each.subject)):
-        heading = " · ".join(part for part in (str(owner or ""), subject) if part) or "this environment"
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        owner = str(finding.distribution or "")
+        heading = " · ".join(part for part in (owner, finding.subject) if part) or "this environment"
+        groups.setdefault(heading, []).append(finding)
+    for heading, group in groups.items():
         echo(click.style(heading, bold=True), err=True)
         for _, alike in groupby(group, key=lambda each: (each.code, each.hint)):
             _print_alike(list(alike))

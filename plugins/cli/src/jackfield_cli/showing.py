@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,8 @@ def tools(settings: Settings, as_json: bool) -> None:
         return
     rows = [_row(tool, withheld.get(tool.manifest.tool_id)) for tool in snapshot.tools.values()]
     if is_narrow():
-        for tool_id, version, *facts, summary in rows:
+        for tool_id, version, *facts, confirm, summary in rows:
+            facts.append(f"confirm: {confirm}")
             echo(f"{click.style(tool_id, bold=True)} {version}  {click.style(' · '.join(facts), dim=True)}")
             echo(f"  {summary}")
     else:
@@ -86,7 +88,7 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
 
 def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
     manifest = tool.manifest
-    summary = f"withheld: {withheld}" if withheld else shorten(tool.summary, 90)
+    summary = f"withheld: {withheld}" if withheld else shorten(tool.summary, 90, placeholder=" …")
     confirm = {True: "yes", False: "no", "policy": "by policy"}[manifest.requires_confirmation]
     return (
         manifest.tool_id,
@@ -126,21 +128,35 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     facts["declared for"] = ", ".join(frozen.provider_schemas) or "no provider yet"
     for name, value in facts.items():
         if name not in {"toolId", "version", "description", "returns"} and value not in (None, []):
-            echo(f"  {name:<20} {', '.join(value) if isinstance(value, list) else value}")
+            echo(f"  {name:<20} {_spelled(value)}")
     if why := _withheld(snapshot, settings).get(tool):
         echo(click.style(f"  withheld: {why}", fg="yellow"))
     echo()
-    print_table(("argument", "type", "required", "default", "meaning"), _arguments(manifest.parameters))
+    _print_arguments(list(_members(manifest.parameters, manifest.parameters, "", ())))
     echo()
     echo(frozen.documentation.rstrip())
 
 
-def _arguments(parameters: Any) -> list[tuple[str, ...]]:
-    """A row for each argument, those of nested objects under a dotted name."""
-    return list(_members(parameters, parameters, "", ()))
+def _spelled(value: Any) -> str:
+    """A value as the author wrote it in schema.json, but for quotes around words."""
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _print_arguments(rows: list[tuple[str, ...]]) -> None:
+    if not is_narrow():
+        print_table(("argument", "type", "required", "default", "meaning"), rows)
+        return
+    for path, kind, required, default, meaning in rows:
+        facts = [kind, "required" if required else "", f"default {default}" if default else ""]
+        echo(f"{click.style(path, bold=True)}  {click.style(' · '.join(filter(None, facts)), dim=True)}")
+        if meaning:
+            echo(f"  {meaning}")
 
 
 def _members(root: Any, schema: Any, within: str, behind: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """A row for each argument, those of nested objects under a dotted name, what is required first."""
     from jackfield.registry.arguments import resolve
 
     if not isinstance(schema, Mapping):
@@ -150,14 +166,15 @@ def _members(root: Any, schema: Any, within: str, behind: tuple[str, ...]) -> It
         # A recursive schema is shown once.
         yield from _members(root, resolve(root, reference), within, (*behind, reference))
     required = schema.get("required", ())
-    for name, member in schema.get("properties", {}).items():
+    members = schema.get("properties", {})
+    for name, member in sorted(members.items(), key=lambda each: each[0] not in required):
         path = f"{within}.{name}" if within else name
         shown = member if isinstance(member, Mapping) else {}
         yield (
             path,
             _type(shown),
             "yes" if name in required else "",
-            repr(shown["default"]) if "default" in shown else "",
+            json.dumps(shown["default"], ensure_ascii=False) if "default" in shown else "",
             shown.get("description", ""),
         )
         yield from _members(root, member, path, behind)
@@ -175,7 +192,7 @@ def _type(member: Any) -> str:
 @with_settings
 @as_json
 def plugins(settings: Settings, as_json: bool) -> None:
-    """Show installed plugins, what each offers, the policy order, and what is switched off."""
+    """Show what installed plugins offer, in which order policies stand."""
     from jackfield.plugins import load
     from jackfield_builder.complaints import findings_about
     from jackfield_builder.discovery import Selection, discover
