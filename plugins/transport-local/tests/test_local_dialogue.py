@@ -65,6 +65,23 @@ def test_what_is_missing_is_asked_for_and_the_next_words_answer() -> None:
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "what meetings do I have on Friday?",
+        "which meetings are there on Friday",
+        "show my meetings on Friday",
+    ],
+)
+def test_who_asks_what_there_is_makes_nothing(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert talk.calls[0].tool_id == "calendar_get_availability"
+        assert talk.args["start_date"] == "2026-11-20T00:00:00+01:00"
+
+    _talk(steps)
+
+
+@pytest.mark.parametrize(
     ("when", "begin"),
     [
         ("Monday from eight to nine", "2026-11-23T08:00:00+01:00"),

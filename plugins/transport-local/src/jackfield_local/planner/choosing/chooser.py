@@ -114,6 +114,8 @@ class Chooser:
         early, late = (first, second) if first.tool.comes_before(second.tool) else (second, first)
         if late is first and self._is_ordered(late.tool, heard):
             return weighed
+        if seeks(heard.request) and not any(seeks(each.says) for each in late.tool.guide.examples):
+            return [early._replace(score=first.score), late, *rest]
         prepares = self._vocabulary.belongs(early.tool, late.tool, heard.content)
         does = self._vocabulary.belongs(late.tool, early.tool, heard.content)
         if prepares == does:

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from jackfield_local.planner.filling import amounts, by_example, choices, nested, texts, times
+from jackfield_local.planner.filling import amounts, by_example, choices, nested, people, texts, times
 from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language import places
@@ -68,6 +68,7 @@ class Filler:
         self._nested()
         self._chosen()
         self._texts()
+        self._people(known or {})
         self._by_example()
         return self._checked(nested.merged(known or {}, self._args))
 
@@ -209,16 +210,16 @@ class Filler:
 
     def _texts(self) -> None:
         spoken = texts.Spoken(self._tool, self._heard, self._taken)
-        people, places_named = None, None
+        named, places_named = None, None
         plain = [each for each in self._tool.parameters if each.kind is Kind.TEXT and not each.many]
         for parameter in self._tool.parameters:
             if parameter.name in self._args:
                 continue
             found: str | None = None
             if parameter.kind is Kind.NAME:
-                if people is None or places_named is None:
-                    people, places_named = spoken.names()
-                found = next(iter(people if parameter.required else places_named), None)
+                if named is None or places_named is None:
+                    named, places_named = spoken.names()
+                found = next(iter(named if parameter.required else places_named), None)
             elif parameter in plain:
                 if parameter.required:
                     found = spoken.text(parameter)
@@ -229,6 +230,11 @@ class Filler:
             if found:
                 limit = parameter.schema.get("maxLength")
                 self._args[parameter.name] = texts.cut(found, [limit] if isinstance(limit, int) else [])
+
+    def _people(self, known: Mapping[str, Any]) -> None:
+        given = nested.merged(known, self._args)
+        for parameter, value in people.found(self._tool, self._heard, self._taken, given):
+            nested.put(self._args, parameter.path, value)
 
     def _by_example(self) -> None:
         nearest = by_example.nearest(self._tool, self._alike)

@@ -89,12 +89,22 @@ class Spoken:
         return None
 
     def names(self) -> tuple[list[str], list[str]]:
-        """Proper names: those of whom is meant, and those of where they belong."""
+        """Names: those of whom is meant, and those of where they belong."""
+        people, places = self._proper_names()
+        return people or self._plain_name(), places
+
+    def person(self) -> str | None:
+        """Whom the request is for or about, where that is written as a name."""
+        return next(iter(self._proper_names()[0]), None)
+
+    def _proper_names(self) -> tuple[list[str], list[str]]:
         people: list[str] = []
         places: list[str] = []
         text = self.heard.request
         own = {stem(word) for word in name_words(self.tool.id)}
         for match in _PROPER.finditer(text):
+            if any(Span(*match.span()).overlaps(span) for span in self.taken):
+                continue
             name = (
                 re.sub(r"['\u2019]s$", "", match.group()).rstrip(".,'\u2019")
                 if not _initial(match.group())
@@ -109,7 +119,7 @@ class Spoken:
             before = text[: match.start()]
             elsewhere = _EMPLOYED.search(before) if people else _WORKING.search(before)
             (places if elsewhere else people).append(name)
-        return people or self._plain_name(), places
+        return people, places
 
     def _plain_name(self) -> list[str]:
         """A name that was written without capitals: what is left when the tool's own words are gone."""
@@ -210,7 +220,8 @@ def _is_verb(word: str) -> bool:
     return word.lower() in {
         "find", "show", "give", "send", "look", "get", "search", "fetch", "open", "list", "check", "who",
         "tell",
-        "draw", "make", "create", "book", "schedule", "add", "put", "please", "invite", "somebody",
+        "draw", "make", "create", "book", "reserve", "order", "schedule",
+        "add", "put", "please", "invite", "somebody",
     }  # fmt: skip
 
 

@@ -34,7 +34,7 @@ _ASKING = (
 )
 _LOOKING = (
     _any(
-        """tell (?:me|us)(?: more)? / show (?:me|us) / give (?:me|us) / send (?:me|us)
+        """tell (?:me|us)(?: more)? / show(?: me| us)? / give (?:me|us) / send (?:me|us)
         get (?:me|us)? / fetch(?: me)?
         bring(?: me)?(?: up)? / find(?: me| us)?(?: out)? / search(?: for| in| through)?
         look(?: up| for| into| in| through| at)? / check(?: on)? / pull up / dig up / list / see / read / open
