@@ -13,6 +13,8 @@ from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSet
 MOST = 64
 """How many calls wait; of more than that the oldest are left to expire."""
 
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False, "": False}
+
 
 class Decisions:
     """The calls that the user has to decide about, one after the other."""
@@ -58,7 +60,11 @@ class Decisions:
             self._screen.line("Declined: this needs a person's word at a terminal, or --yes.")
             return False
         self._lines.forget()
-        self._screen.ask("Run it? [y/N]: ")
-        answer = await self._lines.next()
-        self._screen.answered()
-        return (answer or "").strip().lower() in ("y", "yes")
+        while True:
+            self._screen.ask("Run it? [y/N]: ")
+            answer = (await self._lines.next() or "").strip().lower()
+            self._screen.answered()
+            if answer in _ANSWERS:
+                return _ANSWERS[answer]
+            # A sentence was hardly meant as a no, and is never a yes.
+            self._screen.line("Answer y to run it, or n; then write on.")

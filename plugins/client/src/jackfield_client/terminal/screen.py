@@ -26,16 +26,17 @@ class Screen:
     def write(self, text: str) -> None:
         """A piece of what the assistant says."""
         self._step_aside()
-        if self._whole_lines:
-            self._held += plain(text)
-        else:
-            _echo(plain(text), nl=False)
+        said = self._held + plain(text)
+        # What ends in empty lines is followed by none, so they wait for more words.
+        shown = "" if self._whole_lines else said.rstrip("\n")
+        _echo(shown, nl=False)
+        self._held = said[len(shown) :]
         self._open = self._open or bool(text)
 
     def finish(self) -> None:
         """The assistant has said it."""
         if self._open:
-            _echo(self._held)
+            _echo(self._held.rstrip("\n"))
         self._open, self._held = False, ""
 
     def show(self, text: str) -> None:
