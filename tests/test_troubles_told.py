@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield.transport.troubles import TROUBLES
+from jackfield_conversation import continuity
 from jackfield_conversation.notices import Notice
 from jackfield_testkit.providers.model import ScriptedModel
 from talks import WAYS, talk
@@ -46,3 +47,29 @@ def test_what_the_user_and_the_log_are_told(
     kind = TROUBLES[code]
     assert notice == Notice(code, kind.sentence, kind.suggestion)
     assert f": {code} " in caplog.text
+
+
+def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
+    site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAB_KEY", "k")
+    monkeypatch.setattr(continuity, "RETRY_SECONDS", (0.0, 0.0))
+
+    async def fails_until_asked_anew(model: ScriptedModel) -> None:
+        while "and now?" not in (await model.hears()).text:
+            await model.errs("server_error", "out of order")
+        await model.says("Here I am.")
+
+    async def main() -> list[Notice]:
+        async with talk(WAYS["openai-chat"], site, tmp_path, fails_until_asked_anew) as user:
+            await user.says("are you there")
+            notices = list(await user.until(lambda: len(user.of(Notice)) == 3 and user.of(Notice)))
+            await user.says("and now?")
+            await user.until(lambda: "Here I am." in user.words)
+            return notices
+
+    first, second, last = asyncio.run(main())
+    kind = TROUBLES["server_error"]
+    assert first == second == Notice("server_error", kind.sentence, kind.suggestion)
+    assert last.text == kind.sentence
+    assert "did not help" in last.suggestion

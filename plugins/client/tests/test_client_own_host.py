@@ -49,6 +49,24 @@ def test_a_host_of_ones_own_remembers_the_session(deployment: Deployment) -> Non
     assert seen == ["the blue one", "which"]
 
 
+def test_a_key_that_the_provider_refuses_is_told_once_and_not_tried_again(deployment: Deployment) -> None:
+    async def refuses(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.errs("invalid_api_key", "no such key")
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer(refuses) as server:
+            deployment.configure(server)
+            return await command(deployment.folder, "chat", lines="hello\n")
+
+    status, said, told = asyncio.run(main())
+    assert (status, said) == (1, "")
+    assert "Reconnecting" not in told
+    assert told.splitlines()[-1].startswith(
+        "Error: The host cannot reach its model. The provider does not accept"
+    )
+
+
 def test_talk_starts_a_host_too(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("hello there")

@@ -227,7 +227,7 @@ class Carrier:
             closing = await self._hear()
             self._stop_catching_up()
             self._fruitless = 0 if self.intake.went_on() else self._fruitless + 1
-            if closing.name == "provider" and self._fruitless > MOST_FRUITLESS:
+            if closing.name == "provider" and (self.intake.hopeless or self._fruitless > MOST_FRUITLESS):
                 raise self.intake.refusal(closing)
             renewed = closing.then is Then.NEW_TOKEN and callable(self._dialling.token)
             if closing.then is Then.FAILED or (closing.then is Then.NEW_TOKEN and not renewed):

@@ -13,6 +13,7 @@ from jackfield_client.wire.messages import (
     Audio,
     HostError,
     Message,
+    Notification,
     Reset,
     Said,
     TextDelta,
@@ -20,6 +21,9 @@ from jackfield_client.wire.messages import (
     Welcome,
 )
 from jackfield_client.wire.reading import decoded, event_id, read
+
+REFUSED = ("authentication", "quota_exhausted")
+"""Troubles with the provider that no other connection mends."""
 
 
 class Intake:
@@ -33,6 +37,7 @@ class Intake:
         self._answers = Answers()
         self._item = ""
         self._complaint: HostError | None = None
+        self._verdict: Notification | None = None
         self._went_on = False
 
     def greeting(self, frame: str | bytes) -> tuple[Welcome, list[Message]] | None:
@@ -72,8 +77,15 @@ class Intake:
         went_on, self._went_on = self._went_on, False
         return went_on
 
+    @property
+    def hopeless(self) -> bool:
+        """Whether the provider refuses this host for a reason that only whoever runs it can mend."""
+        return self._verdict is not None
+
     def refusal(self, closing: Closing) -> TurnedAwayError:
         """Why the host does not go on, in its own words where it has said any."""
+        if self._verdict is not None and closing.name == "provider":
+            return TurnedAwayError(closing, f"{self._verdict.text} {self._verdict.suggestion}".strip())
         said = self._complaint
         if said is None or said.code != closing.name:
             return TurnedAwayError(closing, "")
@@ -89,6 +101,8 @@ class Intake:
             return
         if isinstance(message, HostError):
             self._complaint = message
+        elif isinstance(message, Notification):
+            self._verdict = message if message.code in REFUSED else None
         elif isinstance(message, Reset) and message.reason == "unknown":
             self.last_event = 0
         elif isinstance(message, Said) and self._written:

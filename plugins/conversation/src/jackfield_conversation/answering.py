@@ -239,14 +239,16 @@ class Answering:
 
     async def _on_trouble(self, event: Trouble) -> None:
         _log.warning("session %s: %s %s", self.session.id, event.code, event.detail)
-        await self._notice(event.code)
-        if self._held.line.broken:
+        broken = self._held.line.broken
+        goes_on = broken or await self._held.trouble(event)
+        await self._deliver(of_trouble(event.code, given_up=not goes_on))
+        if broken:
             # It was said, though the provider did not live to write down the end of it.
             if await self._floor.break_off():
                 self._held.owed = True
             self._course.go(State.RECONNECTING)
             await self._held.broke(event)
-        elif not await self._held.trouble(event) and self.session.state is not State.SPEAKING:
+        elif not goes_on and self.session.state is not State.SPEAKING:
             await self._on_turn_complete(TurnComplete())
             await self._deliver(TurnComplete())
 

@@ -15,10 +15,13 @@ class Notice(NamedTuple):
     suggestion: str = ""
 
 
-def of_trouble(code: str) -> Notice:
-    """What the user is told of a trouble."""
+_GIVEN_UP = "Asking again did not help; say it once more in a while."
+
+
+def of_trouble(code: str, *, given_up: bool = False) -> Notice:
+    """What the user is told of a trouble; `given_up` where it would pass, and was waited for long enough."""
     kind = TROUBLES[code]
-    return Notice(code, kind.sentence, kind.suggestion)
+    return Notice(code, kind.sentence, _GIVEN_UP if given_up and kind.recoverable else kind.suggestion)
 
 
 def of_slow_tools(tools: list[str]) -> Notice:
