@@ -8,10 +8,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from jackfield.contract.manifest import tool_schema
-from jackfield.contract.preview import problems
 from jackfield.registry.arguments import compile_schema
 from jackfield.strict_json import pointer
 
+from jackfield_builder.checks.preview import problems
 from jackfield_builder.drafts import SCHEMA, Draft
 from jackfield_builder.findings import Code
 
