@@ -11,7 +11,7 @@ from typing import Any
 
 import jackfield_policies
 import pytest
-from jackfield import ErrorType, Intent, ToolCall, ToolError, ToolResponse, fail, ok
+from jackfield import ErrorType, ToolCall, ToolError, ToolResponse, fail, ok
 from jackfield.contract.response import Failure
 from jackfield.offers import PolicyOffer, Stage
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
@@ -59,11 +59,9 @@ def raised() -> ToolResponse:
         lambda: fail(ErrorType.PERMANENT, "There is no file \udcff."),
         lambda: ToolResponse(failure=Failure("TRANSIENT", "No.")),  # type: ignore[arg-type]
         lambda: ok(1).with_meta(at=object()),
-        lambda: ok(1, {"type": "END"}),  # type: ignore[arg-type]
-        lambda: ok(1, Intent([])),  # type: ignore[arg-type]
         raised,
     ],
-    ids=["details", "surrogate", "type", "meta", "intents", "intent", "raised"],
+    ids=["details", "surrogate", "type", "meta", "raised"],
 )
 def test_an_answer_that_is_not_json_in_any_part_is_replaced_and_kept_so(make: Any) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
