@@ -254,6 +254,23 @@ def test_an_answer_the_store_could_not_take_is_given_again_and_kept_once_it_can(
     assert kept == Claim(ClaimState.DONE, answers[0])
 
 
+def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None:
+    class TakenOver(MemoryStore):
+        async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+            return False
+
+    decided: list[dict[str, str]] = []
+
+    class Watcher:
+        def call_finished(self, call: Any, response: ToolResponse) -> None:
+            decided.append(call.trail())
+
+    tool = make_tool("tool", fine, **WRITES)
+    work = Workbench(tool, policies=POLICIES, store=TakenOver(), observers=[Watcher()])  # type: ignore[list-item]
+    assert kind(asyncio.run(work.call(work.session(), "tool", "{}", ID))) == "ok"
+    assert decided[0]["duplicates"] == "answer not kept"
+
+
 class Going(MemoryStore):
     """Says what became of a claim, and is gone when asked for more."""
 

@@ -60,7 +60,9 @@ class Duplicates:
             _log.error("call %s: a policy returned %s instead of an answer", key, type(response).__name__)
             response = policy_failed(writes=not call.tool.reads)
         try:
-            await store.complete(key, call.seal(response), durable=durable)
+            if not await store.complete(key, call.seal(response), durable=durable):
+                # Taken over by another host while this one hung, which told the model that nobody knows.
+                call.decide("duplicates", "answer not kept")
         except StoreUnavailableError as error:
             # It ran, and the model has to know what came of it.
             self._not_kept(call, error)
