@@ -206,8 +206,10 @@ class Orchestrator:
         loop = asyncio.get_running_loop()
         tool, deadlines = call.tool, self._deadlines
         if deadlines is None or deadlines.loop is not loop:
-            # A script may use one orchestrator on several loops, one after the other.
-            deadlines = self._deadlines = Deadlines(loop)
+            # A script may use several loops, one after the other. A blocking handler that calls a tool brings
+            # one of its own, and those who run on the first must still be found by who interrupts them.
+            gone, deadlines = deadlines is None or deadlines.loop.is_closed(), Deadlines(loop)
+            self._deadlines = deadlines if gone else self._deadlines
         context = Context(call, self._capabilities, self._call_tool)
         return run_handler(
             tool.handler, call.args, context, call, deadlines, timeout=tool.timeout, writes=not tool.reads
@@ -218,8 +220,7 @@ class Orchestrator:
         if tool is None:
             return self._unknown(parent.session, ToolCall(tool_id, b""), parent).response
         refusal = _refusal(parent.lineage, tool_id)
-        args: dict[str, Any] = {}
-        canonical = b""
+        args, canonical = dict[str, Any](), b""
         try:
             # Through JSON, so that a tool cannot hand another anything a model could not.
             args, canonical = read_arguments(orjson.dumps(arguments))

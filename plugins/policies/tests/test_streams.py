@@ -198,6 +198,35 @@ def test_an_interruption_stops_reads_lets_writes_finish_and_tells_the_model() ->
     assert read.response.failure.partial_side_effects is False
 
 
+def test_an_interruption_holds_although_a_blocking_handler_called_a_tool_on_a_loop_of_its_own() -> None:
+    begun = asyncio.Event()
+
+    async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        begun.set()
+        await asyncio.sleep(30)
+        return ok()
+
+    async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return ok({"items": [1]})
+
+    def blocking(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        return asyncio.run(ctx.call_tool("leaf", {}))  # type: ignore[no-any-return]
+
+    work = Workbench(make_tool("slow", slow), make_tool("leaf", leaf), make_tool("blocking", blocking))
+
+    async def main() -> tuple[Any, Any]:
+        session = work.session()
+        handling = asyncio.ensure_future(work.call(session, "slow"))
+        await begun.wait()
+        called = await work.call(session, "blocking")
+        work.orchestrator.interrupt(session)
+        return called, await handling
+
+    called, stopped = asyncio.run(main())
+    assert called.response.ok
+    assert stopped.response.failure.details == {"stopped": "interrupted"}
+
+
 @pytest.mark.parametrize("ended", [False, True])
 def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
     monkeypatch: pytest.MonkeyPatch, ended: bool
