@@ -111,6 +111,31 @@ def test_an_id_of_any_length_is_the_name_of_one_call(tmp_path: Path) -> None:
     assert ran == [1, 1]
 
 
+def test_a_handler_that_takes_its_arguments_apart_gets_them_whole_again_and_so_does_the_record() -> None:
+    secrets: list[Any] = []
+    recorded: list[Any] = []
+
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        secrets.append(args.pop("secret"))
+        return fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
+
+    class Watcher:
+        def call_finished(self, call: Any, response: ToolResponse) -> None:
+            recorded.append(call.args)
+
+    parameters = {"type": "object", "properties": {"secret": {"type": "string"}}}
+    work = Workbench(
+        make_tool("tool", handler, parameters=parameters),
+        policies=POLICIES,
+        settings={"recovery": {"pause_ms": 0}},
+        observers=[Watcher()],  # type: ignore[list-item]
+    )
+    answer = asyncio.run(work.call(work.session(), "tool", '{"secret": "hunter2"}'))
+    assert kind(answer) == "TRANSIENT"
+    assert secrets == ["hunter2", "hunter2"]
+    assert recorded == [{"secret": "hunter2"}]
+
+
 # policies of others
 
 

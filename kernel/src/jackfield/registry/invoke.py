@@ -120,7 +120,8 @@ async def run_handler(
         deadlines.arm()
     answer: Any
     try:
-        answer = await handler(args, ctx)
+        # A copy: a handler may take its arguments apart, and another try and the record need them whole.
+        answer = await handler(args.copy(), ctx)
     except ToolError as error:
         answer = fail_from(error)
     except BaseException as error:
