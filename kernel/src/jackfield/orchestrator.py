@@ -162,10 +162,10 @@ class Orchestrator:
             return self._finish(call, await chain.run(call))
         except BaseException as error:
             if is_for_others(error):
-                # Nobody waits for its answer any more; that it was called is on record all the same.
-                self._finish(
-                    call, stopped("nobody waits for it", call.tool.timeout, writes=not call.tool.reads)
-                )
+                if isinstance(error, asyncio.CancelledError):
+                    # Nobody waits for its answer any more; that it was called is on record all the same.
+                    reads, limit = call.tool.reads, call.tool.timeout
+                    self._finish(call, stopped("nobody waits for it", limit, writes=not reads))
                 raise
             # A policy is somebody else's code, and the model gets one answer, free of what it left behind.
             call.wire, call.meta = None, {}

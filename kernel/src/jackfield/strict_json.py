@@ -66,11 +66,7 @@ def loads(text: str) -> Any:
     """Parse strictly, or raise `StrictJsonError` with everything that is wrong."""
     try:
         document = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_integer,
-            parse_float=_float,
-            parse_constant=_BadNumber,
+            text, object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_BadNumber
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
