@@ -296,6 +296,50 @@ def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None
     assert decided[0]["duplicates"] == "answer not kept"
 
 
+class Faulty(MemoryStore):
+    """Raises what no store should."""
+
+    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+        raise ConnectionResetError
+
+    async def release(self, key: str) -> None:
+        raise ConnectionResetError
+
+
+def test_a_store_that_raises_what_it_should_not_gets_one_answer_too() -> None:
+    ran: list[int] = []
+
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return ok({"done": True})
+
+    work = Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=Faulty())
+    first, second = asyncio.run(twice(work))
+    assert first == second
+    assert json.loads(first)["error"]["partialSideEffects"] is True
+    assert ran == [1]
+
+
+def test_a_store_that_raises_what_it_should_not_keeps_nobody_from_giving_up_a_call() -> None:
+    begun = asyncio.Event()
+
+    async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        begun.set()
+        await asyncio.sleep(30)
+        return ok()
+
+    work = Workbench(make_tool("tool", slow), policies=POLICIES, store=Faulty())
+
+    async def main() -> None:
+        handling = asyncio.ensure_future(work.call(work.session(), "tool"))
+        await begun.wait()
+        handling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await handling
+
+    asyncio.run(main())
+
+
 class Going(MemoryStore):
     """Says what became of a claim, and is gone when asked for more."""
 
@@ -400,6 +444,23 @@ def test_a_call_that_a_tool_may_not_make_is_on_record() -> None:
     assert "a circle" in why
     assert how is not None
     assert "not JSON" in how
+
+
+def test_a_call_whose_loop_is_gone_disturbs_nobody() -> None:
+    async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        await asyncio.sleep(30)
+        return ok()
+
+    told = Told()
+    work = Workbench(make_tool("tool", slow), observers=[told])  # type: ignore[list-item]
+
+    async def main() -> None:
+        handling = work.orchestrator.handle(work.session(), [ToolCall("tool", "{}")])
+        handling.send(None)
+        handling.close()
+
+    asyncio.run(main())
+    assert told.calls == []
 
 
 def test_a_call_that_nobody_waits_for_any_more_is_on_record() -> None:

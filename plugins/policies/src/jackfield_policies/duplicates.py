@@ -76,7 +76,8 @@ class Duplicates:
         gone = is_for_others(error)
         may_run_again = call.tool.reads or call.tool.manifest.idempotent or not call.ran_for
         if may_run_again and (gone or isinstance(error, StoreUnavailableError)):
-            with contextlib.suppress(StoreUnavailableError):
+            # Whatever a store does now, whoever gave up the call is to see that it was given up.
+            with contextlib.suppress(Exception):
                 await self._store.release(call.key)
             raise error
         if gone:
@@ -91,11 +92,11 @@ class Duplicates:
         call.wire, call.meta = None, {}
         try:
             await self._store.complete(call.key, call.seal(response))
-        except StoreUnavailableError as error:
+        except Exception as error:  # noqa: BLE001 - a store is somebody else's code, too
             self._not_kept(call, error)
         return response
 
-    def _not_kept(self, call: Call, error: StoreUnavailableError) -> None:
+    def _not_kept(self, call: Call, error: Exception) -> None:
         """Remember here what the store could not take: to it the call is still running."""
         _log.error("call %s: its answer could not be kept: %s", call.key, error)
         decided = call.decisions.get("duplicates")
@@ -109,7 +110,7 @@ class Duplicates:
         store, key = self._store, call.key
         wire = self._unkept.get(key)
         # Without the store nobody knows more than that it was running.
-        with contextlib.suppress(StoreUnavailableError):
+        with contextlib.suppress(Exception):
             if wire is None:
                 return await store.outcome(key, within=call.tool.manifest.timeout_ms / 1000 + 5)
             await store.complete(key, wire)
