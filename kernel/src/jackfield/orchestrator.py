@@ -273,6 +273,9 @@ def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:
 
 
 def _broken(call: Call, error: BaseException) -> ToolResponse:
+    if not call.ran_for:
+        # How far it came is not known, and no policy is on record for what it was perhaps never asked.
+        call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
     wrote = call.ran_for > 0 and not call.tool.reads
     if wrote or not isinstance(error, StoreUnavailableError):
         _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)

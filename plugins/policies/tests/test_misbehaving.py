@@ -200,6 +200,41 @@ def test_a_policy_that_breaks_behind_the_handler_takes_no_answer_and_repeats_no_
     assert ran == [1]
 
 
+class Unasked(MemoryStore):
+    """Cannot be asked for one thing."""
+
+    def __init__(self, method: str, raises: Exception) -> None:
+        super().__init__()
+
+        async def broken(*_: Any, **__: Any) -> Any:
+            raise raises
+
+        setattr(self, method, broken)
+
+
+@pytest.mark.parametrize(
+    ("store", "passed"),
+    [
+        (Unasked("claim", StoreUnavailableError("gone")), set()),
+        (Unasked("get", StoreUnavailableError("gone")), set()),
+        (Unasked("get", RuntimeError("gone")), {"duplicates"}),
+        (Unasked("complete", StoreUnavailableError("gone")), {"bans", "loops", "validation", "latency"}),
+    ],
+    ids=["no claim", "no ban", "broken ban", "after it ran"],
+)
+def test_no_policy_is_on_record_for_a_call_it_may_never_have_seen(store: Any, passed: set[str]) -> None:
+    decided: list[dict[str, str]] = []
+
+    class Watcher:
+        def call_finished(self, call: Any, response: ToolResponse) -> None:
+            decided.append(call.trail())
+
+    tool = make_tool("tool", fine, **WRITES)
+    work = Workbench(tool, policies=POLICIES, store=store, observers=[Watcher()])  # type: ignore[list-item]
+    asyncio.run(work.call(work.session(), "tool", "{}", ID))
+    assert {name for name, decision in decided[0].items() if decision == "pass"} == passed
+
+
 def test_an_observer_that_fails_takes_no_record_from_the_next() -> None:
     told: list[str | None] = []
 

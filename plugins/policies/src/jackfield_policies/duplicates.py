@@ -85,6 +85,10 @@ class Duplicates:
             await self._keep_instead(call, _in_doubt())
             raise error
         _log.error("call %s: a policy failed", call.key, exc_info=error)
+        if not call.ran_for:
+            # Of those behind this one nobody knows which were asked.
+            behind = call.policies[call.policies.index("duplicates") + 1 :]
+            call.decisions = dict.fromkeys(behind, "unknown") | call.decisions
         return policy_failed(writes=not call.tool.reads)
 
     async def _keep_instead(self, call: Call, response: ToolResponse) -> ToolResponse:
