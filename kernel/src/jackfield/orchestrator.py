@@ -24,6 +24,7 @@ from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
 from jackfield.session.intents import IntentHandler
 from jackfield.session.session import Session
+from jackfield.session.turn import Turn
 from jackfield.steps import VALIDATION, Outcome, Validation
 from jackfield.store import StoreUnavailableError
 from jackfield.strict_json import StrictJsonError
@@ -85,13 +86,14 @@ class Orchestrator:
     async def handle(self, session: Session, calls: Sequence[ToolCall]) -> list[Answer]:
         """Answer every call of one message: those that only read side by side, those that write in order."""
         if len(calls) == 1:
-            return [await self._answer(session, calls[0])]
+            return [await self._answer(session, calls[0], session.turn)]
         answers: dict[int, Answer] = {}
         writes = [index for index, call in enumerate(calls) if self._writes(call)]
 
-        async def in_order(indices: Sequence[int]) -> None:
+        # All of the turn they were made in, although the user may begin another one before the last write.
+        async def in_order(indices: Sequence[int], turn: Turn = session.turn) -> None:
             for index in indices:
-                answers[index] = await self._answer(session, calls[index])
+                answers[index] = await self._answer(session, calls[index], turn)
 
         async with asyncio.TaskGroup() as group:
             for index in range(len(calls)):
@@ -118,7 +120,7 @@ class Orchestrator:
         tool = self.registry.get(call.tool_id)
         return tool is not None and not tool.reads
 
-    def _answer(self, session: Session, asked: ToolCall) -> Awaitable[Answer]:
+    def _answer(self, session: Session, asked: ToolCall, turn: Turn) -> Awaitable[Answer]:
         tool = self.registry.tools.get(asked.tool_id)
         if tool is None:
             return _at_once(self._unknown(session, asked))
@@ -127,7 +129,9 @@ class Orchestrator:
         except StrictJsonError as error:
             call = Call(tool, session, {}, b"", asked.call_id)
             return _at_once(self._finish(call, _malformed(tool, error)))
-        return self._dispatch(Call(tool, session, args, canonical, asked.call_id))
+        call = Call(tool, session, args, canonical, asked.call_id)
+        call.turn = turn
+        return self._dispatch(call)
 
     async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
         """Run a call that its user has approved; it answers for the call that asked."""
@@ -164,8 +168,7 @@ class Orchestrator:
             if is_for_others(error):
                 if isinstance(error, asyncio.CancelledError):
                     # Nobody waits for its answer any more; that it was called is on record all the same.
-                    reads, limit = call.tool.reads, call.tool.timeout
-                    self._finish(call, stopped("nobody waits for it", limit, writes=not reads))
+                    self._finish(call, stopped("nobody waits for it", 0, writes=not call.tool.reads))
                 raise
             # A policy is somebody else's code, and the model gets one answer, free of what it left behind.
             call.wire, call.meta = None, {}
@@ -276,8 +279,7 @@ def _broken(call: Call, error: BaseException) -> ToolResponse:
     if not call.ran_for:
         # How far it came is not known, and no policy is on record for what it was perhaps never asked.
         call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
-    wrote = call.ran_for > 0 and not call.tool.reads
-    if wrote or not isinstance(error, StoreUnavailableError):
+    if (call.ran_for and not call.tool.reads) or not isinstance(error, StoreUnavailableError):
         _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
     _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)

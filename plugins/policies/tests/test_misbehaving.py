@@ -430,6 +430,30 @@ def test_what_a_write_calls_is_counted_in_the_turn_it_belongs_to() -> None:
     assert counted == 0
 
 
+def test_a_write_that_waits_for_another_is_counted_in_the_turn_it_was_asked_for() -> None:
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def write(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        begun.set()
+        await goes_on.wait()
+        return ok({"done": True})
+
+    work = Workbench(
+        make_tool("tool", write, **WRITES), policies=POLICIES, settings={"loops": {"identical_calls": 0}}
+    )
+
+    async def main() -> tuple[list[str], int]:
+        session = work.session("voice")
+        message = [ToolCall("tool", "{}", f"call_0000000{number}") for number in range(4)]
+        handling = asyncio.ensure_future(work.orchestrator.handle(session, message))
+        await begun.wait()
+        session.begin_turn()
+        goes_on.set()
+        return [kind(answer) for answer in await handling], session.turn.calls
+
+    assert asyncio.run(main()) == (["ok", "ok", "ok", "BUDGET_EXCEEDED"], 0)
+
+
 def test_a_called_tool_runs_for_every_caller_whatever_it_is_named() -> None:
     ran: list[int] = []
 
