@@ -11,6 +11,7 @@ import pytest
 from hosting import Workshop, eventually, hosted, provided
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
+from jackfield_conversation.calls import MOST_MESSAGES
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])
@@ -311,6 +312,41 @@ def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: s
     assert not got[0]["ok"]
     assert not got[0]["error"]["partialSideEffects"]
     assert workshop.effects("done slow") == 0
+
+
+@pytest.mark.parametrize("mode", ["text", "voice"])
+def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_so(
+    workshop: Workshop, mode: str
+) -> None:
+    calls = 0
+
+    async def hears(model: ScriptedModel) -> None:
+        await (model.hears_speech("go on") if mode == "voice" else model.hears())
+
+    async def script(model: ScriptedModel) -> None:
+        nonlocal calls
+        await hears(model)
+        while calls < MOST_MESSAGES:
+            calls += 1
+            call = Call("hst_look", {"text": f"place {calls}"}, id=f"call_look_{calls:04}")
+            await model.calls(call)
+        if mode == "voice":
+            # In text what the user said came with the last answer.
+            await hears(model)
+        await model.says("Found it.")
+
+    async def main() -> None:
+        async with provided(script) as served, hosted(workshop, served) as host, host.client(mode) as ada:
+            await (ada.speak() if mode == "voice" else ada.say("text", text="look everywhere"))
+            await ada.until_type("turn_complete")
+            assert [each["code"] for each in ada.of("notification")] == ["endless_calls"]
+            assert calls == MOST_MESSAGES
+            assert not ada.said("assistant")
+            await (ada.speak() if mode == "voice" else ada.say("text", text="go on"))
+            await ada.until_type("turn_complete", 2)
+            assert ada.said("assistant") == ["Found it."]
+
+    asyncio.run(main())
 
 
 def test_an_answer_in_text_can_be_stopped_and_the_next_question_is_answered(workshop: Workshop) -> None:

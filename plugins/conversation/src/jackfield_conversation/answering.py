@@ -130,6 +130,7 @@ class Answering:
             continuity,
             deliver=self._deliver,
             answered=self._farewell.prepare,
+            stopped=self._end_turn,
             dead_air=self._dead_air,
         )
         self._reached = continuity, calls
@@ -249,8 +250,7 @@ class Answering:
             self._course.go(State.RECONNECTING)
             await self._held.broke(event)
         elif not goes_on and self.session.state is not State.SPEAKING:
-            await self._on_turn_complete(TurnComplete())
-            await self._deliver(TurnComplete())
+            await self._end_turn()
 
     async def _on_restored(self, _: Restored) -> None:
         self._course.go(State.READY)
@@ -258,6 +258,11 @@ class Answering:
             self._course.go(State.PROCESSING)
 
     # What has to be done in between.
+
+    async def _end_turn(self) -> None:
+        """End a turn that the model will not end."""
+        await self._on_turn_complete(TurnComplete())
+        await self._deliver(TurnComplete())
 
     async def _cut_short(self) -> None:
         cut_off = await self._floor.cut_short()

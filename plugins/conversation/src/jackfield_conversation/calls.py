@@ -15,7 +15,7 @@ from jackfield.transport.protocol import ToolResult
 from jackfield_conversation.beside import BEGUN_SECONDS, parts, provisional, runs_beside
 from jackfield_conversation.continuity import Continuity
 from jackfield_conversation.journal import Journal
-from jackfield_conversation.notices import Notice, of_slow_tools
+from jackfield_conversation.notices import Notice, of_endless_calls, of_slow_tools
 from jackfield_conversation.output import cut
 from jackfield_conversation.telling import begun, ended
 
@@ -23,6 +23,9 @@ _log = logging.getLogger(__name__)
 
 DEAD_AIR_SECONDS = 4.0
 """After so long without a word from a tool, the user is told that it still works."""
+
+MOST_MESSAGES = 30
+"""After so many messages with calls in one turn a model is not asked to go on: each of them costs money."""
 
 
 class Calls:
@@ -37,21 +40,31 @@ class Calls:
         *,
         deliver: Callable[[Notice], Awaitable[None]],
         answered: Callable[[], None],
+        stopped: Callable[[], Awaitable[None]],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
-        """`answered` is told when calls have their answers, before the model hears of them."""
+        """`answered` is told when calls have their answers, before the model hears of them.
+
+        `stopped` is told when the model will give no answer, because it called too often.
+        """
         self._orchestrator = orchestrator
         self._session = session
         self._journal = journal
         self._continuity = continuity
         self._deliver = deliver
         self._answered = answered
+        self._stopped = stopped
+        self._turn = session.turn
+        self._messages = 0
         self._dead_air = dead_air
         self._tasks: set[asyncio.Task[None]] = set()
         self._beside: set[asyncio.Task[None]] = set()
 
     async def start(self, calls: Sequence[ToolCall]) -> None:
         """Run the calls of one message."""
+        if self._turn is not self._session.turn:
+            self._turn, self._messages = self._session.turn, 0
+        self._messages += 1
         for call in calls:
             self._session.publish("tool_start", begun(self._orchestrator.registry, call))
         asked_on = self._continuity.line.renewals
@@ -140,19 +153,23 @@ class Calls:
             await connection.send_context(text + cut(answer.wire).decode(), respond=answer is answers[-1])
 
     async def _bring_back(self, answers: Sequence[Answer], asked_on: int) -> None:
+        endless = self._messages >= MOST_MESSAGES and self._turn is self._session.turn
         # While the user speaks, results wait for what he says: the model answers both at once.
-        respond = self._session.state is not State.LISTENING
+        respond = self._session.state is not State.LISTENING and not endless
         self._continuity.owed = self._continuity.owed or respond
         connection = await self._continuity.connection()
         if self._continuity.line.renewals == asked_on:
             results = [ToolResult(each.call_id or "", each.tool_id, cut(each.wire)) for each in answers]
             await connection.send_results(results, respond=respond)
-            return
-        # The model that asked is gone; the one that took over never made these calls.
-        for answer in answers:
-            text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
-            last = answer is answers[-1]
-            await connection.send_context(text + cut(answer.wire).decode(), respond=last and respond)
+        else:
+            # The model that asked is gone; the one that took over never made these calls.
+            for answer in answers:
+                text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
+                last = answer is answers[-1]
+                await connection.send_context(text + cut(answer.wire).decode(), respond=last and respond)
+        if endless and not self._continuity.working:
+            await self._deliver(of_endless_calls(self._messages))
+            await self._stopped()
 
     async def _reassure(self, tools: list[str]) -> None:
         while True:

@@ -27,3 +27,12 @@ def of_trouble(code: str, *, given_up: bool = False) -> Notice:
 def of_slow_tools(tools: list[str]) -> Notice:
     """What the user is told while tools take long, so that silence is not taken for a fault."""
     return Notice("working", f"Still working: {', '.join(dict.fromkeys(tools))}.")
+
+
+def of_endless_calls(messages: int) -> Notice:
+    """What the user is told of a model that goes on calling tools and comes to no answer."""
+    return Notice(
+        "endless_calls",
+        f"The assistant used tools {messages} times without coming to an answer, and was stopped.",
+        "Say what it should do, or let it go on.",
+    )
