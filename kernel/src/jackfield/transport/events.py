@@ -96,17 +96,6 @@ class Closed(NamedTuple):
 
 
 Event = (
-    TextDelta
-    | Audio
-    | Transcript
-    | ToolCalls
-    | ToolCallsCancelled
-    | SpeechStarted
-    | SpeechStopped
-    | TurnComplete
-    | Interrupted
-    | Usage
-    | Trouble
-    | GoingAway
-    | Closed
-)
+    TextDelta | Audio | Transcript | ToolCalls | ToolCallsCancelled | SpeechStarted | SpeechStopped
+    | TurnComplete | Interrupted | Usage | Trouble | GoingAway | Closed
+)  # fmt: skip
