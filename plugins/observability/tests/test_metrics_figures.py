@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolResponse, fail, ok
 from jackfield.offers import Stage
+from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield_observability import metrics as metrics_module
 from jackfield_observability.metrics import CONTENT_TYPE, Metrics
@@ -158,6 +159,17 @@ def test_sessions_turns_and_what_they_begin_with(metrics: Metrics) -> None:
     assert samples["jackfield_prompt_tokens_sum",] == 400
     assert samples["jackfield_declaration_tokens_count",] == 2
     assert samples["jackfield_largest_context_tokens",] == 370
+
+
+def test_a_write_that_outlives_its_session_does_not_open_it_again(talk: Any, metrics: Metrics) -> None:
+    metrics.session_opened(talk.session, prompt_tokens=1, declaration_tokens=1)
+    talk.session.go(State.TERMINATED)
+    metrics.session_ended(talk.session)
+    talk.call(text="recorded all the same")
+
+    samples = scraped(metrics)
+    assert samples["jackfield_calls_total", "tool=echo"] == 1
+    assert samples["jackfield_open_sessions",] == 0
 
 
 def test_large_responses_are_warned_of_once(

@@ -85,7 +85,11 @@ class Metrics:
             tool.errors[response.failure.type] += 1
         if call.confirmed:
             self.confirmed += 1
-        use = self._open.get(session_id) or self._hold(session_id, 0)
+        use = self._open.get(session_id)
+        if use is None:
+            if not call.session.active:
+                return  # A write that outlived its session; that is not open any more.
+            use = self._hold(session_id, 0)
         use.characters += size
         if use.characters >= self._near_limit and not use.warned:
             self._warn_of_context(session_id, use)
