@@ -89,6 +89,17 @@ def test_who_is_not_banned_cannot_be_let_back_in(jackfield: Jackfield) -> None:
     assert "'ada' is not banned; `jackfield bans list` shows who is" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("u" * 3000, "a store takes up to 1024"), ("ada\udcff", "holds half of a surrogate pair")],
+)
+def test_a_name_that_no_store_takes_is_a_sentence(jackfield: Jackfield, name: str, reason: str) -> None:
+    done = jackfield("bans", "lift", name)
+    assert done.exit_code == 1
+    assert done.stderr.startswith("Error: the key ")
+    assert reason in done.stderr
+
+
 def test_bans_in_memory_are_out_of_reach(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
     done = jackfield("bans", "list")

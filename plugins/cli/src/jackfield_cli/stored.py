@@ -60,7 +60,8 @@ def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
 
     try:
         return asyncio.run(work())
-    except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
+    except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError, ValueError) as error:
+        # The last one is the store's word on a name that it cannot keep anything under.
         raise click.ClickException(str(error)) from None
 
 
