@@ -270,16 +270,36 @@ def test_schema_prints_the_published_schema(site: Any) -> None:
     assert json.loads(site.run("schema").stdout) == tool_schema()
 
 
-def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(site: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("content", ["my notes", '{"name": "a page", "version": "1.0.0"}', "[]", '"text"'])
+def test_build_leaves_a_file_alone_that_is_plainly_not_a_registry(
+    site: Any, tmp_path: Path, content: str
+) -> None:
     site.tool("echo")
     notes = tmp_path / "notes.txt"
-    notes.write_text("my notes")
+    notes.write_text(content)
     done = site.run("build", "--registry", str(notes))
     assert done.returncode == 1
     assert "is not a registry and is left alone" in done.stderr
-    assert notes.read_text() == "my notes"
-    notes.write_text('{"a damaged')
-    assert site.run("build", "--registry", str(notes)).returncode == 0
+    assert notes.read_text() == content
+
+
+@pytest.mark.parametrize("content", ["", " \n", "{}", '{"a damaged'])
+def test_build_replaces_what_may_have_been_a_registry(site: Any, tmp_path: Path, content: str) -> None:
+    site.tool("echo")
+    (tmp_path / "registry.json").write_text(content)
+    assert site.run("build", "--registry", str(tmp_path / "registry.json")).returncode == 0
+
+
+@pytest.mark.parametrize("kind", ["folder", "pipe"])
+def test_build_leaves_alone_what_is_no_file(site: Any, tmp_path: Path, kind: str) -> None:
+    site.tool("echo")
+    place = tmp_path / "place"
+    place.mkdir() if kind == "folder" else os.mkfifo(place)
+    before = place.stat()
+    done = site.run("build", "--registry", str(place))
+    assert done.returncode == 1
+    assert "is not a registry and is left alone" in done.stderr
+    assert (place.stat().st_ino, place.stat().st_mode) == (before.st_ino, before.st_mode)
 
 
 def test_every_command_explains_itself(site: Any) -> None:

@@ -40,6 +40,7 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
     from jackfield_builder import freeze
     from jackfield_builder.pipeline import build as run
 
+    _refuse_other_kinds(settings.registry)
     built = run(settings, import_handlers=not no_import)
     replaced = None
     if built.snapshot:
@@ -158,17 +159,36 @@ def _replaced(registry: Path) -> Path:
     return path
 
 
+def _refuse_other_kinds(path: Path) -> None:
+    """Before anything looks into it: a pipe would be waited for, and a device would be replaced by a file."""
+    if path.exists() and not path.is_file():
+        raise _left_alone(path)
+
+
 def _refuse_other_files(path: Path) -> None:
     """A registry may be replaced, also a damaged one; what is plainly something else may not."""
     try:
-        with path.open("rb") as file:
-            begins = file.read(64).lstrip()
+        other = _is_something_else(path.read_bytes())
     except OSError:
         return
-    if begins and not begins.startswith(b"{"):
-        raise click.ClickException(
-            f"{path} is not a registry and is left alone; name another file with --registry"
-        )
+    if other:
+        raise _left_alone(path)
+
+
+def _left_alone(path: Path) -> click.ClickException:
+    return click.ClickException(
+        f"{path} is not a registry and is left alone; name another file with --registry"
+    )
+
+
+def _is_something_else(content: bytes) -> bool:
+    import orjson
+
+    try:
+        document = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return bool(content.strip()) and not content.lstrip().startswith(b"{")
+    return not isinstance(document, dict) or (bool(document) and "formatVersion" not in document)
 
 
 def _summary(built: Built) -> dict[str, Any]:
