@@ -381,6 +381,20 @@ def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str) -> None
 GOVERNED = {"JACKFIELD_ALLOW": "fab-*,jackfield-policies"}
 
 
+def test_what_a_tool_sends_to_its_client_is_printed_as_json_whatever_it_is(site: Any) -> None:
+    handler = (
+        "from datetime import date\nfrom jackfield import ok\n\n\nasync def execute(args, ctx):\n"
+        "    await ctx.messaging.send('seen', day=date(2026, 3, 2), share=float('nan'), half='\\ud800')\n"
+        "    return ok()\n"
+    )
+    site.tool("echo", handler=handler)
+    assert site.run("build").returncode == 0
+    done = site.run("call", "echo", '{"text": "hello"}', "--json")
+    assert done.returncode == 0, done.stderr
+    (event,) = json.loads(done.stdout)["events"]
+    assert event == {"event": "seen", "day": "2026-03-02", "share": None, "half": "?"}
+
+
 def test_a_call_without_a_terminal_shows_the_card_and_nothing_meant_for_the_model(site: Any) -> None:
     site.tool("risky", schema={"requiresConfirmation": True, "preview": "Say {text} aloud?"})
     assert site.run("build", **GOVERNED).returncode == 0

@@ -58,8 +58,12 @@ def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) 
 
 
 def print_json(value: Any) -> None:
-    """JSON on standard output, readable and stable."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    """JSON on standard output, readable and stable; what JSON cannot carry, as nearly as it can be.
+
+    An event that a tool sends to its client may hold anything.
+    """
+    plain = json.loads(json.dumps(value, default=str, skipkeys=True), parse_constant=lambda _: None)
+    click.echo(json.dumps(plain, indent=2, ensure_ascii=False).encode("utf-8", "replace").decode())
 
 
 def load_snapshot(path: Path) -> Any:
