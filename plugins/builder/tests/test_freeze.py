@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -274,3 +275,11 @@ def test_a_registry_is_refused_wherever_it_was_edited(site: Any, edit: Any) -> N
     file.write_text(json.dumps(edit(wire)))
     with pytest.raises(SnapshotError, match="edited or damaged since it was built; run `jackfield build`"):
         Snapshot.load(file)
+
+
+@pytest.mark.parametrize("epoch", ["99999999999999999999", "²", "soon", ""])
+def test_a_moment_that_is_none_does_not_stop_the_build(site: Any, epoch: str) -> None:
+    site.tool("echo")
+    assert site.run("build", SOURCE_DATE_EPOCH=epoch).returncode == 0
+    built = json.loads((site.folder.parent / "tool_registry.json").read_text())["buildTimestamp"]
+    assert datetime.fromisoformat(built).tzinfo

@@ -109,8 +109,10 @@ def _plugins(plugins: Plugins) -> list[dict[str, Any]]:
 
 def _timestamp() -> str:
     # Reproducible-build tools set this, and so can anybody who compares two builds byte for byte.
-    epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch and epoch.isdigit() else datetime.now(UTC)
+    try:
+        moment = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
+        moment = datetime.now(UTC)
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
