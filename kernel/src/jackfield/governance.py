@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import orjson
 
 from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import Failure, ToolResponse, fail
+from jackfield.contract.response import ENVELOPE_META, Failure, ToolResponse, fail
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.session.turn import Turn
@@ -128,6 +128,11 @@ class Call:
             # A number that JSON cannot carry becomes null, as it does in a browser.
             data = orjson.dumps(response.data)
             if response.failure or response.meta:
+                # The answer of another tool, passed on, may bring what its own envelope said.
+                meta = dict(response.meta)
+                response = response._replace(
+                    meta={name: meta[name] for name in meta if name not in ENVELOPE_META}
+                )
                 # These are written when the answer is sealed, which must not fail any more.
                 orjson.dumps(response._replace(data=None, intents=()).to_wire())
         except (TypeError, ValueError, RecursionError) as error:

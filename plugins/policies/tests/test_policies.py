@@ -9,7 +9,7 @@ from typing import Any
 
 import jackfield_policies
 import pytest
-from jackfield import ErrorType, Intent, ToolCall, ToolResponse, fail, ok
+from jackfield import ErrorType, Intent, ToolCall, ToolResponse, fail, ok, strict_json
 from jackfield.confirmation import Confirmations
 from jackfield.offers import IntentHandlerOffer, PolicyOffer, Stage
 from jackfield.settings import SettingsError
@@ -609,6 +609,16 @@ def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse)
     assert json.loads(first)["error"]["type"] == "INTERNAL"
     assert json.loads(first)["error"]["message"] == "The tool's answer cannot be passed on."
     assert json.loads(first)["error"]["partialSideEffects"] is True
+
+
+def test_what_an_envelope_says_of_its_call_is_not_the_tools_to_say() -> None:
+    claimed = {"toolId": "another", "registryVersion": "9.9.9", "duration": -1, "cached": True}
+    work = bench(Counted(ok({}).with_meta(**claimed)))
+    # Strictly, because a name that is given twice means something else to every reader.
+    meta = strict_json.loads(run(work.call(work.session(), "tool")).text)["meta"]
+    assert (meta["toolId"], meta["cached"]) == ("tool", True)
+    assert meta["registryVersion"] != "9.9.9"
+    assert meta["duration"] >= 0
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), float("-inf")])

@@ -15,6 +15,9 @@ from jackfield.contract.intents import Intent
 
 RESPONSE_SCHEMA_VERSION = "1.0.0"
 
+ENVELOPE_META = ("toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration")
+"""What every envelope's `meta` says of the call; nobody else says it in its place."""
+
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
