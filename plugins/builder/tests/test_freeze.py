@@ -283,3 +283,19 @@ def test_a_moment_that_is_none_does_not_stop_the_build(site: Any, epoch: str) ->
     assert site.run("build", SOURCE_DATE_EPOCH=epoch).returncode == 0
     built = json.loads((site.folder.parent / "tool_registry.json").read_text())["buildTimestamp"]
     assert datetime.fromisoformat(built).tzinfo
+
+
+def test_a_registry_behind_a_link_is_replaced_where_it_lies(site: Any, tmp_path: Path) -> None:
+    site.tool("echo")
+    (tmp_path / "shared").mkdir()
+    link = site.folder.parent / "tool_registry.json"
+    link.symlink_to(tmp_path / "shared" / "current.json")
+    first = version(site)
+    site.tool("two")
+    second = version(site)
+
+    assert first != second
+    assert link.is_symlink()
+    assert Snapshot.load(tmp_path / "shared" / "current.json").version == second
+    assert Snapshot.load(previous(link)).version == first, "beside the link, where `jackfield diff` looks"
+    assert [each.name for each in (tmp_path / "shared").iterdir()] == ["current.json"]

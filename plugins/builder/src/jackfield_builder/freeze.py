@@ -160,7 +160,9 @@ def _compact(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def _put(document: bytes, path: Path) -> None:
+def _put(document: bytes, link: Path) -> None:
+    # What a link leads to is replaced, so that whoever else reads it there sees the new one.
+    path = link.resolve()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:
