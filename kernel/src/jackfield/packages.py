@@ -72,7 +72,7 @@ def package_hash(folder: str | Path, version: str, *, without: Collection[str] =
             content = _content(path)
             if _RETURN in content and name.endswith(_TEXT):
                 content = content.replace(b"\r\n", b"\n")
-        digest.update(f"{name}\0{len(content)}\0".encode())
+        digest.update(f"{name}\0{len(content)}\0".encode("utf-8", "surrogateescape"))
         digest.update(content)
     return f"sha256:{digest.hexdigest()}"
 

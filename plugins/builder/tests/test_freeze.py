@@ -299,3 +299,12 @@ def test_a_registry_behind_a_link_is_replaced_where_it_lies(site: Any, tmp_path:
     assert Snapshot.load(tmp_path / "shared" / "current.json").version == second
     assert Snapshot.load(previous(link)).version == first, "beside the link, where `jackfield diff` looks"
     assert [each.name for each in (tmp_path / "shared").iterdir()] == ["current.json"]
+
+
+def test_a_file_whose_name_is_no_utf8_is_a_file_like_any_other(site: Any) -> None:
+    folder = site.tool("echo")
+    before = version(site)
+    with open(os.fsencode(folder) + b"/caf\xe9.txt", "w") as file:  # noqa: PTH123 - a path is a text
+        file.write("menu")
+    assert version(site) != before
+    assert site.run("check").returncode == 0
