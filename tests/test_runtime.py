@@ -116,7 +116,7 @@ def test_a_reload_brings_the_code_that_was_frozen_or_changes_nothing(site: Any) 
     registry = Registry.load(settings.registry)
 
     def said() -> tuple[str, str]:
-        return registry.version, registry.tools["fab_said"].handler.__doc__
+        return registry.version, str(registry.tools["fab_said"].handler.__doc__)
 
     first = said()
     handler = (package / "handler.py").read_text()
