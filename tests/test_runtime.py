@@ -476,6 +476,8 @@ def test_call_asks_the_person_at_the_terminal(
         (["call", "fab_words", '{"text": 1}'], 1, 'do not fit fab_words: /text: 1 is not of type "string"'),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
+        (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters, and may have 200"),
+        (["call", "fab_words", TEXT, "--user", "\udcff"], 2, "it is not UTF-8"),
     ],
 )
 def test_call_used_wrongly_is_a_sentence(site: Any, arguments: list[str], code: int, reason: str) -> None:
@@ -485,6 +487,29 @@ def test_call_used_wrongly_is_a_sentence(site: Any, arguments: list[str], code: 
     assert done.returncode == code
     assert reason in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_call_without_a_standard_input_is_a_sentence(site: Any) -> None:
+    site.tool("fab_words")
+    frozen()
+    line = f"{sys.executable} -m jackfield_cli call fab_words - <&-"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: - reads the arguments from standard input, which is closed\n",
+    )
+
+
+def test_what_a_tool_prints_does_not_spoil_the_document(site: Any) -> None:
+    package = site.tool("fab_words")
+    (package / "handler.py").write_text(
+        "from jackfield import ok\n\n\n"
+        "async def execute(args, ctx):\n    print('by the way')\n    return ok(1)\n"
+    )
+    frozen()
+    done = jackfield("call", "fab_words", TEXT, "--json")
+    assert json.loads(done.stdout)["answer"]["data"] == 1
+    assert "by the way" in done.stderr
 
 
 def test_a_ban_imposed_by_a_tool_holds_in_another_process(site: Any, tmp_path: Path) -> None:

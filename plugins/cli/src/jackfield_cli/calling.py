@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
     from jackfield.settings import Settings
 
 
+LONGEST_NAME = 200
+
+
+def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """A text that can be kept: what a shell hands over need not be UTF-8."""
+    try:
+        (value or "").encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter("it is not UTF-8") from None
+    if option.name != "said" and value and len(value) > LONGEST_NAME:
+        raise click.BadParameter(f"it has {len(value)} characters, and may have {LONGEST_NAME}")
+    return value
+
+
 @click.command()
 @click.argument("tool")
 @click.argument("arguments", default="{}")
@@ -29,11 +44,19 @@ if TYPE_CHECKING:
     "--mode", type=click.Choice(["text", "voice"]), default="text", help="The mode of a new session."
 )
 @click.option(
-    "--session", "session_id", metavar="ID", help="Go on with this session, or begin one of this name."
+    "--session",
+    "session_id",
+    metavar="ID",
+    callback=_plain,
+    help="Go on with this session, or begin one of this name.",
 )
-@click.option("--user", metavar="NAME", help="Who is calling, in a new session.")
+@click.option("--user", metavar="NAME", callback=_plain, help="Who is calling, in a new session.")
 @click.option(
-    "--said", metavar="WORDS", default="", help="What the user said in this turn; policies may ask."
+    "--said",
+    metavar="WORDS",
+    default="",
+    callback=_plain,
+    help="What the user said in this turn; policies may ask.",
 )
 @click.option("--call-id", metavar="ID", help="The id a provider would give; the same id is run once.")
 @click.option("--yes", is_flag=True, help="Approve without asking, where a tool needs confirmation.")
@@ -53,9 +76,13 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     from jackfield.store import StoreUnavailableError
 
     if asked["arguments"] == "-":
+        if sys.stdin is None:
+            raise click.ClickException("- reads the arguments from standard input, which is closed")
         asked["arguments"] = sys.stdin.read()
     try:
-        shown = asyncio.run(_call(settings, asked, quiet=as_json))
+        # What a tool prints is not part of the document.
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            shown = asyncio.run(_call(settings, asked, quiet=as_json))
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
     except _DeclinedError:
