@@ -72,6 +72,13 @@ def test_a_month_in_which_the_clocks_go_back_is_not_too_long(tmp_path: Path) -> 
         ask(tmp_path, **{**october, "end_date": "2027-11-01T00:01:00+01:00"})
 
 
+def test_a_day_to_its_last_second_is_a_whole_day(tmp_path: Path) -> None:
+    day = {"start_date": "2027-03-02T00:00:00+01:00", "end_date": "2027-03-02T23:59:59+01:00"}
+    data, _ = ask(tmp_path, **day)
+    assert data["available_slots"][0]["duration_minutes"] == 24 * 60
+    assert data["summary"] == "0 busy periods, 1 available slot (1440 minutes in all)"
+
+
 def test_times_are_told_in_the_zone_that_was_asked_for(tmp_path: Path) -> None:
     span = {"start_date": "2027-03-13T12:00:00z", "end_date": "2027-03-14T12:00:00.5Z"}
     data, _ = ask(tmp_path, **span, time_zone="America/New_York")

@@ -15,8 +15,8 @@ class Slot(NamedTuple):
 
     @property
     def minutes(self) -> int:
-        """Its length in whole minutes."""
-        return (self.end - self.start) // timedelta(minutes=1)
+        """Its length in minutes; a day to its last second is a whole day."""
+        return round((self.end - self.start) / timedelta(minutes=1))
 
 
 def free_slots(span: Slot, busy: Iterable[Slot], shortest: timedelta) -> Iterator[Slot]:
