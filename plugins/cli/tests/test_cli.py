@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from jackfield.contract.manifest import tool_schema
+from jackfield.registry.arguments import Arguments
 from jackfield.settings import Settings, SettingsError
 from jackfield_cli import main
 from jackfield_cli.offered import COMES_WITH
@@ -227,6 +229,9 @@ def test_new_tool_is_sound_as_it_stands(site: Any, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "mine" / "book-table"
     assert "pip install -e" in done.stdout
+    (first_call,) = re.findall(r"jackfield call book_table '(.+)'  ", done.stdout)
+    schema = json.loads((folder / "src" / "jackfield_tool_book_table" / "schema.json").read_text())
+    assert Arguments(schema["parameters"]).is_valid(json.loads(first_call))
     assert "__" not in "".join(path.name for path in folder.rglob("*") if path.name != "__init__.py")
     report = site.run_json("validate", str(folder))
     assert (report["ok"], report["findings"], report["tools"]) == (True, [], ["book_table"])

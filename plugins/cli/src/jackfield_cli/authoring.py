@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from jackfield_builder.findings import Finding
     from jackfield_builder.sources import ToolSource
 
+_FIRST_CALL = '{"text": "one two three"}'
+"""What the template's tool can be called with."""
+
 
 @click.command("new-tool")
 @click.argument("name")
@@ -44,6 +47,7 @@ def new_tool(name: str, parent: Path) -> None:
         f"pytest {folder}": "run the standard tests",
         f"jackfield validate {folder}": "check it without installing",
         "jackfield build": "freeze it into the registry",
+        f"jackfield call {folder.name.replace('-', '_')} '{_FIRST_CALL}'": "run it once, under every policy",
     }
     width = max(map(len, steps))
     for command, what in steps.items():
