@@ -41,7 +41,7 @@ def test_a_build_that_loses_tools_says_so(site: Any) -> None:
     assert "replaces" not in site.run("build").stdout
     said = site.run("build", "--deny", "fab-one").stdout
     assert f"replaces {before}: one no longer there; `jackfield diff`" in said
-    assert "one added, 4 tools no longer there" in site.run("build", "--allow", "fab-one").stdout
+    assert "one added; 4 tools no longer there" in site.run("build", "--allow", "fab-one").stdout
 
 
 def test_a_tool_with_several_findings_is_named_once(site: Any) -> None:

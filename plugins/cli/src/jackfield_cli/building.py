@@ -224,7 +224,7 @@ def _print_replaced(old: Snapshot, new: Snapshot) -> None:
     lost, won = sorted({*old.tools} - {*new.tools}), sorted({*new.tools} - {*old.tools})
     parts = [f"{_named(won)} added"] if won else []
     parts += [click.style(f"{_named(lost)} no longer there", fg="yellow")] if lost else []
-    told = ", ".join(parts) or "the same tools"
+    told = "; ".join(parts) or "the same tools"
     echo(f"replaces {old.version}: {told}; `jackfield diff` shows what changed")
 
 
