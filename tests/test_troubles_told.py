@@ -63,7 +63,8 @@ def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
     async def main() -> list[Notice]:
         async with talk(WAYS["openai-chat"], site, tmp_path, fails_until_asked_anew) as user:
             await user.says("are you there")
-            notices = list(await user.until(lambda: len(user.of(Notice)) == 3 and user.of(Notice)))
+            await user.turn_ends(1)
+            notices = user.of(Notice)
             await user.says("and now?")
             await user.until(lambda: "Here I am." in user.words)
             return notices
