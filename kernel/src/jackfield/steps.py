@@ -10,7 +10,6 @@ from jackfield.governance import Call, Check
 from jackfield.registry.arguments import Violation
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.intents import IntentHandler, apply_intents
-from jackfield.strict_json import ROOT
 
 VALIDATION = "validation"
 
@@ -32,15 +31,12 @@ def _invalid(tool: RegisteredTool, violations: Sequence[Violation]) -> ToolRespo
     errors = [{"path": each.path, "message": each.message} for each in violations[:20]]
     return fail(
         ErrorType.VALIDATION,
-        f"The arguments do not fit {tool.id}: " + "; ".join(_placed(each) for each in violations[:3]),
+        # Where the arguments as a whole are meant, a bare slash would read like a typing error.
+        f"The arguments do not fit {tool.id}: "
+        + "; ".join(f"{each.path}: {each.message}".removeprefix("/: ") for each in violations[:3]),
         suggestion=tool.help_for(violations),
         details={"errors": errors},
     )
-
-
-def _placed(violation: Violation) -> str:
-    """What is wrong, and where, unless it is the arguments as a whole."""
-    return violation.message if violation.path == ROOT else f"{violation.path}: {violation.message}"
 
 
 class Outcome(Check):

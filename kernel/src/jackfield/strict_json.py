@@ -53,13 +53,9 @@ class _BadNumber(NamedTuple):
     literal: str
 
 
-ROOT = "/"
-"""The pointer to a document as a whole; a reader can see it, unlike the empty string of RFC 6901."""
-
-
 def pointer(*parts: str | int) -> str:
-    """A JSON pointer (RFC 6901), but for its root."""
-    return ROOT + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    """A JSON pointer (RFC 6901); the root is `/`, which a reader can see, rather than the empty string."""
+    return "/" + "/".join(str(part).replace("~", "~0").replace("/", "~1") for part in parts)
 
 
 def loads(text: str) -> Any:
