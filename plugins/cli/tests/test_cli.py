@@ -115,7 +115,13 @@ def test_an_output_that_takes_nothing_is_no_traceback(
     done = subprocess.run(
         ["/bin/sh", "-c", f'exec "$0" -m jackfield_cli {command} >{output}', sys.executable],
         cwd=site.folder.parent,
-        env={**os.environ, "PYTHONPATH": str(site.folder), "JACKFIELD_ALLOW": "fab-*"},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(site.folder),
+            "JACKFIELD_ALLOW": "fab-*",
+            # As for most people: what could not be written is tried once more at the end.
+            "PYTHONUNBUFFERED": "",
+        },
         stderr=subprocess.PIPE,
         text=True,
         check=False,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,6 +32,15 @@ _ASKED = f"{__name__}.offers"
 """Under this the answers of the plugins stand in the context, so that each is asked once."""
 
 
+def _forget_output() -> None:
+    """Python writes what is left at its end, and where that fails it complains and takes another status."""
+    if sys.stdout is None:
+        return
+    # What stands for it in the same process, as in a test, need not be a file.
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 class OfferedCommands(click.Group):
     """Our own commands, and behind them those of the installed plugins."""
 
@@ -41,6 +52,7 @@ class OfferedCommands(click.Group):
             # Only what belongs to a file names one; a full disk behind the standard output does not.
             where = f"{error.filename}: " if error.filename else ""
             click.echo(f"Error: {where}{error.strerror or str(error) or type(error).__name__}", err=True)
+            _forget_output()
             sys.exit(1)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
