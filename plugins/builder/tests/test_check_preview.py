@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from jackfield_builder.checks.preview import problems
 
-PARAMETERS = {"properties": {"start": {}, "end": {}, "zone": {}, "who": {}}}
+PARAMETERS: dict[str, Any] = {"properties": {"start": {}, "end": {}, "zone": {}, "who": {}}}
 
 
 @pytest.mark.parametrize(
