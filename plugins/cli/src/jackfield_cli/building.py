@@ -182,11 +182,11 @@ def _left_alone(path: Path) -> click.ClickException:
 
 
 def _is_something_else(content: bytes) -> bool:
-    import orjson
+    import json
 
     try:
-        document = orjson.loads(content)
-    except orjson.JSONDecodeError:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
         return bool(content.strip()) and not content.lstrip().startswith(b"{")
     return not isinstance(document, dict) or (bool(document) and "formatVersion" not in document)
 

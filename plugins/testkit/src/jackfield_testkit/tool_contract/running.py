@@ -58,7 +58,7 @@ async def call(tool: InstalledTool, arguments: dict[str, Any], context: ToolCont
 async def run(tool: InstalledTool, given: dict[str, Any], context: ToolContext) -> Run:
     """Run the handler with exactly these arguments."""
     untouched = copy.deepcopy(given)
-    witness = _Witness(tool.handler)
+    witness = _Witness(tool.handler, given)
     begun = time.perf_counter()
     response = await invocation(tool, given, context, witness)
     seconds = time.perf_counter() - begun
@@ -69,7 +69,7 @@ async def run(tool: InstalledTool, given: dict[str, Any], context: ToolContext) 
         returned=witness.returned,
         raised=witness.raised,
         seconds=seconds,
-        changed_arguments=not same_json(given, untouched),
+        changed_arguments=not same_json(witness.given, untouched),
     )
 
 
@@ -86,12 +86,15 @@ def invocation(
 class _Witness:
     """A handler that remembers what the one inside it did, which the registry hides from the model."""
 
-    def __init__(self, handler: Handler) -> None:
+    def __init__(self, handler: Handler, given: dict[str, Any]) -> None:
         self._handler = handler
+        self.given = given
         self.returned: Any = None
         self.raised: Exception | None = None
 
     async def __call__(self, args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
+        # The kernel hands out a copy, of which only the handler knows what became.
+        self.given = args
         try:
             self.returned = await self._handler(args, ctx)
         except Exception as error:
