@@ -82,6 +82,20 @@ def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withheld_i
     assert "fab_drifted is withheld" in caplog.text
 
 
+@pytest.mark.parametrize("file", ["guide.md", "schema.json"])
+def test_production_serves_a_guide_and_a_schema_as_they_were_frozen(site: Any, file: str) -> None:
+    """Only code is taken from what is installed; who develops is told all the same."""
+    package = site.tool("fab_words")
+    settings = frozen()
+    with (package / file).open("a") as text:
+        text.write("\n")
+    with pytest.raises(RegistryError, match="fab_words is not the code that was frozen"):
+        Registry.load(settings.registry)
+    assert set(Registry.load(settings.registry, Deployment.PRODUCTION).tools) == {"fab_words"}
+    told = [jackfield("tools", JACKFIELD_DEPLOYMENT=each).stdout for each in ("development", "production")]
+    assert ["withheld" in each for each in told] == [True, False], told
+
+
 def test_a_withheld_tool_is_answered_for(site: Any) -> None:
     site.tool("fab_needy", requires=["telepathy"])
     settings = frozen(store="memory")

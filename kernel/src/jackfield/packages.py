@@ -42,13 +42,13 @@ def folder_of(package: str) -> str | None:
     return next(iter(spec.submodule_search_locations))
 
 
-def drift(package: str, version: str, frozen_hash: str) -> str:
+def drift(package: str, version: str, frozen_hash: str, without: Collection[str] = ()) -> str:
     """How an import package differs from the one that was frozen, as a clause; empty when it does not."""
     folder = folder_of(package)
     if folder is None:
         return f"is not installed in this environment ({package})"
     try:
-        found = package_hash(folder, version)
+        found = package_hash(folder, version, without=without)
     except OSError as error:
         return f"cannot be read ({error.filename}: {error.strerror})"
     return "" if found == frozen_hash else f"is not the code that was frozen ({package})"

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import orjson
-from jackfield.contract.snapshot import Snapshot, content_hash
+from jackfield.contract.snapshot import NOT_CODE, Snapshot, content_hash
 from jackfield.packages import folder_of, package_hash
 from jackfield.registry.invoke import as_handler
-from jackfield.registry.registry import Registry
+from jackfield.registry.registry import Deployment, Registry
 
 from bench.kb_tools import package_of, tool_names
 
@@ -42,7 +42,7 @@ def parts(path: Path, registry: Registry) -> dict[str, float]:
         "its hash": best(lambda: content_hash(wire)),
         "manifests": best(lambda: Snapshot.from_wire(wire)),
         "packages found": best(lambda: [folder_of(package) for package in packages]),
-        "packages hashed": best(lambda: [package_hash(folder, "1.0.0") for folder in folders]),
+        "code hashed": best(lambda: [package_hash(each, "1.0.0", without=NOT_CODE) for each in folders]),
         "handlers looked at": best(lambda: [as_handler(handler) for handler in handlers]),
     }
 
@@ -55,15 +55,16 @@ def main() -> None:
         for name in names:
             importlib.import_module(f"{package_of(name)}.handler")
 
+    deployment = Deployment(os.environ["JACKFIELD_DEPLOYMENT"])
     imported = milliseconds(import_handlers)
-    loaded = milliseconds(lambda: Registry.load(path))
-    registry = Registry.load(path)
+    loaded = milliseconds(lambda: Registry.load(path, deployment))
+    registry = Registry.load(path, deployment)
     compiled = milliseconds(lambda: [tool.arguments for tool in registry.tools.values()])
     taken = {
         "importing the handlers": imported,
         "**loading beyond importing the handlers**": loaded,
         "what waits for the first calls: validators": compiled,
-        "loading once more in the same process": best(lambda: Registry.load(path)),
+        "loading once more in the same process": best(lambda: Registry.load(path, deployment)),
     }
     taken |= {f"of it {part}": took for part, took in parts(path, registry).items()}
     print(json.dumps(taken))

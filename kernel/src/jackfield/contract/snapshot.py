@@ -17,6 +17,9 @@ FORMAT_VERSION = 1
 API_VERSION = "1"
 """The version of what tools and plugins are written against; part of every registry's identity."""
 
+NOT_CODE = ("schema.json", "guide.md")
+"""The files of a tool's package that a snapshot holds itself; `codeHash` is over all others."""
+
 # What may differ between two builds of the same inputs, or between two ways to install them.
 _OUTSIDE_THE_HASH = {"version", "contentHash", "gitCommit", "buildTimestamp"}
 

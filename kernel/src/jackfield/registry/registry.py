@@ -18,7 +18,7 @@ import orjson
 from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
-from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
+from jackfield.contract.snapshot import API_VERSION, NOT_CODE, FrozenTool, Snapshot
 from jackfield.packages import drift
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.invoke import Handler, as_handler
@@ -211,8 +211,7 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
         if missing:
             withdrawn[tool_id] = f"needs {', '.join(missing)}, which nobody provides"
             continue
-        differs = drift(frozen.package, frozen.distribution_version, frozen.content_hash)
-        handler = differs or _import(frozen.handler)
+        handler = drift_of(frozen, deployment) or _import(frozen.handler)
         if not isinstance(handler, str):
             tools[tool_id] = RegisteredTool(frozen, handler, snapshot.version)
         elif deployment is Deployment.DEVELOPMENT:
@@ -221,6 +220,18 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
             withdrawn[tool_id] = handler
             _log.error("tool %s is withheld: it %s", tool_id, handler)
     return tools, withdrawn
+
+
+def drift_of(frozen: FrozenTool, deployment: Deployment) -> str:
+    """How an installed tool differs from the frozen one, as a clause; empty when it does not.
+
+    Guide and schema are served as they were frozen, so production asks for the code alone. Who develops may
+    have forgotten to build, and is told of any change.
+    """
+    package, version = frozen.package, frozen.distribution_version
+    if deployment is Deployment.PRODUCTION:
+        return drift(package, version, frozen.code_hash, NOT_CODE)
+    return drift(package, version, frozen.content_hash)
 
 
 def _forget(changed: Iterable[FrozenTool]) -> None:

@@ -17,6 +17,7 @@ from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import (
     API_VERSION,
     FORMAT_VERSION,
+    NOT_CODE,
     Snapshot,
     SnapshotError,
     previous,
@@ -26,7 +27,7 @@ from jackfield.offers import Stage
 from jackfield.packages import locate, package_hash
 from jackfield.plugins import KINDS, Plugins
 
-from jackfield_builder.drafts import GUIDE, SCHEMA, Draft
+from jackfield_builder.drafts import Draft
 
 
 class Adopted(NamedTuple):
@@ -77,7 +78,7 @@ def _tool(adopted: Adopted) -> dict[str, Any]:
             "name": source.distribution.name,
             "version": source.distribution.version,
             "contentHash": package_hash(source.folder, source.distribution.version),
-            "codeHash": package_hash(source.folder, source.distribution.version, without=(SCHEMA, GUIDE)),
+            "codeHash": package_hash(source.folder, source.distribution.version, without=NOT_CODE),
         },
     }
 

@@ -58,12 +58,13 @@ def tools(settings: Settings, as_json: bool) -> None:
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     """Why each tool is withheld that is: it changed, nobody provides what it needs, or it is not set up."""
-    from jackfield.packages import drift
+    from jackfield.registry.registry import Deployment, drift_of
 
+    deployment = Deployment(settings.deployment)
     reasons = {
         tool_id: differs
         for tool_id, tool in snapshot.tools.items()
-        if (differs := drift(tool.package, tool.distribution_version, tool.content_hash))
+        if (differs := drift_of(tool, deployment))
     }
     reasons |= {
         tool_id: f"nobody provides {', '.join(missing)}"
