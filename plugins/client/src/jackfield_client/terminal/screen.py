@@ -19,7 +19,7 @@ class Screen:
         self._prompting = prompting
         self._whole_lines = whole_lines
         self._held = ""
-        self._shared = sys.stdout.isatty() and sys.stderr.isatty()
+        self._shared = not whole_lines and _are_one_place()
         self._open = False
         self._question = ""
 
@@ -78,6 +78,15 @@ class Screen:
         if self._question and sys.stderr.isatty():
             # What the user has typed so far stays with the terminal, and is shown again by nobody.
             _echo("\r\033[K", nl=False, err=True)
+
+
+def _are_one_place() -> bool:
+    """Whether words and lines meet: on a terminal, or where both are sent into one file or pipe."""
+    try:
+        same = os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    except (OSError, ValueError):
+        same = False
+    return same or (sys.stdout.isatty() and sys.stderr.isatty())
 
 
 def _echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
