@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,6 +17,7 @@ from jackfield.settings import Settings
 from jackfield.transport.events import Event, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult
 from jackfield_builder.pipeline import build
+from jackfield_local import as_it_is
 from jackfield_local.mind import Mind
 from jackfield_local.options import Options
 from jackfield_local.planner.deciding.talking import INTRODUCTION
@@ -157,3 +158,23 @@ def failures(requests: list[Request]) -> dict[str, str]:
         return {says: why for says, why in found.items() if why}
 
     return asyncio.run(all_of_them())
+
+
+def talk_over(
+    tools: Mapping[str, tuple[str, dict[str, Any], str]], steps: Callable[[Session], Awaitable[None]]
+) -> None:
+    """Talk in text over tools of a test's own, each with its description, schema and guide."""
+    declared = {
+        name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
+    }
+    guides = {name: guide for name, (_, _, guide) in tools.items()}
+
+    async def run() -> None:
+        transport = LocalTransport(OPTIONS, Planner(OPTIONS, clock=lambda: NOW))
+        connection = await transport.connect(Opening("text", "", declared, guides=guides))
+        async with asyncio.timeout(60):
+            await steps(Session(connection, connection.events()))
+        await connection.close()
+        await transport.close()
+
+    asyncio.run(run())

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.transport.protocol import Opening
-from jackfield_local import as_it_is
 from jackfield_local.planner.language.amounts import amounts, bare_amount
-from jackfield_local.planner.mind import Planner
-from jackfield_local.transport import LocalTransport
-from local_requests import NOW
-from local_session import OPTIONS, Session
+from local_session import Session, talk_over
 
 LOAN_GUIDE = """# loan_terms
 
@@ -100,21 +94,7 @@ TERM = {"length": 30, "unit": "years"}
 
 
 def _talk(steps: Callable[[Session], Awaitable[None]], **others: Any) -> None:
-    tools: Mapping[str, Any] = others or TOOLS
-
-    async def run() -> None:
-        declared = {
-            name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
-        }
-        transport = LocalTransport(OPTIONS, Planner(OPTIONS, clock=lambda: NOW))
-        guides = {name: guide for name, (_, _, guide) in tools.items()}
-        connection = await transport.connect(Opening("text", "", declared, guides=guides))
-        async with asyncio.timeout(60):
-            await steps(Session(connection, connection.events()))
-        await connection.close()
-        await transport.close()
-
-    asyncio.run(run())
+    talk_over(others or TOOLS, steps)
 
 
 @pytest.mark.parametrize(

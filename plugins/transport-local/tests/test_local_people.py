@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from jackfield.transport.protocol import Opening
-from jackfield_local import as_it_is
-from jackfield_local.planner.mind import Planner
-from jackfield_local.transport import LocalTransport
-from local_requests import NOW
-from local_session import OPTIONS, Session
+from local_session import Session, talk_over
 
 GUIDE = """# Book a table
 
@@ -54,18 +48,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def _talk(steps: Callable[[Session], Awaitable[None]]) -> None:
-    declared = dict(as_it_is("book_table", "Books a table at the restaurant.", SCHEMA).declaration)
-
-    async def run() -> None:
-        transport = LocalTransport(OPTIONS, Planner(OPTIONS, clock=lambda: NOW))
-        opening = Opening("text", "", {"book_table": declared}, guides={"book_table": GUIDE})
-        connection = await transport.connect(opening)
-        async with asyncio.timeout(60):
-            await steps(Session(connection, connection.events()))
-        await connection.close()
-        await transport.close()
-
-    asyncio.run(run())
+    talk_over({"book_table": ("Books a table at the restaurant.", SCHEMA, GUIDE)}, steps)
 
 
 @pytest.mark.parametrize(
