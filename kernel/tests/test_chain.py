@@ -109,6 +109,14 @@ def test_a_check_that_breaks_lets_nothing_pass() -> None:
     assert seen == ["a before"]
 
 
+class Failed:
+    """What the chain knows of a call whose handler has run."""
+
+    def __init__(self) -> None:
+        self.stopped = "timeout"
+        self.session = SimpleNamespace(waiting=set())
+
+
 def tried(policies: list[Policy | Check], *answers: ToolResponse) -> tuple[ToolResponse, int]:
     """What comes of a call whose handler gives one answer after the other, and how often it ran."""
     left = list(answers)
@@ -117,9 +125,7 @@ def tried(policies: list[Policy | Check], *answers: ToolResponse) -> tuple[ToolR
         return left.pop(0)
 
     chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
-    call = SimpleNamespace(
-        stopped="timeout", session=SimpleNamespace(interruptions=0), tool=SimpleNamespace(reads=True)
-    )
+    call = Failed()
     response = asyncio.run(cast("Any", chain.run(cast("Call", call))))
     return response, len(answers) - len(left)
 

@@ -91,12 +91,15 @@ def _side_by_side(
 
 
 async def _once_more(call: Call, pause: float, proceed: Proceed, looks: Sequence[_After]) -> ToolResponse:
-    session, interruptions = call.session, call.session.interruptions
-    await asyncio.sleep(pause)
-    if call.tool.reads and session.interruptions != interruptions:
-        # While it waited there was no handler that could have been stopped.
-        return stopped("interrupted" if session.active else "ended", call.tool.timeout, writes=False)
     call.stopped = ""
+    waiting = call.session.waiting
+    waiting.add(call)
+    try:
+        await asyncio.sleep(pause)
+    finally:
+        waiting.discard(call)
+    if call.stopped:
+        return stopped(call.stopped, call.tool.timeout, writes=not call.tool.reads)
     response = await proceed(call)
     for after in looks:
         response = after(call, response)

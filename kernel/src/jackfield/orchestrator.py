@@ -106,8 +106,7 @@ class Orchestrator:
         self, session: Session, reason: str = "interrupted", call_ids: Collection[str] | None = None
     ) -> None:
         """Stop what only reads, all or these; what writes goes on to its end and is recorded."""
-        session.interruptions += 1
-        for call in self.running(session):
+        for call in (*self.running(session), *session.waiting):
             if call.tool.reads and not call.stopped and (call_ids is None or call.call_id in call_ids):
                 stop(call, reason)
 

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolCall, ToolError, ToolResponse, end_voice_session, fail, ok
-from jackfield.session.machine import State
 from jackfield_testkit.workbench import Workbench, make_tool
 
 PARAMETERS = {
@@ -227,9 +226,17 @@ def test_an_interruption_holds_although_a_blocking_handler_called_a_tool_on_a_lo
     assert stopped.response.failure.details == {"stopped": "interrupted"}
 
 
-@pytest.mark.parametrize("ended", [False, True])
+@pytest.mark.parametrize(
+    ("reason", "call_ids", "tries"),
+    [
+        ("interrupted", None, 1),
+        ("ended", None, 1),
+        ("taken back", ["call_read_1"], 1),
+        ("taken back", ["another_call"], 2),
+    ],
+)
 def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
-    monkeypatch: pytest.MonkeyPatch, ended: bool
+    monkeypatch: pytest.MonkeyPatch, reason: str, call_ids: list[str] | None, tries: int
 ) -> None:
     ran: list[int] = []
 
@@ -241,15 +248,13 @@ def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
     session = work.session()
 
     async def sleep(_seconds: float) -> None:
-        if ended:
-            session.go(State.TERMINATED)
-        work.orchestrator.interrupt(session)
+        work.orchestrator.interrupt(session, reason, call_ids)
 
     monkeypatch.setattr("jackfield.chain.asyncio.sleep", sleep)
-    answer = asyncio.run(work.call(session, "read"))
-    assert answer.response.failure is not None
-    assert answer.response.failure.details == {"stopped": "ended" if ended else "interrupted"}
-    assert ran == [1]
+    failure = asyncio.run(work.call(session, "read", "{}", "call_read_1")).response.failure
+    assert failure is not None
+    assert failure.details == ({"stopped": reason} if tries == 1 else None)
+    assert len(ran) == tries
 
 
 def test_a_write_is_recorded_although_whoever_waited_for_it_went_away() -> None:

@@ -69,13 +69,13 @@ class Deadlines:
 
 
 def stop(call: Stoppable, reason: str) -> None:
-    """Cancel a running handler, so that its call is answered with the reason; of several the first stands."""
+    """Cancel the handler, if one runs, so that the call is answered with the reason; the first one stands."""
     if call.task is not None:
         if call.stopped:
             # It swallowed the last one. That is taken back, so that one is always to be settled.
             call.task.uncancel()
-        call.stopped = call.stopped or reason
         call.task.cancel()
+    call.stopped = call.stopped or reason
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:

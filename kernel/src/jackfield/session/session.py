@@ -43,7 +43,7 @@ class Session:
 
     __slots__ = (
         "_changes", "_digest", "_revision", "_secret", "_state", "began", "chains", "history", "holder", "id",
-        "interruptions", "mode", "publish", "registry_version", "roles", "turn", "user",
+        "mode", "publish", "registry_version", "roles", "turn", "user", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -73,8 +73,8 @@ class Session:
         self.publish = publish
         self.turn = Turn(1)
         self.history: deque[Turn] = deque(maxlen=HISTORY)
-        self.interruptions = 0
-        """How often what reads in it was told to stop."""
+        self.waiting: set[Any] = set()
+        """The calls that wait to be tried again: no handler of theirs could be stopped."""
         self.chains: dict[str, Any] = {}
         self._state = State.INITIALIZING
         self._changes: dict[str, Any] = {}
