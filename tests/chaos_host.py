@@ -22,6 +22,9 @@ from jackfield.store import Claim
 from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.workbench import Workbench, make_tool
 
+SLOW_DISK = {"patience": 60.0, "lease": 120.0}
+"""What is shown here is what happens to calls, however long a flush takes where it is shown."""
+
 PARAMETERS = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}
 
 
@@ -36,7 +39,12 @@ class Host:
         self._effects = effects
         self._die_at = die_at
         self.store = _Mortal(store, die_at)
-        fields: dict[str, Any] = {"sideEffects": "writes", "category": "action", "parameters": PARAMETERS}
+        fields: dict[str, Any] = {
+            "sideEffects": "writes",
+            "category": "action",
+            "parameters": PARAMETERS,
+            "timeoutMs": 120_000,
+        }
         self.work = Workbench(
             make_tool("write", self._write, idempotent=False, **fields),
             make_tool("rewrite", self._write, idempotent=True, **fields),
@@ -64,7 +72,7 @@ class _Mortal(SqliteStore):
     """A store that dies before it claims, or before it records."""
 
     def __init__(self, path: Path, die_at: str) -> None:
-        super().__init__(path)
+        super().__init__(path, **SLOW_DISK)
         self._die_at = die_at
 
     async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:

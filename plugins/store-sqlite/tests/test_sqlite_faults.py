@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,35 @@ async def main():
 asyncio.run(main())
 """
 
+HOG = """
+import asyncio, contextlib, sys, time
+from jackfield_store_sqlite import SqliteStore, writer
+
+writing = writer.writing
+
+@contextlib.contextmanager
+def slow(*args):
+    with writing(*args):
+        yield
+        time.sleep(0.3)
+
+writer.writing = slow
+
+async def write(store, key):
+    while True:
+        await store.put(key, b"")
+
+async def main():
+    store = await SqliteStore.open(sys.argv[1])
+    # More of them than fit into one transaction, so that there is always something left to write.
+    writing = [asyncio.create_task(write(store, str(number))) for number in range(1000)]
+    await asyncio.sleep(0.5)
+    print("writing", flush=True)
+    await asyncio.gather(*writing)
+
+asyncio.run(main())
+"""
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -61,20 +91,26 @@ def path(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def locked(path: Path) -> AsyncIterator[None]:
-    """Let another process hold the file."""
+async def beside(program: str, path: Path) -> AsyncIterator[subprocess.Popen[bytes]]:
+    """Let another process use the file, from its first line on."""
     process = await asyncio.to_thread(
         subprocess.Popen,
-        [sys.executable, "-c", LOCK, str(path)],
+        [sys.executable, "-c", program, str(path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert process.stdout
     await asyncio.to_thread(process.stdout.readline)
     try:
-        yield
+        yield process
     finally:
-        process.communicate(b"\n")
+        process.kill()
+        process.communicate()
+
+
+def locked(path: Path) -> AbstractAsyncContextManager[subprocess.Popen[bytes]]:
+    """Let another process hold the file."""
+    return beside(LOCK, path)
 
 
 def test_ten_thousand_deliveries_over_four_processes_run_a_thousand_times(path: Path) -> None:
@@ -130,6 +166,30 @@ def test_a_lock_that_ends_in_time_is_waited_for(path: Path) -> None:
             await asyncio.sleep(0.2)
             assert not waiting.done()
         await waiting
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_process_that_writes_all_the_time_lets_others_write(path: Path) -> None:
+    """On a slow disk, where it holds the file nearly always and comes back for it within microseconds."""
+
+    async def use() -> None:
+        store = await SqliteStore.open(path, patience=2)
+        async with beside(HOG, path):
+            for number in range(12):
+                await store.put(f"mine-{number}", b"v")
+        await store.close()
+
+    asyncio.run(use())
+
+
+def test_a_process_that_stops_in_its_turn_is_passed_by(path: Path) -> None:
+    async def use() -> None:
+        store = await SqliteStore.open(path, patience=0.4)
+        with path.with_name("jackfield.db-turn").open("r") as door:
+            fcntl.flock(door, fcntl.LOCK_EX)
+            await store.put("k", b"v")
         await store.close()
 
     asyncio.run(use())

@@ -23,6 +23,7 @@ from jackfield_store_sqlite.kept import TooBigHereError
 from jackfield_store_sqlite.machine import Machine, this_machine
 from jackfield_store_sqlite.owners import Owner
 from jackfield_store_sqlite.transaction import writing
+from jackfield_store_sqlite.turns import Turn
 from jackfield_store_sqlite.writer import Work, Writer
 
 Result = TypeVar("Result")
@@ -48,16 +49,18 @@ class SqliteStore:
         path: str | Path,
         *,
         lease: float = 10.0,
-        patience: float = 2.0,
+        patience: float = 5.0,
         durable_appends: bool = False,
         machine: Machine | None = None,
     ) -> None:
         lease, patience = limits.patience("lease", lease), limits.patience("patience", patience)
         machine = machine or this_machine()
-        self._database = Database(Path(path).absolute(), machine, lease=lease, patience=patience)
+        path = Path(path).absolute()
+        self._database = Database(path, machine, lease=lease, patience=patience)
         self._owner = Owner(machine, lease)
         self._bells = Bells(self._database)
-        self._writer = Writer(self._database, self._owner, self._bells)
+        self._turn = Turn(path, patience / 2)
+        self._writer = Writer(self._database, self._owner, self._bells, self._turn)
         self._aside = ThreadPoolExecutor(1, "jackfield-store-reader")
         self._durable_appends = durable_appends
         self._pid = os.getpid()
@@ -221,6 +224,7 @@ class SqliteStore:
         self._aside.shutdown()
         with reported(self._database.path):
             self._database.close()
+            self._turn.close()
 
     async def _ready(self) -> None:
         self._refuse_in_a_child()
