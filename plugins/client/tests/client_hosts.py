@@ -159,11 +159,14 @@ class Command:
     async def until(self, words: str, after: int = 0) -> int:
         """Wait until it shows these words; where they end."""
         assert self.process.stdout
-        async with asyncio.timeout(PATIENCE):
-            while (place := self.shown.find(words, after)) < 0:
-                piece = await self.process.stdout.read(4096)
-                assert piece, f"it ended without {words!r}: {self.shown}"
-                self.shown += piece.decode()
+        while (place := self.shown.find(words, after)) < 0:
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    piece = await self.process.stdout.read(4096)
+            except TimeoutError:
+                raise AssertionError(f"nothing more came, and no {words!r}: {self.shown[after:]}") from None
+            assert piece, f"it ended without {words!r}: {self.shown}"
+            self.shown += piece.decode()
         return place + len(words)
 
     async def ends(self) -> int:

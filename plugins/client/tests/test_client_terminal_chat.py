@@ -13,7 +13,8 @@ from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.providers.openai import OpenAIServer
 
-LONG = " ".join(f"word{number}" for number in range(1000))
+LONG = " ".join(f"word{number}" for number in range(10_000))
+"""It takes minutes to say, so that whoever stops it stops it in the middle, however slow the machine is."""
 
 
 def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deployment) -> None:
@@ -33,7 +34,7 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
         await model.hears()
         await model.says("Not booked.")
         asked.append((await model.hears()).text)
-        await model.says(LONG, pieces=1000)
+        await model.says(LONG, pieces=10_000)
 
     async def second(model: ScriptedModel) -> None:
         await model.hears()
@@ -84,7 +85,7 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
                 chat.write(b"\x04")
                 assert await chat.ends() == 0
                 assert "Traceback" not in chat.shown
-                assert "word999" not in chat.shown
+                assert "word9999" not in chat.shown
             assert deployment.effects() == ["cli_look one two", "cli_book a table"]
             await host.kill()
             await host.start()
