@@ -13,7 +13,7 @@ from jackfield_testkit.providers.model import Call, ScriptedModel
 def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:
     async def slow(model: ScriptedModel) -> None:
         await model.hears()
-        await model.says("word " * 300, pieces=300)
+        await model.says("word " * 600, pieces=600)
 
     async def main() -> None:
         async with provided(slow, split=500, delay=0.02) as served, hosted(workshop, served) as host:
