@@ -175,11 +175,12 @@ def test_a_process_that_writes_all_the_time_lets_others_write(path: Path) -> Non
     """On a slow disk, where it holds the file nearly always and comes back for it within microseconds."""
 
     async def use() -> None:
-        store = await SqliteStore.open(path, patience=2)
         async with beside(HOG, path):
-            for number in range(12):
-                await store.put(f"mine-{number}", b"v")
-        await store.close()
+            for number in range(3):
+                store = await SqliteStore.open(path, patience=2)
+                for place in range(4):
+                    await store.put(f"mine-{number}-{place}", b"v")
+                await store.close()
 
     asyncio.run(use())
 

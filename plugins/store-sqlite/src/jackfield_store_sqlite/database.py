@@ -15,6 +15,7 @@ from jackfield_store_sqlite import clock, files, schema
 from jackfield_store_sqlite.files import Identity
 from jackfield_store_sqlite.machine import Machine
 from jackfield_store_sqlite.transaction import writing
+from jackfield_store_sqlite.turns import Turn
 
 _LOOK_AGAIN = 0.1
 """For how many seconds a reader trusts that its file still stands at its path."""
@@ -31,6 +32,7 @@ class Database:
 
     def __init__(self, path: Path, machine: Machine, *, lease: float, patience: float) -> None:
         self.path = path
+        self.turn = Turn(path, patience / 2)
         self._machine = machine
         self._lease = lease
         self._patience = patience
@@ -64,8 +66,8 @@ class Database:
     def _learn(self) -> clock.Anchor:
         db = self._open(self._patience)
         try:
-            schema.bring_up_to_date(db, self.path, self._patience)
-            with writing(db):
+            schema.bring_up_to_date(db, self.path, self._patience, self.turn)
+            with writing(db, self.turn):
                 return clock.anchor(db, self._machine, self._lease)
         finally:
             db.close()
@@ -113,6 +115,7 @@ class Database:
             # SQLite tidies up by name, and the names may be another file's by now.
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not in_place))
             db.close(True)
+        self.turn.close()
 
     def _is_in_place(self) -> bool:
         with suppress(OSError, StoreUnavailableError):

@@ -10,6 +10,7 @@ import apsw
 from jackfield.store import StoreUnavailableError
 
 from jackfield_store_sqlite.transaction import writing
+from jackfield_store_sqlite.turns import Turn
 
 APPLICATION = 0x4A4B4644
 """What `file` and `PRAGMA application_id` show for a store, so that no other database is taken for one."""
@@ -44,13 +45,13 @@ MIGRATIONS: Sequence[str] = (
 )
 
 
-def bring_up_to_date(db: apsw.Connection, path: Path, patience: float) -> None:
+def bring_up_to_date(db: apsw.Connection, path: Path, patience: float, turn: Turn) -> None:
     """Give a new or older file the tables of this version; refuse what is newer, or no store at all."""
     _refuse_foreign(db, path)
     _version(db, path)
     _switch_to_wal(db, patience)
     while _version(db, path) < len(MIGRATIONS):
-        with writing(db):
+        with writing(db, turn):
             # Asks for the version again: another process may have been faster.
             _next_migration(db, path)
 

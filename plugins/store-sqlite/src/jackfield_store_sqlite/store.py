@@ -23,7 +23,6 @@ from jackfield_store_sqlite.kept import TooBigHereError
 from jackfield_store_sqlite.machine import Machine, this_machine
 from jackfield_store_sqlite.owners import Owner
 from jackfield_store_sqlite.transaction import writing
-from jackfield_store_sqlite.turns import Turn
 from jackfield_store_sqlite.writer import Work, Writer
 
 Result = TypeVar("Result")
@@ -55,12 +54,10 @@ class SqliteStore:
     ) -> None:
         lease, patience = limits.patience("lease", lease), limits.patience("patience", patience)
         machine = machine or this_machine()
-        path = Path(path).absolute()
-        self._database = Database(path, machine, lease=lease, patience=patience)
+        self._database = Database(Path(path).absolute(), machine, lease=lease, patience=patience)
         self._owner = Owner(machine, lease)
         self._bells = Bells(self._database)
-        self._turn = Turn(path, patience / 2)
-        self._writer = Writer(self._database, self._owner, self._bells, self._turn)
+        self._writer = Writer(self._database, self._owner, self._bells)
         self._aside = ThreadPoolExecutor(1, "jackfield-store-reader")
         self._durable_appends = durable_appends
         self._pid = os.getpid()
@@ -224,7 +221,6 @@ class SqliteStore:
         self._aside.shutdown()
         with reported(self._database.path):
             self._database.close()
-            self._turn.close()
 
     async def _ready(self) -> None:
         self._refuse_in_a_child()

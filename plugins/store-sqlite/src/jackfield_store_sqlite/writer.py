@@ -24,7 +24,6 @@ from jackfield_store_sqlite.database import Database
 from jackfield_store_sqlite.faults import OUTAGES, unavailable
 from jackfield_store_sqlite.owners import Owner
 from jackfield_store_sqlite.transaction import writing
-from jackfield_store_sqlite.turns import Turn
 
 Result = TypeVar("Result")
 Work = Callable[[apsw.Connection, float], Result]
@@ -47,13 +46,12 @@ class _Job:
 class Writer:
     """Takes operations from any loop and answers there."""
 
-    def __init__(self, database: Database, owner: Owner, bells: Bells, turn: Turn) -> None:
+    def __init__(self, database: Database, owner: Owner, bells: Bells) -> None:
         self.transactions = 0
         """How many were committed."""
         self._database = database
         self._owner = owner
         self._bells = bells
-        self._turn = turn
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="jackfield-store-writer", daemon=True)
         self._starting = threading.Lock()
@@ -132,7 +130,7 @@ class Writer:
         if not jobs and not renew:
             return
         self._flush_on_commit(db, renew or any(job.durable for job in jobs))
-        with writing(db, self._turn):
+        with writing(db, self._database.turn):
             # Not before: it may have taken a while to be let in, and something may have expired meanwhile.
             now = self._database.now()
             if renew:
@@ -197,7 +195,7 @@ class Writer:
         with suppress(apsw.Error, OSError, StoreUnavailableError):
             db = self._database.connection()
             now = self._database.now()
-            with writing(db, self._turn):
+            with writing(db, self._database.turn):
                 self._owner.resign(db, now)
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
