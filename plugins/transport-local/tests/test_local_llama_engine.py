@@ -133,7 +133,7 @@ def test_a_session_opens_while_the_model_is_writing(llama: LlamaCpp) -> None:
         llama.goes_on.clear()
         async with aclosing(engine.write(_brief("a"), ASKED, most=9)) as pieces:
             await anext(pieces)
-            await asyncio.wait_for(engine.load(), 5)
+            await asyncio.wait_for(engine.load(), 60)
             llama.goes_on.set()
 
     asyncio.run(go())
