@@ -22,7 +22,7 @@ from jackfield.store import Claim
 from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.workbench import Workbench, make_tool
 
-SLOW_DISK = {"patience": 60.0, "lease": 120.0}
+SLOW_DISK: dict[str, Any] = {"patience": 60.0, "lease": 120.0}
 """What is shown here is what happens to calls, however long a flush takes where it is shown."""
 
 PARAMETERS = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}
