@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 
 import orjson
@@ -13,6 +12,7 @@ from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.store import Store
 
+from jackfield_policies.exclusive import Exclusive
 from jackfield_policies.settings import numbers
 from jackfield_policies.subjects import subject
 
@@ -22,15 +22,16 @@ class Bans:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._one_at_a_time = asyncio.Lock()
 
     async def impose(self, user: str, seconds: float) -> float:
         """Ban, or extend a ban that holds; the store's time at which it ends."""
-        async with self._one_at_a_time:
-            now = self._store.now()
-            until = max(now, await self._until(user)) + seconds
-            await self._store.put(_key(user), orjson.dumps(until), ttl=until - now)
-        return until
+        async with Exclusive(self._store, _key(user)) as change:
+            while True:
+                now = self._store.now()
+                until = max(now, await self._until(user)) + seconds
+                if await change.still_ours():
+                    await self._store.put(_key(user), orjson.dumps(until), ttl=until - now)
+                    return until
 
     async def remaining(self, user: str) -> float:
         """Seconds until a ban is over; 0 without one."""
@@ -45,7 +46,8 @@ class Bans:
 
     async def lift(self, user: str) -> bool:
         """End a ban before its time; say whether there was one."""
-        async with self._one_at_a_time:
+        # In turn with those who extend it, or one of them would put back what it has read before.
+        async with Exclusive(self._store, _key(user)):
             return await self._store.delete(_key(user))
 
     async def _until(self, user: str) -> float:
