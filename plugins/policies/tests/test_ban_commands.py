@@ -40,7 +40,8 @@ def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfi
         try:
             bans = Bans(host)
             until = await bans.impose("ada", 600)
-            await bans.impose("session:\x1b[31m", 60)
+            await bans.impose(None, 60, "\x1b[31m")
+            await bans.impose("session:abc", 60)
 
             def run(*arguments: str) -> Result:
                 done = jackfield("bans", *arguments)
@@ -48,19 +49,27 @@ def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfi
                 return done
 
             listed = json.loads((await asyncio.to_thread(run, "list", "--json")).stdout)
-            assert [each["user"] for each in listed] == ["ada", "session:\x1b[31m"]
+            assert [(each["user"], each["session"]) for each in listed] == [
+                ("ada", None),
+                ("session:abc", None),
+                (None, "\x1b[31m"),
+            ]
             assert listed[0]["until"] == until
             assert 500 < listed[0]["seconds"] <= 600
             table = (await asyncio.to_thread(run)).stdout
             assert "ada" in table
+            assert "session:abc" in table
             assert "\x1b" not in table
 
             lifted = await asyncio.to_thread(run, "lift", "ada")
             assert lifted.stdout == "the ban of ada is lifted\n"
             assert await bans.remaining("ada") == 0
-            assert await bans.remaining("session:\x1b[31m") > 0
-            answer = await asyncio.to_thread(run, "lift", "session:\x1b[31m", "--json")
-            assert json.loads(answer.stdout) == {"user": "session:\x1b[31m", "lifted": True}
+            assert await bans.remaining(None, "\x1b[31m") > 0
+            lifted = await asyncio.to_thread(run, "lift", "--session", "\x1b[31m")
+            assert lifted.stdout == "the ban of session '\\x1b[31m' is lifted\n"
+            assert await bans.remaining(None, "\x1b[31m") == 0
+            answer = await asyncio.to_thread(run, "lift", "session:abc", "--json")
+            assert json.loads(answer.stdout) == {"user": "session:abc", "session": None, "lifted": True}
             assert (await asyncio.to_thread(run)).stdout == "nobody is banned\n"
         finally:
             await host.close()
@@ -87,6 +96,14 @@ def test_who_is_not_banned_cannot_be_let_back_in(jackfield: Jackfield) -> None:
     done = jackfield("bans", "lift", "ada")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "'ada' is not banned; `jackfield bans list` shows who is" in done.stderr
+    assert "session 'ada' is not banned" in jackfield("bans", "lift", "--session", "ada").stderr
+
+
+@pytest.mark.parametrize("named", [(), ("ada", "--session", "abc"), ("",)])
+def test_whose_ban_is_lifted_has_to_be_clear(jackfield: Jackfield, named: tuple[str, ...]) -> None:
+    done = jackfield("bans", "lift", *named)
+    assert done.exit_code == 2
+    assert "name either a USER or a --session" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -127,13 +144,13 @@ def test_a_ban_that_is_lifted_has_a_line_in_the_audit_with_who_did_it(
 
     async def ban() -> None:
         store = await SqliteStore.open(Path("kept.db"))
-        for user in ("ada", "session:abc"):
-            await Bans(store).impose(user, 600)
+        await Bans(store).impose("ada", 600)
+        await Bans(store).impose(None, 600, "abc")
         await store.close()
 
     asyncio.run(ban())
     assert jackfield("bans", "lift", "ada").exit_code == 0
-    assert jackfield("bans", "lift", "session:abc").exit_code == 0
+    assert jackfield("bans", "lift", "--session", "abc").exit_code == 0
     assert jackfield("bans", "lift", "ada").exit_code == 1
     named, nameless = [json.loads(line) for line in Path("lines.jsonl").read_text().splitlines()]
     assert (named["tool"], named["user"], named["ok"]) == ("bans lift", "ada", True)

@@ -15,7 +15,10 @@ from typing import Any
 
 import pytest
 from jackfield_policies.bans import Bans
+from jackfield_policies.subjects import Subject
 from jackfield_store_sqlite import SqliteStore
+
+ADA = Subject("ada", None)
 
 GUARD = 120
 """Seconds after which a test that waits for something that does not come has failed."""
@@ -205,7 +208,7 @@ def test_no_extension_is_lost_between_processes_and_the_ban_is_seen_all_the_time
         ends = await seen_while(bans, asyncio.gather(*(each.until_at("done") for each in hosts)))
         acknowledged = sorted(end for each in ends for end in each)
         assert acknowledged == [first + 60 * number for number in range(1, 37)]
-        assert (await bans.held())["ada"] == acknowledged[-1]
+        assert (await bans.held())[ADA] == acknowledged[-1]
 
     here(main)
 
@@ -263,7 +266,7 @@ def test_a_host_that_hung_notices_that_others_went_past_it(host: Place, here: An
         await hung.until_at("read")  # Once more, because what it had read is old.
         hung.tell()
         assert await hung.until_at("done") == [first + 90]
-        assert (await bans.held())["ada"] == first + 90
+        assert (await bans.held())[ADA] == first + 90
 
     here(main, lease=0.5)
 

@@ -29,17 +29,17 @@ class Bans:
 
     def __init__(self) -> None:
         self.now = 1_777_636_800.0
-        self.until: dict[str, float] = {}
+        self.until: dict[tuple[str | None, str], float] = {}
         self.fails_at = ""
 
-    async def impose(self, user: str, seconds: float) -> float:
+    async def impose(self, user: str | None, seconds: float, session: str = "") -> float:
         self._fail("impose")
-        self.until[user] = max(self.now, self.until.get(user, 0.0)) + seconds
-        return self.until[user]
+        self.until[user, session] = max(self.now, self.until.get((user, session), 0.0)) + seconds
+        return self.until[user, session]
 
-    async def remaining(self, user: str) -> float:
+    async def remaining(self, user: str | None, session: str = "") -> float:
         self._fail("remaining")
-        return max(0.0, self.until.get(user, 0.0) - self.now)
+        return max(0.0, self.until.get((user, session), 0.0) - self.now)
 
     def _fail(self, step: str) -> None:
         if step == self.fails_at:
@@ -114,13 +114,13 @@ def test_the_client_is_told_until_when_and_how_long(mode: Mode) -> None:
 def test_a_known_user_is_banned_by_name() -> None:
     talk = Conversation(user="ann")
     assert talk.ignore().data["scope"] == "user"
-    assert list(talk.bans.until) == ["ann"]
+    assert list(talk.bans.until) == [("ann", "s-1")]
 
 
 def test_an_unknown_user_is_banned_by_session() -> None:
     talk = Conversation(user=None)
     assert talk.ignore().data["scope"] == "session"
-    assert list(talk.bans.until) == ["session:s-1"]
+    assert list(talk.bans.until) == [(None, "s-1")]
 
 
 def test_a_second_call_extends_the_ban_and_says_the_whole_time() -> None:
@@ -154,7 +154,7 @@ def test_who_closes_the_window_is_banned_all_the_same() -> None:
     assert response.ok
     assert response.data["client_told"] is False
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
-    assert talk.bans.until == {"ann": talk.bans.now + 60}
+    assert talk.bans.until == {("ann", "s-1"): talk.bans.now + 60}
     assert [note["event"] for note in talk.notes] == ["user_banned", "ban_notice_lost"]
 
 

@@ -13,14 +13,14 @@ class Bans:
     """The capability, on a clock that stands still."""
 
     def __init__(self) -> None:
-        self.until: dict[str, float] = {}
+        self.until: dict[tuple[str | None, str], float] = {}
 
-    async def impose(self, user: str, seconds: float) -> float:
-        self.until[user] = max(NOW, self.until.get(user, 0.0)) + seconds
-        return self.until[user]
+    async def impose(self, user: str | None, seconds: float, session: str = "") -> float:
+        self.until[user, session] = max(NOW, self.until.get((user, session), 0.0)) + seconds
+        return self.until[user, session]
 
-    async def remaining(self, user: str) -> float:
-        return max(0.0, self.until.get(user, 0.0) - NOW)
+    async def remaining(self, user: str | None, session: str = "") -> float:
+        return max(0.0, self.until.get((user, session), 0.0) - NOW)
 
 
 class TestIgnoreUser(ToolContractTests):

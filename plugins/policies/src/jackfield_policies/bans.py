@@ -14,7 +14,7 @@ from jackfield.store import Store
 
 from jackfield_policies.exclusive import Exclusive
 from jackfield_policies.settings import numbers
-from jackfield_policies.subjects import subject
+from jackfield_policies.subjects import Subject, key, prefixes, subject
 
 
 class Bans:
@@ -23,40 +23,38 @@ class Bans:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def impose(self, user: str, seconds: float) -> float:
-        """Ban, or extend a ban that holds; the store's time at which it ends."""
-        async with Exclusive(self._store, _key(user)) as change:
+    async def impose(self, user: str | None, seconds: float, session: str = "") -> float:
+        """Ban a user, or the session where there is none; extends a ban that holds. When it ends."""
+        banned = key("ban", user, session)
+        async with Exclusive(self._store, banned) as change:
             while True:
                 now = self._store.now()
-                until = max(now, await self._until(user)) + seconds
+                until = max(now, await self._until(banned)) + seconds
                 if await change.still_ours():
-                    await self._store.put(_key(user), orjson.dumps(until), ttl=until - now)
+                    await self._store.put(banned, orjson.dumps(until), ttl=until - now)
                     return until
 
-    async def remaining(self, user: str) -> float:
+    async def remaining(self, user: str | None, session: str = "") -> float:
         """Seconds until a ban is over; 0 without one."""
-        return max(0.0, await self._until(user) - self._store.now())
+        return max(0.0, await self._until(key("ban", user, session)) - self._store.now())
 
-    async def held(self) -> dict[str, float]:
+    async def held(self) -> dict[Subject, float]:
         """Everybody who is banned, each with the store's time at which that ends."""
-        banned = [key.removeprefix(_key("")) for key in await self._store.keys(_key(""))]
-        held = {user: await self._until(user) for user in banned}
+        banned = [each for prefix in prefixes("ban") for each in await self._store.keys(prefix)]
+        held = {subject(each): await self._until(each) for each in banned}
         # One may have ended since its key was read.
-        return {user: until for user, until in held.items() if until}
+        return {who: until for who, until in held.items() if until}
 
-    async def lift(self, user: str) -> bool:
+    async def lift(self, user: str | None, session: str = "") -> bool:
         """End a ban before its time; say whether there was one."""
+        banned = key("ban", user, session)
         # In turn with those who extend it, or one of them would put back what it has read before.
-        async with Exclusive(self._store, _key(user)):
-            return await self._store.delete(_key(user))
+        async with Exclusive(self._store, banned):
+            return await self._store.delete(banned)
 
-    async def _until(self, user: str) -> float:
-        kept = await self._store.get(_key(user))
+    async def _until(self, banned: str) -> float:
+        kept = await self._store.get(banned)
         return float(orjson.loads(kept)) if kept else 0.0
-
-
-def _key(user: str) -> str:
-    return f"ban/{user}"
 
 
 class BanPolicy:
@@ -72,7 +70,7 @@ class BanPolicy:
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         """Refuse while a ban holds, and say how long it will."""
-        kept = await self._store.get(_key(subject(call.session)))
+        kept = await self._store.get(key("ban", call.session.user, call.session.id))
         if kept is None:
             return await proceed(call)
         call.end("bans", "refused")

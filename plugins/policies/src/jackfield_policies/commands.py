@@ -11,13 +11,16 @@ from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo, print_table
 from jackfield_cli.stored import Watched, with_store, with_watched_store
 
+from jackfield_policies.subjects import Subject
+
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield.store import Store
 
 
 class _Held(NamedTuple):
-    user: str
+    user: str | None
+    session: str | None
     until: float
     seconds: float
 
@@ -36,33 +39,43 @@ def bans(ctx: click.Context) -> None:
 def list_(settings: Settings, as_json: bool) -> None:
     """List who is banned, and for how much longer.
 
-    A visitor without a name is banned as `session:ID`.
+    A visitor without a name is banned in one session, which is listed by its id.
     """
     held = with_store(settings, _held)
     if as_json:
         print_json([each._asdict() for each in held])
     elif held:
-        rows = [(_shown(each.user), _moment(each.until), f"{each.seconds:.0f} s") for each in held]
-        print_table(("user", "until", "left"), rows)
+        rows = [
+            (_shown(each.user), _shown(each.session), _moment(each.until), f"{each.seconds:.0f} s")
+            for each in held
+        ]
+        print_table(("user", "session", "until", "left"), rows)
     else:
         echo("nobody is banned")
 
 
 @bans.command()
-@click.argument("user")
+@click.argument("user", required=False)
+@click.option(
+    "--session", metavar="ID", help="Lift the ban of a visitor without a name, by the session's id."
+)
 @with_registry
 @as_json
-def lift(settings: Settings, user: str, as_json: bool) -> None:
+def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
     """Lift the ban of USER, on every host that shares the store; the next call is let through.
 
     The audit has a line of it, with the name of whoever is logged in here.
     """
-    if not with_watched_store(settings, lambda watched: _lifted(watched, user)):
-        raise click.ClickException(f"{user!r} is not banned; `jackfield bans list` shows who is")
+    if bool(user) is bool(session):
+        raise click.UsageError("name either a USER or a --session; `jackfield bans list` shows both")
+    who = Subject(user or None, session or None)
+    if not with_watched_store(settings, lambda watched: _lifted(watched, who)):
+        name = repr(user) if user else f"session {session!r}"
+        raise click.ClickException(f"{name} is not banned; `jackfield bans list` shows who is")
     if as_json:
-        print_json({"user": user, "lifted": True})
+        print_json({**who._asdict(), "lifted": True})
     else:
-        echo(f"the ban of {_shown(user)} is lifted")
+        echo(f"the ban of {_shown(user) if user else f'session {_shown(session)}'} is lifted")
 
 
 async def _held(store: Store) -> list[_Held]:
@@ -70,32 +83,32 @@ async def _held(store: Store) -> list[_Held]:
 
     held = await Bans(store).held()
     now = store.now()
-    return [_Held(user, until, max(0.0, until - now)) for user, until in sorted(held.items())]
+    # Users first, as they are called.
+    by_name = sorted(held.items(), key=lambda each: (each[0].user is None, each[0].user or each[0].session))
+    return [_Held(*who, until, max(0.0, until - now)) for who, until in by_name]
 
 
-async def _lifted(watched: Watched, user: str) -> bool:
+async def _lifted(watched: Watched, who: Subject) -> bool:
     from jackfield_policies.bans import Bans
 
-    lifted = await Bans(watched.store).lift(user)
+    lifted = await Bans(watched.store).lift(who.user, who.session or "")
     if lifted:
-        _tell(watched, user)
+        _tell(watched, who)
     return lifted
 
 
-def _tell(watched: Watched, user: str) -> None:
+def _tell(watched: Watched, who: Subject) -> None:
     """Let observers know, as of a call of `bans lift` by whom it concerns: they know of nothing else."""
     from jackfield import ok
     from jackfield.governance import Call
     from jackfield.registry.registry import MissingTool
     from jackfield.session.session import Session
 
-    from jackfield_policies.subjects import named
-
-    session = Session("text", watched.registry_version, **named(user))
-    call = Call(MissingTool("bans lift", watched.registry_version), session, {"user": user}, b"", None)
+    session = Session("text", watched.registry_version, user=who.user, session_id=who.session)
+    call = Call(MissingTool("bans lift", watched.registry_version), session, who._asdict(), b"", None)
     call.policies = ("bans",)
     call.decide("bans", f"lifted by {_operator()}")
-    response = ok({"user": user, "lifted": True})
+    response = ok({**who._asdict(), "lifted": True})
     call.text = call.seal(response).decode()
     call.ended = time.perf_counter()
     for observer in watched.observers:
@@ -117,6 +130,6 @@ def _moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _shown(user: str) -> str:
+def _shown(name: str | None) -> str:
     # A name comes from a token, and must not be able to steer a terminal.
-    return user if user.isprintable() else ascii(user)
+    return (name or "") if (name or "").isprintable() else ascii(name)

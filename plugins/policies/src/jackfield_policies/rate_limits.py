@@ -11,7 +11,7 @@ from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
 from jackfield_policies.settings import numbers
-from jackfield_policies.subjects import subject
+from jackfield_policies.subjects import key
 
 
 class RateLimits:
@@ -32,7 +32,8 @@ class RateLimits:
             # An approved call was counted when it asked.
             return await proceed(call)
         window = limit.window_ms / 1000
-        count = await self._store.add(f"rate/{subject(call.session)}/{call.tool.id}", 1, window=window)
+        counter = f"{key('rate', call.session.user, call.session.id)}/{call.tool.id}"
+        count = await self._store.add(counter, 1, window=window)
         if count <= limit.calls:
             return await proceed(call)
         call.end("rate_limits", "refused")

@@ -6,15 +6,8 @@ import math
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from jackfield import ErrorType, SessionView, ToolContext, ToolResponse, end_voice_session, fail, ok
+from jackfield import ErrorType, ToolContext, ToolResponse, end_voice_session, fail, ok
 from jackfield.store import StoreUnavailableError
-
-
-class _Subject(NamedTuple):
-    """Whom the ban is held against: a user everywhere, or a session where nobody is signed in."""
-
-    scope: str
-    name: str
 
 
 class _Ban(NamedTuple):
@@ -29,14 +22,15 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     session = ctx.session
     if not session.active:
         return fail(ErrorType.SESSION_INACTIVE, "The session is over already; nobody was banned.")
-    subject = _subject(session)
+    # A user is banned everywhere, and where nobody is signed in this session is.
+    scope = "user" if session.user else "session"
     try:
-        ban = await _impose(subject, args["duration_seconds"], ctx)
+        ban = await _impose(args["duration_seconds"], ctx)
     except StoreUnavailableError:
         return _in_doubt()
     ctx.audit(
         "user_banned",
-        scope=subject.scope,
+        scope=scope,
         duration_seconds=args["duration_seconds"],
         until=ban.until,
         reason=args["reason"].strip() or None,
@@ -44,7 +38,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     farewell = args["farewell_message"].strip()
     in_voice = session.mode == "voice"
     data = {
-        "scope": subject.scope,
+        "scope": scope,
         "until": datetime.fromtimestamp(ban.until, UTC).isoformat(timespec="seconds"),
         "seconds_remaining": ban.seconds,
         "client_told": await _tell_client(ban, farewell, ctx),
@@ -53,17 +47,11 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     return ok(data, end_voice_session(after="farewell_spoken")) if in_voice else ok(data)
 
 
-def _subject(session: SessionView) -> _Subject:
-    # The names by which the bans policy looks a caller up.
-    if not session.user:
-        return _Subject("session", f"session:{session.id}")
-    return _Subject("user", session.user)
-
-
-async def _impose(subject: _Subject, seconds: float, ctx: ToolContext) -> _Ban:
-    until: float = await ctx.bans.impose(subject.name, seconds)
+async def _impose(seconds: float, ctx: ToolContext) -> _Ban:
+    who = ctx.session
+    until: float = await ctx.bans.impose(who.user, seconds, who.id)
     # Asked, not computed: an earlier ban counts too, and the end is by the store's clock, not by ours.
-    remaining: float = await ctx.bans.remaining(subject.name)
+    remaining: float = await ctx.bans.remaining(who.user, who.id)
     return _Ban(until, math.ceil(remaining))
 
 
