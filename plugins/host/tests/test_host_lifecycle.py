@@ -7,6 +7,7 @@ import io
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -246,6 +247,71 @@ def test_mistakes_of_plugins_and_of_who_may_come_in_are_told_together(
         "policies.loops: unknown setting 'identical'",
         "observers.audit: unknown setting 'pth'",
     ]
+
+
+def test_mistakes_of_kernel_host_plugins_and_provider_are_told_in_one_run(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    tables = (
+        'vocie = 1\n[policies.loops]\nidentical = 1\n[policies.budgets]\nenabled = "no"\n[policies.lops]\n'
+    )
+    toml(
+        workshop,
+        'prot = 1\naddress = "0.0.0.0"',
+        'provider = "openai"\nstor = "memory"\ndeployment = "test"',
+        tables,
+    )
+    said = refused(JACKFIELD_HOST_MAX_SESSIONS="many").splitlines()
+    assert [re.split("; |, |: a", line)[0] for line in said] == [
+        "jackfield.toml: unknown setting 'stor'",
+        "`deployment` is 'test'",
+        "[policies.budgets] enabled is true or false",
+        "JACKFIELD_HOST_MAX_SESSIONS",
+        "[host] there is no setting 'prot'",
+        "`address` is '0.0.0.0'",
+        "[policies.lops]: no installed plugin offers that",
+        "policies.loops: unknown setting 'identical'",
+        "[transports.openai] has no setting 'vocie'",
+    ]
+
+
+def test_plugins_that_cannot_be_set_up_do_not_hide_what_is_wrong_with_provider_and_store(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    nowhere = '[stores.sqlite]\npath = "/proc/none/jackfield.db"\n'
+    provider = "[transports.openai] has no setting 'vocie'"
+    store = "the store /proc/none/jackfield.db"
+    for beside, told in (("[policies.loops]\nidentical = 1\n", ["policies.loops: unknown"]), ("", [])):
+        toml(workshop, tables=f"vocie = 1\n{nowhere}{beside}")
+        said = refused("--port", "0").splitlines()
+        assert len(said) == 2 + len(told)
+        for line, begin in zip(said, [provider, store, *told], strict=True):
+            assert line.startswith(begin)
+
+
+def test_a_registry_that_is_missing_is_told_beside_the_settings_of_the_host_that_are_wrong(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    for host in ("prot = 1", 'address = "0.0.0.0"'):
+        toml(workshop, host)
+        mistake, missing = refused("--registry", str(workshop.folder / "other.json")).splitlines()
+        assert "prot" in mistake or "no token is required" in mistake
+        assert "other.json" in missing
+        assert "jackfield build" in missing
+
+
+def test_nothing_is_said_of_what_may_only_follow_from_a_mistake(
+    workshop: Workshop, refused: Callable[..., str]
+) -> None:
+    digest = '[host.keys.phone]\ndigest = "hunter2"\nuser = "ada"'
+    toml(workshop, f'address = "0.0.0.0"\n{digest}')
+    (said,) = refused().splitlines()
+    assert said.startswith("[host] keys.phone.digest: ")
+    config = workshop.folder / "jackfield.toml"
+    for wrong in ('registri = "elsewhere.json"', "registry = 1"):
+        config.write_text(f"{wrong}\n")
+        (said,) = refused().splitlines()
+        assert "registr" in said
 
 
 def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callable[..., str]) -> None:

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-from jackfield.runtime import Runtime
 from jackfield.settings import Mistakes, Settings
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -19,7 +18,7 @@ from jackfield_host.endpoints.protocol import asyncapi
 from jackfield_host.endpoints.sockets import TextSocket, VoiceSocket
 from jackfield_host.errors import answered
 from jackfield_host.house import House
-from jackfield_host.lifecycle.checks import check
+from jackfield_host.lifecycle.checks import noting, started
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.operations.decisions import Decisions
@@ -53,10 +52,8 @@ async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[Hous
     async with AsyncExitStack() as closing:
         with mistakes:
             gate = Gate(options)
-        with mistakes:
-            runtime = await Runtime.start(settings, [decisions])
-            closing.push_async_callback(runtime.close)
-            await check(runtime, settings)
+        with noting(mistakes):
+            runtime = await started(settings, [decisions], mistakes, closing)
         mistakes.tell()
         transport = runtime.transport()
         closing.push_async_callback(transport.close)

@@ -114,16 +114,33 @@ class HostOptions(AccessSettings, BaseSettings):
     @classmethod
     def load(cls, table: Mapping[str, Any], **flags: Any) -> HostOptions:
         """The options of this process; flags that are None were not given."""
-        given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
-        given[_TABLE] = table
         wrong = _misspelt_variables(os.environ)
         try:
-            options = cls(**given)
+            options = cls._made(table, flags)
         except ValidationError as error:
             wrong += _explained(error)
         if wrong:
             raise SettingsError("\n".join(wrong))
         return options
+
+    @classmethod
+    def as_far_as_right(cls, table: Mapping[str, Any], **flags: Any) -> HostOptions | None:
+        """The options without those that are wrong; nothing where that leaves open who may come in."""
+        try:
+            return cls._made(table, flags)
+        except ValidationError as error:
+            wrong = {str(each["loc"][0]) for each in error.errors(include_url=False, include_input=False)}
+        if wrong & AccessSettings.model_fields.keys():
+            return None
+        # As flags, because it may be a variable that is wrong.
+        defaults = {name: cls.model_fields[name].default for name in wrong & cls.model_fields.keys()}
+        return cls._made({name: table[name] for name in table.keys() - wrong}, {**flags, **defaults})
+
+    @classmethod
+    def _made(cls, table: Mapping[str, Any], flags: Mapping[str, Any]) -> HostOptions:
+        given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+        given[_TABLE] = table
+        return cls(**given)
 
     @property
     def spoken(self) -> VoiceSettings:

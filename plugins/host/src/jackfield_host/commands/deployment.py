@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 DEFAULT = "default"
 
 
+Rest = Callable[["Settings", "HostOptions | None", bool], str]
+"""Says what else is wrong with settings that are right so far, and whether they are all that was said."""
+
+
 class Deployment(NamedTuple):
     """The settings of this process, of the kernel and of the host."""
 
@@ -80,8 +84,11 @@ def with_deployment(command: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def deployment(config: str | None = None, **flags: Any) -> Deployment:
-    """The deployment as flags, environment and file describe it; all that is wrong in it ends the command."""
+def deployment(config: str | None = None, rest: Rest | None = None, **flags: Any) -> Deployment:
+    """The deployment as flags, environment and file describe it; all that is wrong in it ends the command.
+
+    `rest` is asked what else is wrong, as far as what is right goes, so that all is told at once.
+    """
     from jackfield.settings import KEYS, Mistakes, Settings, SettingsError
 
     from jackfield_host.options import HostOptions
@@ -96,11 +103,33 @@ def deployment(config: str | None = None, **flags: Any) -> Deployment:
             settings = Settings.load(Path(config) if config else None, **of_kernel)
         with mistakes:
             document = _document(file)
-            options = HostOptions.load(document.get("host", {}), **of_host)
+            options = HostOptions.load(_of_host(document), **of_host)
         mistakes.tell()
     except SettingsError as error:
-        raise click.ClickException(str(error)) from None
+        further = _further(rest, config, of_kernel, of_host) if rest else ""
+        raise click.ClickException(f"{error}\n{further}".rstrip()) from None
     return Deployment(settings, options, file, document, frozenset(given))
+
+
+def _further(rest: Rest, config: str | None, of_kernel: Mapping[str, Any], of_host: Mapping[str, Any]) -> str:
+    from jackfield.settings import Settings, SettingsError
+
+    from jackfield_host.commands.usable import usable_settings
+    from jackfield_host.options import HostOptions
+
+    try:
+        document = _document(_file(config))
+    except (OSError, ValueError):
+        # A file that cannot be read says nothing else, either.
+        return ""
+    settings: Settings | None
+    try:
+        settings, certain = Settings.load(Path(config) if config else None, **of_kernel), True
+    except SettingsError:
+        settings, certain = usable_settings(document, of_kernel), False
+    if settings is None:
+        return ""
+    return rest(settings, HostOptions.as_far_as_right(_of_host(document), **of_host), certain)
 
 
 def _file(config: str | None) -> Path | None:
@@ -114,3 +143,9 @@ def _document(file: Path | None) -> dict[str, Any]:
     import tomllib
 
     return tomllib.loads(file.read_text("utf-8")) if file else {}
+
+
+def _of_host(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What is said to the host; that it is a table at all, the kernel sees to."""
+    table = document.get("host")
+    return table if isinstance(table, Mapping) else {}

@@ -13,8 +13,11 @@ from jackfield_host.commands.deployment import with_deployment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jackfield.settings import Settings
+
     from jackfield_host.commands.deployment import Deployment
     from jackfield_host.house import House
+    from jackfield_host.options import HostOptions
 
 
 @click.command()
@@ -50,7 +53,7 @@ def serve(load: Callable[..., Deployment], **flags: Any) -> None:
     from jackfield_host.lifecycle import logs
     from jackfield_host.serving import run
 
-    deployment = load(**flags)
+    deployment = load(rest=_rest, **flags)
     settings, options = deployment.settings, deployment.options
     logs.set_up(options, deployment.document, os.environ)
     try:
@@ -58,6 +61,28 @@ def serve(load: Callable[..., Deployment], **flags: Any) -> None:
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
     sys.exit(status)
+
+
+def _rest(settings: Settings, options: HostOptions | None, certain: bool) -> str:
+    """What would stop a start with settings that are right so far."""
+    import asyncio
+    import logging
+
+    from jackfield.settings import SettingsError
+
+    from jackfield_host.lifecycle.checks import judge
+
+    # What plugins log about a start that will not be is not for anybody.
+    logging.disable()
+    try:
+        asyncio.run(judge(settings, options, certain=certain))
+    except SettingsError as error:
+        return str(error)
+    except Exception:  # noqa: BLE001 - whatever it is, it must not hide the mistakes that are known
+        return ""
+    finally:
+        logging.disable(logging.NOTSET)
+    return ""
 
 
 def _announce(house: House, port: int, deployment: Deployment) -> None:
