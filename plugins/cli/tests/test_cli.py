@@ -313,6 +313,12 @@ def test_build_leaves_alone_what_is_no_file(site: Any, tmp_path: Path, kind: str
     assert (place.stat().st_ino, place.stat().st_mode) == (before.st_ino, before.st_mode)
 
 
+def test_the_list_of_commands_cuts_no_line_short(site: Any) -> None:
+    listed = site.run("--help").stdout.partition("Commands:")[2]
+    assert "call" in listed
+    assert "..." not in listed
+
+
 def test_every_command_explains_itself(site: Any) -> None:
     for name, command in main.commands.items():
         done = site.run(name, "--help")

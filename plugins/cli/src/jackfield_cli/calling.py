@@ -63,10 +63,10 @@ def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str 
 @with_registry
 @as_json
 def call(settings: Settings, as_json: bool, **asked: Any) -> None:
-    """Run TOOL with ARGUMENTS (a JSON object; - reads standard input) under every policy.
+    """Run TOOL with ARGUMENTS under every policy.
 
-    Shows the answer, what each policy decided and how long it took. Where a tool needs confirmation, it asks
-    on the terminal.
+    ARGUMENTS are a JSON object; - reads them from standard input. Shows the answer, what each policy decided
+    and how long it took. Where a tool needs confirmation, it asks on the terminal.
     """
     import asyncio
 
