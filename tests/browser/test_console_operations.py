@@ -52,6 +52,7 @@ def test_figures_follow_what_happens(deployment: Deployment) -> None:
             await expect(section(console, "Tools")).to_contain_text("No tool has been called yet")
 
             await execute(console, "format_datetime", nonsense=1)
+            await expect(page.get_by_text(re.compile("1 session and 1 turn since"))).to_be_visible()
             await execute(console, "end_voice_session")
             await execute(console, "book_room", room="Photo room", day="2026-11-20")
             await expect(figure(console, "Calls")).to_have_text("3")

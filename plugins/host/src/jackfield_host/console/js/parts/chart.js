@@ -24,6 +24,11 @@ export function brief(value) {
   return value.toFixed(1);
 }
 
+/** So many of something. */
+export function many(number, thing) {
+  return `${brief(number)} ${thing}${number === 1 ? "" : "s"}`;
+}
+
 /** Numbers that are read side by side: all with a decimal place, or none. */
 function alike(...values) {
   const short = values.some((each) => Math.abs(each) >= 100) || values.every(isWhole);

@@ -3,7 +3,7 @@
 import { ApiError } from "../api.js";
 import { clock, duration, element, replace } from "../dom.js";
 import { AuditTail } from "../parts/audit-tail.js";
-import { TrendChart, brief, percentileBar } from "../parts/chart.js";
+import { TrendChart, brief, many, percentileBar } from "../parts/chart.js";
 import { SessionList } from "../parts/session-list.js";
 import { style } from "../styles.js";
 
@@ -101,7 +101,8 @@ class OperationsView {
 
   async #showFigures() {
     const stats = await this.#api.get("stats");
-    this.#uptime.textContent = `up for ${clock(stats.uptime)}, ${brief(stats.totals.sessions)} sessions and ${brief(stats.totals.turns)} turns since`;
+    const { sessions, turns } = stats.totals;
+    this.#uptime.textContent = `up for ${clock(stats.uptime)}, ${many(sessions, "session")} and ${many(turns, "turn")} since`;
     CHARTS.forEach(([, , name, byMinute], index) => {
       const now = name === "open" ? stats.open : stats.totals[name];
       const points = byMinute ? rates(stats.samples, name) : stats.samples.map((each) => ({ at: each.at, value: each[name] }));
