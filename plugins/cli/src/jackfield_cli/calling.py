@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from jackfield_cli.answers import print_answer
 from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo
 
@@ -32,6 +33,8 @@ def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str 
         (value or "").encode()
     except UnicodeEncodeError:
         raise click.BadParameter("it is not UTF-8") from None
+    if option.name != "said" and value == "":
+        raise click.BadParameter("it is empty; leave the option out where there is none")
     if option.name != "said" and value and len(value) > LONGEST_NAME:
         raise click.BadParameter(f"it has {len(value)} characters, and may have {LONGEST_NAME}")
     return value
@@ -41,7 +44,7 @@ def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str 
 @click.argument("tool")
 @click.argument("arguments", default="{}")
 @click.option(
-    "--mode", type=click.Choice(["text", "voice"]), default="text", help="The mode of a new session."
+    "--mode", type=click.Choice(["text", "voice"]), help="The mode of a new session (default: text)."
 )
 @click.option(
     "--session",
@@ -58,7 +61,12 @@ def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str 
     callback=_plain,
     help="What the user said in this turn; policies may ask.",
 )
-@click.option("--call-id", metavar="ID", help="The id a provider would give; the same id is run once.")
+@click.option(
+    "--call-id",
+    metavar="ID",
+    callback=_plain,
+    help="The id a provider would give: in one --session it is run once, if it has 9 characters or more.",
+)
 @click.option("--yes", is_flag=True, help="Approve without asking, where a tool needs confirmation.")
 @with_registry
 @as_json
@@ -75,6 +83,8 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
 
+    if asked["call_id"] and not asked["session_id"]:
+        raise click.UsageError("--call-id is known in its session alone, so it needs --session")
     if asked["arguments"] == "-":
         if sys.stdin is None:
             raise click.ClickException("- reads the arguments from standard input, which is closed")
@@ -88,15 +98,22 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     except _DeclinedError:
         echo("Declined; nothing was run.", err=True)
         sys.exit(1)
+    except _UnansweredError:
+        echo("Nothing was run.", err=True)
+        raise click.Abort from None
     if as_json:
         print_json(shown)
     else:
-        _print(shown)
+        print_answer(shown)
     sys.exit(0 if shown["answer"]["ok"] else 1)
 
 
 class _DeclinedError(Exception):
     """The person at the terminal said no."""
+
+
+class _UnansweredError(Exception):
+    """The person at the terminal went away from the question."""
 
 
 class _Trail:
@@ -121,6 +138,8 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
     from jackfield.contract.call import ToolCall
     from jackfield.runtime import Runtime
 
+    from jackfield_cli.interrupting import interruptible
+
     trail = _Trail()
     runtime = await Runtime.start(settings, observers=[trail])
     try:
@@ -134,9 +153,11 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
                 echo(click.style(f"  {fields['message']}", dim=True), err=True)
 
         session = await _session(runtime, asked, publish)
-        (answer,) = await runtime.orchestrator.handle(
-            session, [ToolCall(asked["tool"], asked["arguments"], asked["call_id"])]
-        )
+        with interruptible(runtime.orchestrator, session):
+            (answer,) = await runtime.orchestrator.handle(
+                session, [ToolCall(asked["tool"], asked["arguments"], asked["call_id"])]
+            )
+        _warn_of_an_id(asked["call_id"], trail.call)
         answer = await _confirmed(runtime, session, answer, events, approve=asked["yes"], quiet=quiet)
         await session.save_unless_moved(runtime.store)
         return {
@@ -158,6 +179,15 @@ def _warn_of_forgetting(settings: Settings) -> None:
     echo(f"The store is in memory: {lost}. To keep it, {how}.", err=True)
 
 
+def _warn_of_an_id(call_id: str | None, call: Call | None) -> None:
+    """Whoever names a call counts on it, and which names hold is up to the policy that keeps them."""
+    if call_id and call is not None and call.key and call_id not in call.key:
+        echo(
+            f"The id {call_id!r} does not hold: the same call with it is run again. Take a longer one.",
+            err=True,
+        )
+
+
 def _asked() -> bool:
     """Ask; Ctrl-C has to end the waiting, and the loop's own handler would only make a note of it."""
     import signal
@@ -165,20 +195,46 @@ def _asked() -> bool:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return click.confirm("Run it?", default=False)
+    except click.Abort:
+        raise _UnansweredError from None
     finally:
         signal.signal(signal.SIGINT, before)
 
 
 async def _session(runtime: Runtime, asked: Mapping[str, Any], publish: Any) -> Session:
     session_id = asked["session_id"]
-    kept = await runtime.resume_session(session_id, publish) if session_id else None
+    kept = await _kept(runtime, session_id, publish) if session_id else None
     if kept is not None:
+        _refuse_another(asked, kept)
         await runtime.begin_turn(kept, asked["said"])
         return kept
-    mode: Mode = asked["mode"]
+    mode: Mode = asked["mode"] or "text"
     session = await runtime.open_session(mode, user=asked["user"], session_id=session_id, publish=publish)
     session.hear(asked["said"])
     return session
+
+
+async def _kept(runtime: Runtime, session_id: str, publish: Any) -> Session | None:
+    from jackfield.registry.registry import RegistryError
+
+    try:
+        return await runtime.resume_session(session_id, publish)
+    except RegistryError as error:
+        raise RegistryError(f"{error}; begin another --session") from None
+
+
+def _refuse_another(asked: Mapping[str, Any], kept: Session) -> None:
+    """A session stays in its mode and its user's; a call that means another one is not made in it."""
+    for option, wanted, has in (
+        ("--mode", asked["mode"], kept.mode),
+        ("--user", asked["user"], kept.user),
+    ):
+        if wanted and wanted != has:
+            owner = f"is {has}'s" if has else "is nobody's"
+            fact = owner if option == "--user" else f"is a {has} session"
+            raise click.UsageError(
+                f"session {kept.id} {fact}: leave {option} out, or begin another --session"
+            )
 
 
 async def _confirmed(
@@ -193,46 +249,26 @@ async def _confirmed(
     """Ask the person at the terminal where the tool needs it; without one the call stays pending."""
     from jackfield.orchestrator import Answer
 
+    from jackfield_cli.interrupting import interruptible
+
     waiting = [event for event in events if event["event"] == "confirmation_required"]
     if not waiting:
         return answer
     if not approve:
         card = click.style(waiting[-1]["preview"], bold=True)
-        if quiet or not sys.stdin.isatty():
-            if not quiet:
-                echo(card, err=True)
+        if quiet:
+            echo("This needs a person's word, and --json asks nobody: approve with --yes.", err=True)
+            return answer
+        if sys.stdin is None or not sys.stdin.isatty():
+            echo(card, err=True)
             echo("This needs a person's word: answer on a terminal, or approve with --yes.", err=True)
             return answer
         echo(card)
         approve = _asked()
-    settled = await runtime.confirm(session, waiting[-1]["token"], approve=approve)
-    if not isinstance(settled, Answer):
-        raise _DeclinedError
-    return settled
-
-
-def _print(shown: Mapping[str, Any]) -> None:
-    answer = shown["answer"]
-    if answer["ok"]:
-        echo(json.dumps(answer["data"], indent=2, ensure_ascii=False))
-        for intent in answer["intents"]:
-            echo(f"intent {intent}")
-    elif answer["error"]["type"] == "CONFIRMATION_REQUIRED":
-        # The answer's own sentences tell the model what to say; the person has just read the card.
-        echo(click.style("CONFIRMATION_REQUIRED: nothing was run.", fg="red"), err=True)
-    else:
-        error = answer["error"]
-        echo(click.style(f"{error['type']}: {error['message']}", fg="red"), err=True)
-        if error.get("suggestion"):
-            echo(click.style(f"  -> {error['suggestion']}", dim=True), err=True)
-    trail = ", ".join(f"{name} {decision}" for name, decision in shown["decisions"].items()) or "none"
-    meta = answer["meta"]
-    echo(click.style(f"policies: {trail}", dim=True), err=True)
-    echo(
-        click.style(
-            f"{meta['toolId']} {meta['toolVersion'] or '(not there)'} in {meta['duration']} ms, registry "
-            f"{meta['registryVersion']}, session {shown['session']}, turn {shown['turn']}",
-            dim=True,
-        ),
-        err=True,
-    )
+    with interruptible(runtime.orchestrator, session):
+        settled = await runtime.confirm(session, waiting[-1]["token"], approve=approve)
+    if isinstance(settled, Answer):
+        return settled
+    if settled is None:
+        raise click.ClickException("The question was open for too long; nothing was run. Call again.")
+    raise _DeclinedError

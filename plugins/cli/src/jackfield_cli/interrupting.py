@@ -1,0 +1,65 @@
+"""Ctrl-C and SIGTERM while a call runs: what reads is stopped, what writes comes to its end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from jackfield.registry.invoke import stop
+
+from jackfield_cli.report import echo
+
+if TYPE_CHECKING:
+    from jackfield.orchestrator import Orchestrator
+    from jackfield.session.session import Session
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def interruptible(orchestrator: Orchestrator, session: Session) -> Iterator[None]:
+    """A first signal interrupts as a user's voice does, a second gives a write up, a third ends all."""
+    told = 0
+    loop = asyncio.get_running_loop()
+    waiting = asyncio.current_task()
+
+    def heard(*_: object) -> None:
+        nonlocal told
+        told += 1
+        if told > len(SIGNALS):
+            # A handler that blocks the loop, or swallows its cancellation, hears nothing else.
+            raise KeyboardInterrupt
+        loop.call_soon_threadsafe(_interrupt, orchestrator, session, waiting, told)
+
+    before = {each: signal.getsignal(each) for each in SIGNALS}
+    # What runs in the background of a script is told not to listen to Ctrl-C.
+    changed = [each for each, handler in before.items() if handler is not signal.SIG_IGN]
+    for each in changed:
+        signal.signal(each, heard)
+    try:
+        yield
+    finally:
+        for each in changed:
+            signal.signal(each, before[each])
+
+
+def _interrupt(
+    orchestrator: Orchestrator, session: Session, waiting: asyncio.Task[None] | None, told: int
+) -> None:
+    running = orchestrator.running(session)
+    if not running and not session.waiting:
+        # Nothing of ours is under way, perhaps because another process runs this very call.
+        if waiting is not None:
+            waiting.cancel()
+        return
+    writes = [call for call in running if not call.tool.reads]
+    orchestrator.interrupt(session)
+    if told == 1:
+        for call in writes:
+            echo(f"{call.tool.id} writes, and is left to finish; Ctrl-C again gives it up.", err=True)
+        return
+    for call in writes:
+        stop(call, "interrupted")
