@@ -440,6 +440,54 @@ def test_all_faults_of_one_tool_are_reported_at_once(site: Any) -> None:
     }
 
 
+CLOCK = """from jackfield import hookimpl
+from jackfield.offers import CapabilityOffer
+
+
+@hookimpl
+def jackfield_capabilities():
+    return [CapabilityOffer("calendar", dict)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        (argument(type="int"), "'int' is no type; did you mean 'integer'?"),
+        (argument(type="float"), "'float' is no type; there are array, boolean, integer, null, number, obj"),
+        (schema(requires=["calender"]), "'calender'; did you mean 'calendar'?"),
+        ({"handler": "def execute(args, *, ctx): ...\n"}, "it takes args, *, ctx"),
+        (
+            guide('# echo\n\n## Examples\n\nSay hello.\n\n```json\n{"text": "hello"}\n```\n'),
+            "no paragraph outside headings, lists and code",
+        ),
+    ],
+    ids=["short type", "foreign type", "capability", "keyword", "summary"],
+)
+def test_a_finding_says_what_was_meant(site: Any, files: dict[str, Any], told: str) -> None:
+    site.plugin("fab-clock", CLOCK)
+    site.tool("echo", **files)
+    assert told in site.run("build").stderr
+
+
+def test_a_summary_may_stand_in_a_section_or_before_an_example(site: Any) -> None:
+    block = '```json\n{"text": "hello"}\n```\n'
+    site.tool("plain", guide=f"# plain\n\nSays it.\n\n{block}")
+    site.tool("titled", guide=f"# titled\n\n## Purpose\n\nSays it.\n\n## Examples\n\nSay hello.\n\n{block}")
+    assert site.run("build").returncode == 0
+    assert [tool["summary"] for tool in site.run_json("tools")["tools"]] == ["Says it.", "Says it."]
+
+
+def test_a_project_that_cannot_be_read_is_not_to_be_reinstalled(
+    project: Callable[..., Path], site: Any
+) -> None:
+    folder = project("echo", pyproject="[project\n")
+    told = site.run("validate", str(folder)).stderr
+    assert "-> mend pyproject.toml at that place" in told
+    file = site.run("validate", str(folder / "pyproject.toml")).stderr
+    assert "pyproject.toml: a file; name the folder of its project" in file
+
+
 def test_two_projects_that_claim_one_id_are_both_named(project: Callable[..., Path], site: Any) -> None:
     first = project("echo")
     second = first.with_name("echo-again")

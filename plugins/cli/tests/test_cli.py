@@ -145,6 +145,14 @@ def test_describe_shows_arguments_and_guide(site: Any) -> None:
     assert site.run_json("describe", "echo")["toolId"] == "echo"
 
 
+def test_describe_keeps_a_preview_of_several_lines_in_its_column(site: Any) -> None:
+    site.tool("risky", schema={"requiresConfirmation": True, "preview": "Say {text}?\nAloud."})
+    site.run("build")
+    lines = site.run("describe", "risky").stdout.splitlines()
+    shown = lines.index("  preview              Say {text}?")
+    assert lines[shown + 1] == " " * 23 + "Aloud."
+
+
 def test_describe_lists_the_members_of_nested_arguments(site: Any) -> None:
     def closed(**properties: Any) -> dict[str, Any]:
         return {

@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 MAX_SUMMARY = 250
 
@@ -31,16 +32,23 @@ class Guide:
     def parse(cls, text: str) -> Guide:
         """Read a guide; a fence tagged `json` is a call, one tagged `json result` is a result."""
         tokens = _markdown().parse(text)
-        summary = ""
+        summary, in_section = "", False
         examples: dict[str, list[Example]] = {"json": [], "json result": []}
         for index, token in enumerate(tokens):
             if token.type == "paragraph_open" and token.level == 0 and not summary:
-                summary = " ".join(tokens[index + 1].content.split())
-            elif token.type == "fence" and token.map:
-                tag = " ".join(token.info.lower().split())
-                if tag in examples:
-                    examples[tag].append(Example(token.map[0] + 2, token.content))
+                # Behind it stand its words and its end. A sentence that a user says is no summary.
+                follows = tokens[index + 3 : index + 4]
+                if not (in_section and follows and _tag(follows[0]) in examples):
+                    summary = " ".join(tokens[index + 1].content.split())
+            elif token.type == "heading_open" and token.tag != "h1":
+                in_section = True
+            elif (tag := _tag(token)) in examples and token.map:
+                examples[tag].append(Example(token.map[0] + 2, token.content))
         return cls(text, summary, tuple(examples["json"]), tuple(examples["json result"]))
+
+
+def _tag(token: Token) -> str:
+    return " ".join(token.info.lower().split()) if token.type == "fence" else ""
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest
@@ -78,7 +79,9 @@ def _check_capabilities(draft: Draft, plugins: Plugins) -> None:
     provided = {each.name for each in plugins.of("jackfield_capabilities")}
     for index, name in enumerate(required if isinstance(required, list) else ()):
         if name not in provided:
-            draft.report(Code.CAPABILITY_MISSING, f"{name!r}", file=SCHEMA, path=f"/requires/{index}")
+            close = get_close_matches(str(name), provided, 1)
+            message = f"{name!r}; did you mean {close[0]!r}?" if close else f"{name!r}"
+            draft.report(Code.CAPABILITY_MISSING, message, file=SCHEMA, path=f"/requires/{index}")
 
 
 def _check_enforced(draft: Draft, plugins: Plugins) -> None:

@@ -21,7 +21,8 @@ def find(path: Path) -> list[Path]:
     if (path / "pyproject.toml").is_file():
         return [path]
     if not path.is_dir():
-        raise NoProjectError(f"{path}: no such folder")
+        problem = "a file; name the folder of its project" if path.exists() else "no such folder"
+        raise NoProjectError(f"{path}: {problem}")
     projects = sorted(
         child
         for child in path.iterdir()
@@ -38,7 +39,8 @@ def sources_in(project: Path) -> tuple[list[ToolSource], list[Finding]]:
     try:
         document = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        return [], [Finding(Code.BROKEN_METADATA, str(error), unnamed, file="pyproject.toml")]
+        hint = "mend pyproject.toml at that place"
+        return [], [Finding(Code.BROKEN_METADATA, str(error), unnamed, file="pyproject.toml", hint=hint)]
     table = _table(document.get("project"))
     version = str(table.get("version", ""))
     distribution = Distribution(normalised(str(table.get("name", project.name))), version, str(project))

@@ -129,7 +129,8 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     facts["declared for"] = ", ".join(frozen.provider_schemas) or "no provider yet"
     for name, value in facts.items():
         if name not in {"toolId", "version", "description", "returns"} and value not in (None, []):
-            echo(f"  {name:<20} {_spelled(value)}")
+            # A preview has several lines, which stay in their column.
+            echo(f"  {name:<20} {_spelled(value)}".replace("\n", "\n" + " " * 23))
     if why := _withheld(snapshot, settings).get(tool):
         echo(click.style(f"  withheld: {why}", fg="yellow"))
     echo()

@@ -64,7 +64,10 @@ def _signature_problem(function: _Function) -> str:
         if default is None
     ]
     if required > 2 or (len(positional) < 2 and arguments.vararg is None):
-        return f"it takes {', '.join(argument.arg for argument in positional) or 'nothing'}"
+        taken = [argument.arg for argument in positional]
+        if arguments.kwonlyargs:
+            taken += ["*", *(keyword.arg for keyword in arguments.kwonlyargs)]
+        return f"it takes {', '.join(taken) or 'nothing'}"
     if keyword_only:
         return f"it also requires {', '.join(keyword_only)}"
     if _is_generator(function):

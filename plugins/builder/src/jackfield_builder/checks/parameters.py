@@ -23,6 +23,7 @@ FORMATS = (
     "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template", "json-pointer",
     "relative-json-pointer", "regex",
 )  # fmt: skip
+TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 _ELSEWHERE = ("$dynamicRef", "$dynamicAnchor", "$anchor", "$id")
 
 
@@ -67,7 +68,16 @@ def _meta_errors(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...]
 
     for error in Draft202012Validator(Draft202012Validator.META_SCHEMA).iter_errors(schema):
         closest = best_match([error]) or error
-        yield tuple(closest.absolute_path), closest.message
+        path = tuple(closest.absolute_path)
+        # The validator's own words are that no branch of its schema fits, and do not say which there are.
+        no_type = closest.validator == "anyOf" and path[-1:] == ("type",)
+        yield path, _no_type(closest.instance) if no_type else closest.message
+
+
+def _no_type(value: Any) -> str:
+    close = get_close_matches(str(value), TYPES, 1)
+    meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(TYPES)}"
+    return f"{value!r} is no type; {meant}"
 
 
 @lru_cache(maxsize=1)
