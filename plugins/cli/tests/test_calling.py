@@ -271,6 +271,17 @@ def test_json_that_is_cut_off_is_told_with_its_place(site: Any) -> None:
     assert told.splitlines()[0].endswith("(line 1, column 10)")
 
 
+@pytest.mark.parametrize(("schema", "told"), [(WRITES, True), ({}, False)], ids=["writes", "reads"])
+def test_only_a_tool_that_writes_may_have_changed_something(
+    site: Any, schema: dict[str, Any], told: bool
+) -> None:
+    site.tool("echo", schema=schema, handler="def execute(args, ctx):\n    raise RuntimeError('lost')\n")
+    assert site.run("build").returncode == 0
+    shown = site.run("call", "echo", TEXT).stderr
+    assert "INTERNAL: The tool failed for a reason of its own." in shown
+    assert ("It may have changed something all the same." in shown) is told
+
+
 def test_a_suggestion_of_several_lines_stays_one(site: Any) -> None:
     guide = (
         "# echo\n\nSays a text again.\n\n- `text`: what to say.\n- Keep `text` short.\n\n"

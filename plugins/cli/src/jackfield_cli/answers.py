@@ -14,7 +14,7 @@ ALREADY_SHOWN = ("confirmation_required", "tool_progress")
 """Events that were shown when they came."""
 
 
-def print_answer(shown: Mapping[str, Any]) -> None:
+def print_answer(shown: Mapping[str, Any], *, reads: bool) -> None:
     """What came of a call, what its tool asked for besides, and what each policy decided."""
     answer, decisions = shown["answer"], shown["decisions"]
     replayed = decisions.get("duplicates") == "replayed"
@@ -23,7 +23,7 @@ def print_answer(shown: Mapping[str, Any]) -> None:
         for intent in answer["intents"]:
             _aside(f"intent {intent['type']}{_members(intent, 'type')}")
     else:
-        first, *others = _failure(answer["error"], replayed=replayed)
+        first, *others = _failure(answer["error"], replayed=replayed, reads=reads)
         echo(click.style(first, fg="red"), err=True)
         for line in others:
             _aside(f"  -> {line}")
@@ -50,7 +50,7 @@ def _members(whole: Mapping[str, Any], name: str) -> str:
     return f" {json.dumps(rest, ensure_ascii=False, default=str, skipkeys=True)}" if rest else ""
 
 
-def _failure(error: Mapping[str, Any], *, replayed: bool) -> Iterator[str]:
+def _failure(error: Mapping[str, Any], *, replayed: bool, reads: bool) -> Iterator[str]:
     """What went wrong, and what there is to know about it, a line each."""
     if error["type"] == "CONFIRMATION_REQUIRED":
         # The answer's own sentences tell the model what to say; the person has just read the card.
@@ -61,7 +61,7 @@ def _failure(error: Mapping[str, Any], *, replayed: bool) -> Iterator[str]:
             yield "CONFIRMATION_REQUIRED: nothing was run."
         return
     yield f"{error['type']}: {error['message']}{_place(error)}"
-    if error.get("partialSideEffects"):
+    if error.get("partialSideEffects") and not reads:
         yield "It may have changed something all the same."
     if error.get("suggestion"):
         yield error["suggestion"]

@@ -92,7 +92,7 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     try:
         # What a tool prints is not part of the document.
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
-            shown = asyncio.run(_call(settings, asked, quiet=as_json))
+            shown, reads = asyncio.run(_call(settings, asked, quiet=as_json))
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
     except _DeclinedError:
@@ -104,7 +104,7 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     if as_json:
         print_json(shown)
     else:
-        print_answer(shown)
+        print_answer(shown, reads=reads)
     sys.exit(0 if shown["answer"]["ok"] else 1)
 
 
@@ -134,7 +134,8 @@ class _Trail:
     async def close(self) -> None: ...
 
 
-async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) -> dict[str, Any]:
+async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) -> tuple[dict[str, Any], bool]:
+    """What there is to show, and whether it is about a tool that only reads."""
     from jackfield.contract.call import ToolCall
     from jackfield.runtime import Runtime
 
@@ -160,13 +161,14 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
         _warn_of_an_id(asked["call_id"], trail.call)
         answer = await _confirmed(runtime, session, answer, events, approve=asked["yes"], quiet=quiet)
         await session.save_unless_moved(runtime.store)
-        return {
+        shown = {
             "answer": json.loads(answer.wire),
             "session": session.id,
             "turn": session.turn.number,
             "decisions": trail.call.trail() if trail.call else {},
             "events": [{**event, "token": "(hidden)"} if "token" in event else event for event in events],
         }
+        return shown, trail.call is None or trail.call.tool.reads
     finally:
         await runtime.close()
 
