@@ -107,6 +107,45 @@ def test_a_read_that_is_interrupted_is_stopped_and_answered(site: Any) -> None:
     assert "changed something" not in told
 
 
+SLOW_POLICY = """import asyncio
+from pathlib import Path
+
+from jackfield import hookimpl
+from jackfield.offers import PolicyOffer, Stage
+
+
+class Slow:
+    def concerns(self, tool, session):
+        return True
+
+    async def apply(self, call, proceed):
+        Path("began").touch()
+        while not Path("go").exists():
+            await asyncio.sleep(0.01)
+        return await proceed(call)
+
+
+@hookimpl
+def jackfield_policies():
+    return [PolicyOffer("slow", Stage.ADMIT, 1, lambda *_: Slow())]
+"""
+
+
+def test_a_call_that_a_policy_holds_up_is_given_up_by_the_second_ctrl_c(site: Any) -> None:
+    site.plugin("fab-slow", SLOW_POLICY)
+    folder = patient(site, **WRITES)
+    with started(site, *CALL) as process:
+        wait_for(folder / "began", process)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr is not None
+        assert process.stderr.readline() == "There is no answer yet; Ctrl-C again gives it up.\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    assert process.returncode == 1
+    assert "Given up before there was an answer." in told
+    assert "Traceback" not in told
+
+
 def test_a_handler_that_blocks_everything_is_ended_by_the_third_ctrl_c(site: Any) -> None:
     blocking = PATIENT.replace("await asyncio.sleep(0.01)", "__import__('time').sleep(0.01)")
     site.tool("patient", schema=WRITES, handler=blocking)

@@ -98,6 +98,9 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
     except _DeclinedError:
         echo("Declined; nothing was run.", err=True)
         sys.exit(1)
+    except asyncio.CancelledError:
+        echo("Given up before there was an answer.", err=True)
+        raise click.Abort from None
     except _UnansweredError:
         echo("Nothing was run.", err=True)
         raise click.Abort from None

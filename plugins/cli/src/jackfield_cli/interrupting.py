@@ -50,16 +50,15 @@ def _interrupt(
     orchestrator: Orchestrator, session: Session, waiting: asyncio.Task[None] | None, told: int
 ) -> None:
     running = orchestrator.running(session)
-    if not running and not session.waiting:
-        # Nothing of ours is under way, perhaps because another process runs this very call.
-        if waiting is not None:
-            waiting.cancel()
-        return
     writes = [call for call in running if not call.tool.reads]
     orchestrator.interrupt(session)
-    if told == 1:
+    if told == 1 and writes:
+        echo(f"{writes[0].tool.id} writes, and is left to finish; Ctrl-C again gives it up.", err=True)
+    elif told == 1 and not running:
+        # A policy is at work: another process may run this very call, or an answer is being kept.
+        echo("There is no answer yet; Ctrl-C again gives it up.", err=True)
+    elif told > 1 and running:
         for call in writes:
-            echo(f"{call.tool.id} writes, and is left to finish; Ctrl-C again gives it up.", err=True)
-        return
-    for call in writes:
-        stop(call, "interrupted")
+            stop(call, "interrupted")
+    elif told > 1 and waiting is not None:
+        waiting.cancel()
