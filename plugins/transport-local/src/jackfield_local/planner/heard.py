@@ -10,6 +10,7 @@ from functools import cached_property
 from jackfield_local.planner.language import addresses, exact, places
 from jackfield_local.planner.language.addresses import Piece
 from jackfield_local.planner.language.amounts import Amount, amounts
+from jackfield_local.planner.language.asked import asked_of
 from jackfield_local.planner.language.durations import Duration, duration
 from jackfield_local.planner.language.places import Place
 from jackfield_local.planner.language.spans import Span, masked
@@ -109,12 +110,21 @@ class Heard:
     @cached_property
     def content(self) -> frozenset[str]:
         """The stems of its words that mean something, beside days, hours, places, names and addresses."""
-        return frozenset(content(masked(self.request, [(span, "") for span, _ in self._particulars])))
+        return frozenset(content(self._general))
+
+    @cached_property
+    def asked_of(self) -> frozenset[str]:
+        """The stems of what something is asked of, where that is neither the user nor a time or a place."""
+        return asked_of(self._general)
 
     @cached_property
     def alike(self) -> str:
         """The request with every day, hour, place and address replaced by the same one, to compare it."""
         return _HOW_MANY.sub("how long", masked(self.request, self._particulars))
+
+    @cached_property
+    def _general(self) -> str:
+        return masked(self.request, [(span, "") for span, _ in self._particulars])
 
     @cached_property
     def _particulars(self) -> list[tuple[Span, str]]:

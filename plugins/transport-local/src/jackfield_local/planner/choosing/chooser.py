@@ -11,10 +11,11 @@ import numpy as np
 from jackfield_embeddings import Vectors
 
 from jackfield_local.planner.choosing.evidence import Evidence, with_needs
-from jackfield_local.planner.choosing.fitness import able, fits, has_material
+from jackfield_local.planner.choosing.fitness import able, fits, has_material, has_no_time, is_strange
 from jackfield_local.planner.choosing.small_talk import PHRASES, Talk
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.asked import wonders
 from jackfield_local.planner.language.deeds import MAKING
 from jackfield_local.planner.language.requests import clauses, is_hesitation, seeks, thing, verb
 from jackfield_local.planner.language.synonyms import kin
@@ -36,10 +37,12 @@ _PART = 0.08
 _MOST_CLAUSES = 4
 _OPENING, _SHARED = 0.1, 0.2
 """How much each word counts with which two questions begin alike, and the share of words in common."""
-_CLOSE = 0.15
+_CLOSE = 0.14
 """Tools so close to each other are told apart by their own words."""
 _USUAL = 0.6
 """A word that so many of the examples have belongs to the tool."""
+_SAID = 0.85
+"""What is so much like an example was said with other particulars."""
 _TALK = 0.55
 """A part that is so much like small talk is some."""
 _VAGUE = frozenset(("results", "result", "data", "items", "get", "set", "status", "missing", "at"))
@@ -193,6 +196,8 @@ class Chooser:
             thing=self._near(thing(heard.request), known.things),
             mood=_mood(known.examples, heard),
             unsaid=_unsaid(known.examples, heard),
+            strange=float(near[0] < _SAID and is_strange(known.tool, heard, self._vocabulary)),
+            timeless=float(has_no_time(known.tool, heard)),
         )
         return with_needs(found, known.tool, heard, remembered)
 
@@ -216,7 +221,7 @@ def _mood(examples: Sequence[Example], heard: Heard) -> float:
     if not examples:
         return 0.0
     share = sum(seeks(each.says) for each in examples) / len(examples)
-    return share - 0.5 if seeks(heard.request) else 0.5 - share
+    return share - 0.5 if wonders(heard.request) else 0.5 - share
 
 
 def _unsaid(examples: Sequence[Example], heard: Heard) -> float:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 
 from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.requests import seeks
+from jackfield_local.planner.language.asked import wonders
+from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool
@@ -41,6 +42,10 @@ class Evidence:
     """Whether both want to know something, or both want something done."""
     unsaid: float = 0.0
     """A word that most of the examples have and that was not said."""
+    strange: float = 0.0
+    """Something is asked of what the tool neither knows nor has a place for."""
+    timeless: float = 0.0
+    """A time is asked for, and the tool has nothing to do with any."""
     open: float = 0.0
     """Something is asked, and any question may be put to the tool."""
     composed: float = 0.0
@@ -80,6 +85,8 @@ WEIGHTS = Evidence(
     thing=0.08,
     mood=0.27,
     unsaid=-0.14,
+    strange=-0.8,
+    timeless=-0.2,
     open=0.35,
     composed=-0.29,
     meant=0.6,
@@ -99,14 +106,15 @@ WEIGHTS = Evidence(
 )
 """Fitted to the requests in `tests/local_development.py` and to the guides' own examples, each left out in
 turn, by softmax regression over the tools; what is referred to or handed over counts more than so few
-requests teach, and so do links, paths and commands, of which they have none."""
+requests teach, and so do links, paths and commands, of which they have none, and what a
+question is asked of."""
 
 
 def with_needs(found: Evidence, tool: Tool, heard: Heard, remembered: Remembered) -> Evidence:
     """The evidence with what there is of what the tool needs."""
     item = remembered.referred(heard.request)
     given = [each for each in tool.required if item is not None and remembered.gives(item, each)]
-    found.open = float(tool.is_open and seeks(heard.request))
+    found.open = float(tool.is_open and wonders(heard.request) and bool(content(heard.request)))
     found.composed = float(tool.composed)
     # Its text may be worked on, but who points at a result mostly wants the result itself.
     found.meant = max((_AS_A_TEXT if each.kind is Kind.TEXT else 1.0 for each in given), default=0.0)

@@ -7,8 +7,15 @@ from collections.abc import Iterable
 
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
+from jackfield_local.planner.language.asked import asks_for_a_time, wonders
 from jackfield_local.planner.language.deeds import MAKING, SWITCHING, alike, deed, switches
-from jackfield_local.planner.language.requests import noun_phrase, polite_stripped, seeks, verb
+from jackfield_local.planner.language.requests import (
+    names_a_thing,
+    noun_phrase,
+    polite_stripped,
+    seeks,
+    verb,
+)
 from jackfield_local.planner.language.synonyms import kin
 from jackfield_local.planner.language.words import content, name_words, stem, words
 from jackfield_local.planner.reading.kinds import Kind
@@ -18,6 +25,8 @@ from jackfield_local.planner.remembered import Remembered
 
 _SUCH_A_THING = 0.55
 """A thing that is so near to what a tool gives is a kind of it."""
+_KNOWN = 0.5
+"""A tool that has this share of the words for what something is asked of knows it."""
 _STARTING = frozenset(("call", "phone", "ring", "dial", "open", "start", "begin", "launch", "play"))
 """What can be done with anything, so that a tool that takes nothing has to name it."""
 _ON_WHAT_IS_THERE = re.compile(r"[a-z]+\s+(?:that|this|these|those)\s+[a-z]+\W*$", re.IGNORECASE)
@@ -41,6 +50,27 @@ def fits(tool: Tool, deeds: Iterable[str], heard: Heard, vocabulary: Vocabulary,
         return not _ON_WHAT_IS_THERE.match(polite_stripped(said)) or _knows(tool, deeds, doing, heard)
     # To make something says nothing: what is to be made has to be the tool's.
     return thing >= _SUCH_A_THING or _takes(tool, heard) or _of_its_own(tool, said, doing, vocabulary)
+
+
+def is_strange(tool: Tool, heard: Heard, vocabulary: Vocabulary) -> bool:
+    """Whether a question is asked of something that a tool neither knows nor has a place for.
+
+    Such a tool could only answer another question: who asks for the hours of a shop would be told the time.
+    """
+    takes_it = tool.is_open or (tool.answers and not tool.wordless)
+    asked = wonders(heard.request) or names_a_thing(heard.request)
+    if not asked or takes_it:
+        return False
+    needs_more = heard.when is None and any(each.kind is Kind.MOMENT for each in tool.required)
+    return vocabulary.knows(tool, heard.asked_of, kindly=not needs_more) < _KNOWN
+
+
+def has_no_time(tool: Tool, heard: Heard) -> bool:
+    """Whether a time is asked for, with which a tool has nothing to do."""
+    if tool.is_open or not asks_for_a_time(heard.request):
+        return False
+    timed = any(each.kind in (Kind.MOMENT, Kind.LENGTH) for each in tool.parameters)
+    return not timed and not any(asks_for_a_time(each.says) for each in tool.guide.examples)
 
 
 def _knows(tool: Tool, deeds: Iterable[str], doing: str, heard: Heard) -> bool:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from jackfield_local.planner.filling.choices import values
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.synonyms import kin
 from jackfield_local.planner.language.words import content
@@ -15,12 +16,18 @@ _NAMED, _DESCRIBED, _EXEMPLIFIED = 1.0, 0.6, 0.5
 _KINDRED = 0.7
 """How much less a word counts that only stands for much the same."""
 
+_HALF = 0.5
+
 
 class Vocabulary:
     """The words of all tools, each weighed by how few of them use it."""
 
     def __init__(self, tools: Sequence[Tool], now: datetime) -> None:
         self._weights = {tool.id: _weights(tool, now) for tool in tools}
+        self._asked_of = {
+            tool.id: {word for each in tool.guide.examples for word in Heard(each.says, now).asked_of}
+            for tool in tools
+        }
         count = len(tools)
         users: dict[str, int] = {}
         for weights in self._weights.values():
@@ -43,6 +50,17 @@ class Vocabulary:
             (weights[each] * self._rarity[each] for each in kin(word) if each in weights), default=0.0
         )
 
+    def knows(self, tool: Tool, named: Collection[str], *, kindly: bool) -> float:
+        """The share of these words that a tool is described with or asked about in its examples.
+
+        `kindly`, one for much the same counts half.
+        """
+        described = {word for word, weight in self._weights[tool.id].items() if weight >= _DESCRIBED}
+        own = described | self._asked_of[tool.id] | _choices(tool)
+        kindred = {other for word in own for other in kin(word)} if kindly else set()
+        known = sum(1.0 if word in own else _HALF if word in kindred else 0.0 for word in named)
+        return known / len(named) if named else 1.0
+
     def belongs(self, tool: Tool, other: Tool, said: Iterable[str]) -> bool:
         """Whether a word was said that a tool uses and another does not."""
         mine, theirs = self._weights[tool.id], self._weights[other.id]
@@ -63,3 +81,7 @@ def _weights(tool: Tool, now: datetime) -> dict[str, float]:
         for word in bag:
             found[word] = max(weight, found.get(word, 0.0))
     return found
+
+
+def _choices(tool: Tool) -> set[str]:
+    return {word for each in tool.parameters for value in values(each) for word in content(value)}

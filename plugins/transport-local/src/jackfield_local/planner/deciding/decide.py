@@ -22,6 +22,7 @@ from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.amounts import bare_amount
+from jackfield_local.planner.language.asked import wonders
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import (
     corrects,
@@ -167,7 +168,7 @@ class Judgement:
     @staticmethod
     def _may_be_looked_up(where: Tool, heard: Heard, weighed: Sequence[Weighed]) -> bool:
         best = weighed[0].score
-        if best < CLEAR and (seeks(heard.request) or names_a_thing(heard.request)):
+        if best < CLEAR and (wonders(heard.request) or names_a_thing(heard.request)):
             return True
         # Of two that are as likely, looking something up harms nobody.
         near = any(each.tool is where and best - each.score < _NEARLY for each in weighed)

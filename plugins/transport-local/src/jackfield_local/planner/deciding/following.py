@@ -8,15 +8,15 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from jackfield_local.planner.choosing.chooser import CERTAIN, Weighed
+from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed
 from jackfield_local.planner.deciding.moves import Call
 from jackfield_local.planner.filling import times
 from jackfield_local.planner.filling.answers import says_only_values
-from jackfield_local.planner.filling.texts import names_it
+from jackfield_local.planner.filling.texts import cut, names_it
 from jackfield_local.planner.filling.written import only_written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.numbers import NUMBER
-from jackfield_local.planner.language.requests import corrected, corrects, seeks
+from jackfield_local.planner.language.requests import corrected, corrects, seeks, subject
 from jackfield_local.planner.language.times import When
 from jackfield_local.planner.language.words import words
 from jackfield_local.planner.reading.kinds import Kind
@@ -29,6 +29,7 @@ _FOLLOWING = re.compile(
     r"^(?:and|what about|how about|or|then|instead)\b|\binstead[.?!]*$",
     re.IGNORECASE,
 )
+_PRONOUN = re.compile(r"\b(?:it|its|they|them|their|he|she|him|her|his)\b", re.IGNORECASE)
 _LINKS = re.compile(r"\b(?:instead|then|and|or)\b", re.IGNORECASE)
 _BY_FORM = frozenset((Kind.MOMENT, Kind.LENGTH, Kind.EMAIL))
 _ADDING = re.compile(r"^(?:and|also|plus)\b|\b(?:add|invite|include|too|as well)\b", re.IGNORECASE)
@@ -44,9 +45,27 @@ def follow(heard: Heard, remembered: Remembered, weighed: Sequence[Weighed], fil
     last = Made(remembered.last_tool, remembered.last_args, remembered.made)
     for made in (last, *reversed(remembered.earlier)):
         tool = next((each for each in weighed if each.tool.id == made.tool and not each.beyond), None)
+        if tool is not None and (call := _asked_on(heard, made, tool, weighed[0])) is not None:
+            return call
         if tool is not None and (call := _anew(heard, made, tool, weighed[0], fill)) is not None:
             return call
     return None
+
+
+def _asked_on(heard: Heard, made: Made, last: Weighed, best: Weighed) -> Call | None:
+    """The last search with a word more: "and on Fridays?", "who leads it?"."""
+    if not last.tool.is_open:
+        return None
+    words_for_it, rest = last.tool.required[0], _FOLLOWING.sub("", heard.request).strip(" ?!.")
+    before = str(made.args.get(words_for_it.name, ""))
+    if _FOLLOWING.match(heard.request) and says_only_values(replace(heard, text=rest)):
+        sought = f"{before} {rest}"
+    elif _PRONOUN.search(rest) and seeks(heard.request) and (best.tool is last.tool or best.score < CLEAR):
+        sought = f"{subject(_PRONOUN.sub('', rest))} {before}"
+    else:
+        return None
+    sought = cut(" ".join(sought.split()), [words_for_it.schema.get("maxLength", len(sought))])
+    return Call(last.tool, {**made.args, words_for_it.name: sought}, heard.text)
 
 
 def _anew(heard: Heard, made: Made, last: Weighed, best: Weighed, fill: Fill) -> Call | None:

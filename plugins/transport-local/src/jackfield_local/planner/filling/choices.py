@@ -16,6 +16,7 @@ from jackfield_local.planner.reading.tool import Parameter, Tool
 _STOP_STEMS = frozenset(map(stem, STOP))
 _HOW = re.compile(r"\bhow (?:long|many|much|often|far)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_THE = re.compile(r"\b(?:the|our)\s+$", re.IGNORECASE)
 _LISTED = re.compile(r"^(?:which|what|any|all|some|a|an|only)$", re.IGNORECASE)
 _RELATIVE = re.compile(r"^\s+(?:who|that|which|about|on|whose|with|from|where)\b", re.IGNORECASE)
 
@@ -45,6 +46,12 @@ def chosen(
             if value != default and _glossed(parameter, tool, value, text)
         ]
     return sorted(found, key=lambda each: each[1] or Span(0, 0))
+
+
+def is_a_thing(parameter: Parameter, heard: Heard, span: Span) -> bool:
+    """Whether the value that holds anyway is spoken of as a thing, which a text may name: "the studio"."""
+    said = singular(heard.request[span.start : span.end])
+    return said == parameter.schema.get("default") and bool(_THE.search(heard.request[: span.start]))
 
 
 def asked_for(parameter: Parameter, heard: Heard) -> list[tuple[str, Span]]:

@@ -158,7 +158,11 @@ class Filler:
                 found = choices.chosen(parameter, self._tool, self._heard, self._claimed)
                 if found:
                     said = [value for value, _ in found]
-                    spans = [span for _, span in found if span is not None]
+                    spans = [
+                        span
+                        for _, span in found
+                        if span and not choices.is_a_thing(parameter, self._heard, span)
+                    ]
                     self._claimed += spans
                     self._put(parameter, said if parameter.many else said[0], spans)
             elif self._switched_on(parameter):
@@ -193,11 +197,7 @@ class Filler:
                 found[parameter.name] = inner
         pair = times.bounds(outer.children)
         told = set(content(outer.description)) | _CHANGE
-        if (
-            pair is not None
-            and self._heard.when is not None
-            and {stem(word) for word in words(self._heard.request)} & told
-        ):
+        if pair is not None and self._heard.when is not None and self._heard.content & told:
             found |= times.bounded(self._tool, self._heard, pair)
         return found
 

@@ -35,23 +35,20 @@ _ASKING = (
 _LOOKING = (
     _any(
         """tell (?:me|us)(?: more)? / show(?: me| us)? / give (?:me|us) / send (?:me|us)
-        get (?:me|us)? / fetch(?: me)?
+        get (?:me|us)? / fetch(?: me)? / check(?: on)? / pull up / dig up
         bring(?: me)?(?: up)? / find(?: me| us)?(?: out)? / search(?: for| in| through)?
-        look(?: up| for| into| in| through| at)? / check(?: on)? / pull up / dig up / list / see / read / open
+        (?:(?:have|take) a )?look(?: up| for| into| in| through| at)? / list / see / read / open
         explain / describe / summari[sz]e / remind(?: me| us)?(?: of)? / know / learn"""
     )
     + r"\b\s*"
 )
 _WONDERING = (
-    r"(?:(?:what(?:'s| is| are| was| were)|who(?:'s| is| are)|where(?:'s| is| are)|when(?:'s| is"
-    r"| are)|which|what|who"
-    r"|whom|where|when|how(?: many| much| long| often)?|why|whether|if)\b(?: do| does| did| can"
-    r"| should| would| will"
-    r"| has| have)?(?: we| i| you| they| one)?(?: (?:know|have|say|says|ask|find|get|need"
-    r"|use))?(?: (?:about|on))?"
-    r"|(?:is|are|was|were) there(?: anything| something| any| some| a| an)?|do (?:we|you|i"
-    r"|they) (?:have|know)"
-    r"|have we|has anyone)\b\s*"
+    r"(?:(?:until |till |since |by |at |from )?(?:what time(?! is it)|what(?:'s| is| are| was| were)"
+    r"|who(?:'s| is| are)|where(?:'s| is| are)|when(?:'s| is| are)|which|what|who|whom|where|when"
+    r"|how(?: many| much| long| often)?|why|whether|if)\b(?: do| does| did| can| should| would| will"
+    r"| has| have)?(?: we| i| you| they| one)?(?: (?:know|have|say|says|ask|find|get|need|use))?"
+    r"(?: (?:about|on))?|(?:is|are|was|were) there(?: anything| something| any| some| a| an)?"
+    r"|do (?:we|you|i|they) (?:have|know)|have we|has anyone)\b\s*"
 )
 _ABOUT = (
     r"(?:(?:any|some|more|all the|the)?\s*(?:info|information|details?|anything|something|stuff"
@@ -147,15 +144,14 @@ _HESITATION = re.compile(
     r"(?:\W*(?:h+m+|m+h+m*|u+h*m*|e+h*r*m+|e+h+|e+r+m*|a+h+|o+h+|well)\W*)+", re.IGNORECASE
 )
 _QUESTION = re.compile(
-    r"^(?:(?:hey|hi|ok|so|and|well)[, ]+)?(?:what|who|whom|whose|where|when|which|why|how|is|are"
-    r"|was|were|do|does|did"
+    r"^(?:(?:hey|hi|ok|so|and|well)[, ]+)?(?:(?:until|till|since|from|by|at|for|on|in) (?=what|when|which))?"
+    r"(?:what|who|whom|whose|where|when|which|why|how|is|are|was|were|do|does|did"
     r"|has|have|am|should|any|anything|got any)\b|\?\s*$",
     re.IGNORECASE,
 )
 _THING_ENDS = re.compile(
     r"\b(?:of|for|about|on|in|with|that|who|which|at|from|to|is|are|am|do|does|did|look|by|as|and"
-    r"|or|between|today"
-    r"|tomorrow)\b|[,:;?.]",
+    r"|or|between|today|tomorrow)\b|[,:;?.]",
     re.IGNORECASE,
 )
 
@@ -244,10 +240,14 @@ def is_order(text: str) -> bool:
 
 
 def verb(text: str) -> str:
-    """The verb with which a wish begins; empty for a question."""
+    """The verb with which a wish begins; empty for a question and for a thing, such as opening hours."""
     if is_question(text):
         return ""
-    first = re.match(r"[a-z]+", _peeled(_trimmed(text), _LEADING_WISH), re.IGNORECASE)
+    first = re.match(
+        r"(?!(?:the|an?|my|our|your|[a-z]{3,}ing)\b)[a-z]+",
+        _peeled(_trimmed(text), _LEADING_WISH),
+        re.IGNORECASE,
+    )
     return first.group().lower() if first else ""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from jackfield.transport.protocol import Opening
 
+from jackfield_local.planner.language.requests import seeks
 from jackfield_local.planner.language.words import name_words, spoken_name
 from jackfield_local.planner.reading.forms import Form, form_of
 from jackfield_local.planner.reading.guide import Guide, read_guide
@@ -17,6 +18,12 @@ from jackfield_local.planner.reading.manner import Manner, manner_of
 
 _START = frozenset(("start", "starts", "from", "begin", "since", "after", "first"))
 _END = frozenset(("end", "ends", "to", "until", "till", "before", "last", "finish"))
+_WITHOUT_WORDS = frozenset(
+    (
+        Kind.MOMENT, Kind.LENGTH, Kind.ZONE, Kind.COUNTRY, Kind.LOCALE,
+        Kind.CHOICE, Kind.SWITCH, Kind.COUNT, Kind.AMOUNT,
+    )
+)  # fmt: skip
 _PARTS = re.compile(
     r"(?:end|close|leave|stop|finish|terminate|hang up)s?\b[^.,;]*\b(?:session|call|conversation)\b",
     re.IGNORECASE,
@@ -126,6 +133,17 @@ class Tool:
         """Whether any question can be put to it: it needs words alone and finds records."""
         needed = self.required
         return len(needed) == 1 and needed[0].kind is Kind.TEXT and not needed[0].many and self.finds_records
+
+    @property
+    def wordless(self) -> bool:
+        """Whether it takes nothing but times, places, choices and numbers: no word of a question."""
+        return all(each.kind in _WITHOUT_WORDS or each.name == "now" for each in self.parameters)
+
+    @property
+    def answers(self) -> bool:
+        """Whether questions are put to it, as its examples show; without any, they may be."""
+        examples = self.guide.examples
+        return not examples or any(seeks(each.says) for each in examples)
 
     @property
     def hands_on(self) -> bool:
