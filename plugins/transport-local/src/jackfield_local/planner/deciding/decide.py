@@ -17,6 +17,7 @@ from jackfield_local.planner.deciding.following import follow
 from jackfield_local.planner.deciding.moves import Call, Move, Question, Say
 from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_within_bounds
 from jackfield_local.planner.deciding.several import Meant, wishes
+from jackfield_local.planner.deciding.sharing import in_full, parted
 from jackfield_local.planner.deciding.small_talk import ALL_BUT_SAID, TALK, Talking, alike
 from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
@@ -79,6 +80,7 @@ class Judgement:
         """What to do with something new."""
         if not self.tools:
             return self._talking.lost(remembered)
+        heard = in_full(heard, self.tools, remembered)
         weighed = self._weigh(heard, remembered)
         corrected = self._follow(heard, remembered, weighed) if corrects(heard.request) else None
         move: Move | None = corrected or self._talking.answer(heard, remembered, weighed[0])
@@ -106,6 +108,7 @@ class Judgement:
         if not self.tools or (text.startswith("\n") and len(wishes(heard.text, meant)) > 1):
             request, text = heard.text, ""
         found = wishes(request, meant) if self.tools else [request]
+        found = [wish for each in found for wish in parted(replace(heard, text=each), meant)]
         return [*found[:-1], found[-1] + text]
 
     def resolve(self, question: Question, heard: Heard, remembered: Remembered) -> Move:

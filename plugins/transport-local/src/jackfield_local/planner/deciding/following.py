@@ -16,9 +16,10 @@ from jackfield_local.planner.filling.texts import cut, names_it
 from jackfield_local.planner.filling.written import only_written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.numbers import NUMBER
-from jackfield_local.planner.language.requests import corrected, corrects, seeks, subject
+from jackfield_local.planner.language.requests import corrected, corrects, is_order, seeks, subject, wish
+from jackfield_local.planner.language.spans import without
 from jackfield_local.planner.language.times import When
-from jackfield_local.planner.language.words import words
+from jackfield_local.planner.language.words import content, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 from jackfield_local.planner.remembered import Made, Remembered, day_of
@@ -71,7 +72,7 @@ def _asked_on(heard: Heard, made: Made, last: Weighed, best: Weighed) -> Call | 
 def _anew(heard: Heard, made: Made, last: Weighed, best: Weighed, fill: Fill) -> Call | None:
     led = corrects(heard.request) or bool(_FOLLOWING.search(heard.request))
     brief = len(words(heard.request)) <= _BRIEF
-    short = brief and not seeks(heard.request)
+    short = brief and not seeks(heard.request) and not _names_another(heard)
     values = says_only_values(replace(heard, text=_LINKS.sub("", corrected(heard.request))))
     if not (led or short) or (not (brief or values) and _is_rival(best, last)):
         return None
@@ -83,6 +84,12 @@ def _anew(heard: Heard, made: Made, last: Weighed, best: Weighed, fill: Fill) ->
         return None
     args = {**made.args, **changed, **_moved(last.tool, changed, heard, made.args)}
     return Call(last.tool, args, heard.text, remark=made.standing)
+
+
+def _names_another(heard: Heard) -> bool:
+    """Whether something new is ordered, however briefly: "book Yoga on Friday"."""
+    values = [*(heard.when.spans if heard.when else ()), *([heard.length.span] if heard.length else ())]
+    return is_order(heard.request) and bool(content(wish(without(heard.request, values))))
 
 
 def _is_rival(best: Weighed, last: Weighed) -> bool:

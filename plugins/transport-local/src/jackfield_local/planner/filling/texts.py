@@ -167,9 +167,8 @@ class Spoken:
 
     def _without_kind(self, text: str) -> str:
         """Without "a picture of": the kind of thing that the tool makes anyway."""
-        kinds = set(
-            content(f"{self.tool.description} {self.tool.id.replace('_', ' ')} {self.tool.guide.summary}")
-        )
+        told = f"{self.tool.description.split('. ')[0]} {self.tool.id.replace('_', ' ')} {self.tool.purpose}"
+        kinds = set(content(told))
         match = re.match(
             r"((?:[\w-]+\s+){1,4}?)(?:of|showing|with|about|for|that shows|to show)\s+(?=\S)",
             text,

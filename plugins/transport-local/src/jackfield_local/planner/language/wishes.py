@@ -138,8 +138,17 @@ def pieces(text: str) -> list[Piece]:
     return [*_parts(text)] if len(text) <= LONGEST_MESSAGE else [Piece(text, apart=True, start=0)]
 
 
+def links(text: str) -> list[tuple[int, int]]:
+    """From where to where the "and"s and commas of a sentence stand, beside those in quotes."""
+    return [each.span() for each in _THEN.finditer(_hidden(text))]
+
+
+def _hidden(text: str) -> str:
+    return _SHIELDED.sub(lambda match: "\x00" * len(match.group()), text)
+
+
 def _parts(text: str) -> Iterator[Piece]:
-    hidden = _SHIELDED.sub(lambda match: "\x00" * len(match.group()), text)
+    hidden = _hidden(text)
     start = 0
     for end, after in [
         *((each.start(), each.end()) for each in _END.finditer(hidden)),
