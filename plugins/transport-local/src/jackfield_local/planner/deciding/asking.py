@@ -117,12 +117,15 @@ def capabilities(tools: Sequence[Tool], mode: Mode, *, brief: bool = False) -> s
         return "No tools are installed, so there is nothing I can do."
     useful = [tool for tool in tools if not tool.composed]
     if mode == "voice":
-        deeds = [
-            f"one {tool.purpose[:1].lower()}{_to_you(_first_clause(tool.purpose[1:]))}" for tool in useful
-        ]
+        deeds = [f"one {in_a_clause(tool)}" for tool in useful]
         return f"I have {len(tools)} tools: {'; '.join(deeds[:_MOST_SPOKEN])}."
     lines = [f"- {in_brief(each) if brief else described(each)}" for each in useful]
     return "With the tools that are installed I can do this:\n" + "\n".join(lines)
+
+
+def in_a_clause(tool: Tool) -> str:
+    """What a tool does, to be said after its name."""
+    return f"{tool.purpose[:1].lower()}{_to_you(_first_clause(tool.purpose[1:]))}"
 
 
 def in_brief(tool: Tool) -> str:

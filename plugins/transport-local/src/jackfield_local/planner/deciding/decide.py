@@ -19,6 +19,7 @@ from jackfield_local.planner.deciding.repeating import OFTEN_ENOUGH, again, ask_
 from jackfield_local.planner.deciding.several import Meant, wishes
 from jackfield_local.planner.deciding.sharing import in_full, parted
 from jackfield_local.planner.deciding.small_talk import ALL_BUT_SAID, TALK, Talking, alike
+from jackfield_local.planner.deciding.talking import SEARCH_THE_WEB, not_from_the_web
 from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
@@ -32,6 +33,7 @@ from jackfield_local.planner.language.requests import (
     names_a_thing,
     seeks,
 )
+from jackfield_local.planner.language.web import on_the_web
 from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
@@ -83,7 +85,8 @@ class Judgement:
         heard = in_full(heard, self.tools, remembered)
         weighed = self._weigh(heard, remembered)
         corrected = self._follow(heard, remembered, weighed) if corrects(heard.request) else None
-        move: Move | None = corrected or self._talking.answer(heard, remembered, weighed[0])
+        move: Move | None = self._on_the_web(heard, remembered, weighed) or corrected
+        move = move or self._talking.answer(heard, remembered, weighed[0])
         if move is None and remembered.beyond(heard.request):
             move = Say(f"There are only {len(remembered.items)} of them. Which one do you mean?")
         move = move or self._follow(heard, remembered, weighed)
@@ -134,6 +137,20 @@ class Judgement:
         if question.missing is None:
             return self._settle(question, heard, remembered, waiting)
         return self._complete(question, heard, remembered)
+
+    def _on_the_web(self, heard: Heard, remembered: Remembered, weighed: Sequence[Weighed]) -> Move | None:
+        """A search of the web; where no tool does one, that is said before another search."""
+        wanted = on_the_web(heard.request)
+        if wanted is None:
+            return None
+        said = replace(heard, text=wanted + heard.text[len(heard.request) :])
+        searching = next((each.tool for each in weighed if each.tool.searches_the_web), None)
+        if searching is not None:
+            return self._use(searching, said, remembered)
+        looked = self._filled(self._open, said, remembered) if self._open is not None else None
+        if self._open is None or looked is None or looked.missing:
+            return self._talking.unable(remembered, SEARCH_THE_WEB)
+        return Call(self._open, looked.args, said.text, remark=not_from_the_web(self._open))
 
     def _follow(self, heard: Heard, remembered: Remembered, weighed: Sequence[Weighed]) -> Call | None:
         return follow(

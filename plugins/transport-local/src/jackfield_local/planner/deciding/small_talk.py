@@ -69,9 +69,9 @@ class Talking:
         said = not_understood(self._tools, self._mode, remembered)
         return Say(said, free=True, lost=True, lists=True)
 
-    def unable(self, remembered: Remembered) -> Say:
+    def unable(self, remembered: Remembered, wish: str = "do that") -> Say:
         """That no tool does what was asked for."""
-        return Say(no_tool_for_it(self._tools, self._mode, remembered), lists=True)
+        return Say(no_tool_for_it(self._tools, self._mode, remembered, wish), lists=True)
 
     def _is_talk(self, heard: Heard, like: float, best: Weighed) -> bool:
         if best.tool.parts and best.score > CLEAR:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from jackfield.contract.context import Mode
 
 from jackfield_local.planner.choosing.small_talk import Talk
-from jackfield_local.planner.deciding.asking import capabilities
+from jackfield_local.planner.deciding.asking import capabilities, in_a_clause
 from jackfield_local.planner.language.words import spoken_name
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
@@ -41,6 +41,7 @@ _REPLIES = {
         "Ask me what I can do, and I list it."
     ),
 }
+SEARCH_THE_WEB = "search the web"
 _LIST = "Ask me what I can do, and I list it."
 _OTHER_WORDS = "If you meant something else, put it in other words."
 
@@ -62,9 +63,17 @@ def not_understood(tools: Sequence[Tool], mode: Mode, remembered: Remembered) ->
     return f"{again} {_able(tools, mode, remembered)}"
 
 
-def no_tool_for_it(tools: Sequence[Tool], mode: Mode, remembered: Remembered) -> str:
+def no_tool_for_it(tools: Sequence[Tool], mode: Mode, remembered: Remembered, wish: str = "do that") -> str:
     """What is said to a wish that no tool can fulfil."""
-    return f"I cannot do that, as no tool here does it. {_able(tools, mode, remembered)}"
+    return f"I cannot {wish}, as no tool here does it. {_able(tools, mode, remembered)}"
+
+
+def not_from_the_web(instead: Tool) -> str:
+    """What is said before another tool looks for what should be looked for on the web."""
+    return (
+        f"I cannot {SEARCH_THE_WEB}, as no tool here does it. "
+        f"What follows is from one that {in_a_clause(instead)}, and from nowhere else."
+    )
 
 
 def _able(tools: Sequence[Tool], mode: Mode, remembered: Remembered) -> str:

@@ -24,6 +24,8 @@ _WITHOUT_WORDS = frozenset(
         Kind.CHOICE, Kind.SWITCH, Kind.COUNT, Kind.AMOUNT,
     )
 )  # fmt: skip
+_WEB = re.compile(r"\b(?:web|internet|online)\b", re.IGNORECASE)
+_SEARCHES = re.compile(r"\b(?:search|find|look|quer|brows)\w*\b", re.IGNORECASE)
 _PARTS = re.compile(
     r"(?:end|close|leave|stop|finish|terminate|hang up)s?\b[^.,;]*\b(?:session|call|conversation)\b",
     re.IGNORECASE,
@@ -133,6 +135,13 @@ class Tool:
         """Whether any question can be put to it: it needs words alone and finds records."""
         needed = self.required
         return len(needed) == 1 and needed[0].kind is Kind.TEXT and not needed[0].many and self.finds_records
+
+    @property
+    def searches_the_web(self) -> bool:
+        """Whether it looks for words on the web, as its name or the first sentence about it says."""
+        told = f"{spoken_name(self.id)}. {self.purpose}. {self.description.split('. ')[0]}"
+        worded = [each.kind for each in self.required] == [Kind.TEXT]
+        return worded and bool(_WEB.search(told)) and bool(_SEARCHES.search(told))
 
     @property
     def wordless(self) -> bool:
