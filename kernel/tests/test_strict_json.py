@@ -57,6 +57,21 @@ def test_every_hole_is_named_with_its_place(text: str, kind: FaultKind, where: s
     assert [(fault.kind, fault.where) for fault in caught.value.faults] == [(kind, where)]
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": "b', "Unterminated string"),
+        ('["a\nb"]', "Invalid control character"),
+        ('{"a": 1,}', "Expecting property name enclosed in double quotes"),
+    ],
+)
+def test_what_is_no_json_is_told_in_words_that_stand_alone(text: str, said: str) -> None:
+    with pytest.raises(StrictJsonError) as caught:
+        loads(text)
+    assert caught.value.faults[0].message.startswith(said)
+    assert not caught.value.faults[0].message.endswith((" at", ": "))
+
+
 def test_all_holes_of_a_document_are_named() -> None:
     with pytest.raises(StrictJsonError) as caught:
         loads('{"a": NaN, "b": {"c": 1, "c": 2}, "d": [1e999]}')

@@ -51,7 +51,7 @@ def drift(package: str, version: str, frozen_hash: str, without: Collection[str]
         found = package_hash(folder, version, without=without)
     except OSError as error:
         return f"cannot be read ({error.filename}: {error.strerror})"
-    return "" if found == frozen_hash else f"is not the code that was frozen ({package})"
+    return "" if found == frozen_hash else f"is not what was frozen ({package})"
 
 
 def package_hash(folder: str | Path, version: str, *, without: Collection[str] = ()) -> str:

@@ -66,7 +66,9 @@ def loads(text: str) -> Any:
         )
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
-        raise StrictJsonError([Fault(FaultKind.SYNTAX, where, error.msg)]) from None
+        # Some end in the middle of a sentence, which goes on with the place.
+        said = error.msg.removesuffix(" at").removesuffix(" starting").rstrip(": ")
+        raise StrictJsonError([Fault(FaultKind.SYNTAX, where, said)]) from None
     except RecursionError:
         raise StrictJsonError([_too_deep(())]) from None
     faults = list(_faults(document))

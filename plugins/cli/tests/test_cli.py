@@ -101,8 +101,8 @@ def test_tools_says_of_a_tool_that_changed_that_it_is_withheld(site: Any) -> Non
     assert site.run("build").returncode == 0
     (folder / "handler.py").write_text("# something else\n")
     listed = {tool["toolId"]: tool["withheld"] for tool in site.run_json("tools")["tools"]}
-    assert listed == {"echo": "is not the code that was frozen (fab_echo)", "sound": None}
-    assert "withheld: is not the code that was frozen" in site.run("describe", "echo").stdout
+    assert listed == {"echo": "is not what was frozen (fab_echo)", "sound": None}
+    assert "withheld: is not what was frozen" in site.run("describe", "echo").stdout
 
 
 @pytest.mark.parametrize("command", ["tools", "tools --json", "describe echo", "plugins", "check", "--help"])

@@ -168,6 +168,11 @@ def test_a_setting_that_is_misspelt_is_answered_with_all_there_are(policy: str, 
         bench(fine, {policy: {"loud": 1}})
 
 
+def test_a_loop_of_one_call_is_none() -> None:
+    with pytest.raises(SettingsError, match="identical_calls: 1 refuses every call"):
+        bench(fine, {"loops": {"identical_calls": 1}})
+
+
 def test_what_lends_bans_has_no_settings_and_says_so() -> None:
     (offer,) = jackfield_policies.jackfield_capabilities()
     with pytest.raises(SettingsError, match="has no setting 'loud'; there are none"):

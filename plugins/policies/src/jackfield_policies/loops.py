@@ -8,6 +8,7 @@ from typing import Any
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
 from jackfield.offers import PluginSettings, Services
+from jackfield.settings import SettingsError
 
 from jackfield_policies.settings import numbers
 
@@ -17,6 +18,10 @@ class Loops(Check):
 
     def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
         limits = numbers("loops", settings, {"identical_calls": 3, "empty_results": 2})
+        if limits["identical_calls"] == 1:
+            raise SettingsError(
+                "policies.loops.identical_calls: 1 refuses every call; 2 the first that repeats"
+            )
         self._identical = limits["identical_calls"] or math.inf
         self._empty = limits["empty_results"] or math.inf
 

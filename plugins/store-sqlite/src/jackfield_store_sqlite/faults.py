@@ -34,6 +34,10 @@ def unavailable(path: Path, error: Exception) -> StoreUnavailableError:
             why = f"is damaged ({error}); stop what uses it, keep the file, and restore a backup"
         case apsw.NotADBError():
             why = "is not a SQLite database; move the file away, or give the store another path"
+        case apsw.CantOpenError():
+            why = f"cannot be opened ({error}); check that its folder is there, may be written and has room"
+        case apsw.IOError():
+            why = f"cannot be read or written ({error}); its disk may be full, or fail"
         case apsw.ReadOnlyError():
             why = f"cannot be written ({error}); check the permissions of the file and of its folder"
         case _:
