@@ -23,12 +23,14 @@ if not ACCOUNTS:
     pytest.skip("this system keeps no accounts of threads", allow_module_level=True)
 
 
-def watched(handler: Handler, *, prepare: Callable[[], None] = lambda: None) -> Hold:
+def watched(
+    handler: Handler, *, prepare: Callable[[], None] = lambda: None, kind: type[LoopWatch] = LoopWatch
+) -> Hold:
     """What held the loop of a thread in which a handler ran."""
     found: list[Hold] = []
 
     async def watch() -> None:
-        async with LoopWatch(Path(__file__).parent) as watch:
+        async with kind(Path(__file__).parent) as watch:
             prepare()
             await handler()
         found.append(watch.longest)
@@ -64,6 +66,23 @@ async def until_it_is_late() -> None:
         begun = time.perf_counter()
         sum(range(1000))
         await asyncio.sleep(0)
+
+
+class AtOnce(LoopWatch):
+    """A watch whose observer was so quick that nothing had to be waited for."""
+
+    _looking = property(lambda _: True, lambda _self, _seen: None)
+
+
+async def computing() -> None:
+    begun = time.thread_time()
+    while time.thread_time() - begun < 0.06:
+        pass
+
+
+@pytest.mark.parametrize("kind", [LoopWatch, AtOnce])
+def test_what_is_computed_on_the_loop_is_seen(kind: type[LoopWatch]) -> None:
+    assert watched(computing, kind=kind).ms >= 60
 
 
 async def a_thread() -> None:

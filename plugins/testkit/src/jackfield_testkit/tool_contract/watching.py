@@ -67,7 +67,8 @@ class LoopWatch:
 
     async def __aenter__(self) -> Self:
         self._loop = ThreadAccount()
-        self._heart = asyncio.create_task(self._beat())
+        # From here on, because a handler that never lets go of the loop may run before the first beat.
+        self._heart = asyncio.create_task(self._beat(time.thread_time()))
         self._observer = threading.Thread(target=self._observe, daemon=True)
         self._observer.start()
         while not self._looking:  # noqa: ASYNC110 - the observer is no part of the loop
@@ -82,8 +83,7 @@ class LoopWatch:
         self._ended.set()
         self._observer.join()
 
-    async def _beat(self) -> None:
-        used = time.thread_time()
+    async def _beat(self, used: float) -> None:
         while True:
             await asyncio.sleep(_BEAT)
             now = time.thread_time()
