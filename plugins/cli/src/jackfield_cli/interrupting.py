@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from jackfield.session.session import Session
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+MOST = 2
+"""How many of them are heard; whoever sends more wants to be gone, whatever is left behind."""
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def interruptible(orchestrator: Orchestrator, session: Session) -> Iterator[None
     def heard(*_: object) -> None:
         nonlocal told
         told += 1
-        if told > len(SIGNALS):
+        if told > MOST:
             # A handler that blocks the loop, or swallows its cancellation, hears nothing else.
             raise KeyboardInterrupt
         loop.call_soon_threadsafe(_interrupt, orchestrator, session, waiting, told)
