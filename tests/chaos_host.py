@@ -17,7 +17,6 @@ from typing import Any
 
 import jackfield_policies
 from jackfield import ToolResponse, ok
-from jackfield.confirmation import Confirmations
 from jackfield.store import Claim
 from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.workbench import Workbench, make_tool
@@ -75,13 +74,13 @@ class _Mortal(SqliteStore):
         super().__init__(path, **SLOW_DISK)
         self._die_at = die_at
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
         if self._die_at == "before the claim":
             die()
-        return await super().claim(key, fingerprint, ttl=ttl, durable=durable)
+        return await super().claim(key, fingerprint, **options)
 
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
-        done = await super().complete(key, result, durable=durable)
+    async def complete(self, key: str, result: bytes, **options: Any) -> bool:
+        done = await super().complete(key, result, **options)
         if self._die_at == "after the record":
             die()
         return done
@@ -90,10 +89,9 @@ class _Mortal(SqliteStore):
 async def main(store: Path, effects: Path, script: dict[str, Any]) -> None:
     host = Host(store, effects, script.get("die", ""))
     work = host.work
-    session = work.session(session_id=script["session"], user="ada")
+    session = work.session(session_id=script["session"], user="ada", secret="known to its client")
     if token := script.get("redeem"):
-        pending = await Confirmations(host.store).redeem(session, token)
-        answer = await work.orchestrator.run_confirmed(session, pending) if pending else None
+        answer = await work.resolve(session, token)
         print(answer.wire.decode() if answer else "null", flush=True)
     calls = [
         work.call(session, script.get("tool", "write"), json.dumps({"n": n}), f"call_{n:09}")

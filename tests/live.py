@@ -64,7 +64,7 @@ async def confirmation(user: Talk) -> None:
     assert user.effects("fab_book") == 0
     (asked,) = user.told("confirmation_required")
     before = len(user.turns_ended)
-    await user.conversation.answer_confirmation(asked["token"], approve=True)
+    await user.conversation.resolve_confirmation(asked["token"], approve=True)
     await user.turn_ends(before + 1)
     assert user.effects("fab_book") == 1
 

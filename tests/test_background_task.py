@@ -140,7 +140,7 @@ def test_a_task_that_waits_for_the_user_is_refused_at_once_and_runs_when_approve
             await user.turn_ends(1)
             (card,) = user.told("confirmation_required")
             approving = asyncio.create_task(
-                user.conversation.answer_confirmation(card["token"], approve=True)
+                user.conversation.resolve_confirmation(card["token"], approve=True)
             )
             await user.until(lambda: len(user.told("tool_progress")) == 2)
             assert user.told("confirmation_settled")

@@ -67,7 +67,9 @@ class Conversation:
         return json.loads(answer.wire)
 
     async def approves(self) -> Any:
-        answer = await self.runtime.confirm(self.session, self.cards.pop()["token"], approve=True)
+        pending = await self.runtime.confirmations.find(self.session, self.cards.pop()["token"])
+        assert pending is not None
+        answer = await self.runtime.resolve_confirmation(self.session, pending, approve=True)
         wire: Any = getattr(answer, "wire", None)
         return json.loads(wire)
 

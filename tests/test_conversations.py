@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.confirmation import Pending
+from jackfield.outcomes import CallState, state_of
 from jackfield.session.machine import State
 from jackfield.transport.events import Audio
 from jackfield_conversation.notices import Notice
@@ -55,7 +55,7 @@ def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
             assert user.effects("fab_book") == 0
             (asked,) = user.told("confirmation_required")
             assert asked["preview"] == "Book a table?"
-            await user.conversation.answer_confirmation(asked["token"], approve=True)
+            await user.conversation.resolve_confirmation(asked["token"], approve=True)
             await user.turn_ends(3)
             assert user.effects("fab_book") == 1
             assert asked["token"] not in str(user.conversation.memory.said)
@@ -501,8 +501,9 @@ def test_the_model_claims_success_while_approval_is_pending(way: str, site: Any,
             await user.says("book a table")
             await user.turn_ends(1)
             (asked,) = user.told("confirmation_required")
-            declined = await user.conversation.answer_confirmation(asked["token"], approve=False)
-            assert isinstance(declined, Pending)
+            declined = await user.conversation.resolve_confirmation(asked["token"], approve=False)
+            assert declined is not None
+            assert state_of(declined.wire) is CallState.DECLINED
             await user.until(lambda: "Then not" in user.words)
             assert user.effects("fab_book", "begun") == 0
 

@@ -1,84 +1,174 @@
-"""Calls that wait for their user's word: tokens that only the client holds, good for one use.
+"""Calls that wait for their user's decision: cards, and tokens that only the client holds.
 
-The model never sees a token, so it cannot confirm for the user. What is kept under a token's hash binds it to
-the session, the user, the tool and the exact arguments, and survives a restart. A token is derived from the
-session's own secret: a client that comes back gets it again, and whoever reads the store cannot make one.
+The model never sees a token, so it cannot confirm for the user. A token is derived from the session's own
+secret: a client that reconnects gets the same one, and whoever reads the store cannot make one. The record of
+a waiting call binds its token to the session, the user, the tool and the exact arguments.
+
+The record says what was asked, never what was decided. The decision is the claim of the run, under
+`PendingConfirmation.run_key`: approving runs the call under that claim, declining and expiry record an
+outcome there without running anything, and of any number of decisions the first one counts.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
+import re
 import secrets
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import orjson
 
+from jackfield.contract.errors import ErrorType
 from jackfield.contract.preview import render
+from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, Failure, ToolResponse
 from jackfield.governance import Call
-from jackfield.session.session import Session
+from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
 
+_IS_ID = re.compile(r"[0-9a-f]{32}")
 
-class Pending(NamedTuple):
-    """A call that waits for its user's word."""
 
+class PendingConfirmation(NamedTuple):
+    """What was asked of a user: one call with its exact arguments."""
+
+    id: str
+    session_id: str
+    user: str | None
     tool_id: str
     args: dict[str, Any]
     call_id: str | None
     key: str
-    """The name under which the approved call runs, once."""
+    """The idempotency key of the call that asked, or nothing when it had none."""
+    preview: str
+    expires_at: float
+    token_hash: str
+    meta: Mapping[str, Any]
+    """The `meta` of an envelope for a call that was never run."""
+
+    @property
+    def run_key(self) -> str:
+        """The claim under which the call runs once it is approved; it decides what became of it."""
+        return f"approved/{self.session_id}/{self.id}"
+
+    @property
+    def fingerprint(self) -> bytes:
+        """The fingerprint of that claim; the record fixes the arguments, so the key says it all."""
+        return hashlib.sha256(self.run_key.encode()).digest()
+
+    @property
+    def request(self) -> dict[str, Any]:
+        """What the model is told about the question."""
+        return {"tool": self.tool_id, "preview": self.preview, "expires_at": self.expires_at}
+
+    def unrun(self, response: ToolResponse) -> bytes:
+        """The envelope of an outcome for which nothing was run."""
+        return orjson.dumps(response.with_meta(**self.meta).to_wire())
+
+    def card(self, session: Session) -> dict[str, Any]:
+        """What the client gets: the question, and the token to answer it with."""
+        token = confirmation_token(session, self.id)
+        named = {"confirmation": self.id, "callId": self.call_id, "args": self.args}
+        return {**self.request, **named, "token": token}
 
 
-def token_of(session: Session, confirmation: str) -> str:
-    """The token of a confirmation by its public name."""
-    return session.derive(f"confirmation/{confirmation}")
+def confirmation_token(session: Session, confirmation_id: str) -> str:
+    """The token of a confirmation; only the session's client and this session can know it."""
+    return f"{confirmation_id}.{session.derive(f'confirmation/{confirmation_id}')}"
+
+
+def confirmation_id(key: str) -> str:
+    """The id of the confirmation of a call: the same whenever the call is repeated."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32] if key else secrets.token_hex(16)
+
+
+def waiting(pending: PendingConfirmation) -> ToolResponse:
+    """The answer to a call whose user has not decided yet."""
+    failure = Failure(
+        ErrorType.CONFIRMATION_REQUIRED,
+        "Pending, not done: the user has been asked and has not answered yet.",
+        suggestion="Say what waits for the user's approval. It is not done; do not call again.",
+        confirmation_request=pending.request,
+    )
+    return ToolResponse(failure=failure, meta={"state": "waiting"})
 
 
 class Confirmations:
-    """Asks for a user's word, and redeems it."""
+    """Asks users, and finds what they were asked."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def ask(self, call: Call, *, seconds: float) -> dict[str, Any]:
-        """Let a call wait: tell the client, with the token; what may be told to the model comes back."""
-        card = render(call.tool.manifest.preview, call.tool.id, call.args)
-        preview = "\n".join([card, *call.remarks])
-        confirmation = secrets.token_hex(8)
-        token = token_of(call.session, confirmation)
-        kept = {
-            "session": call.session.id,
-            "user": call.session.user,
-            "tool": call.tool.id,
-            "args": call.args,
-            "callId": call.call_id,
-        }
-        await self._store.put(_key(token), orjson.dumps(kept), ttl=seconds)
-        request = {"tool": call.tool.id, "preview": preview, "expires_at": self._store.now() + seconds}
-        told = {**request, "confirmation": confirmation, "callId": call.call_id, "args": call.args}
-        call.session.publish("confirmation_required", {**told, "token": token})
-        return request
+    async def ask(self, call: Call, *, seconds: float) -> PendingConfirmation:
+        """Let a call wait: keep what is asked, and give the client the card with the token.
 
-    async def redeem(self, session: Session, token: str) -> Pending | None:
-        """The call a token stands for, once; nothing when it is unknown, used, expired or somebody else's."""
-        key = _key(token)
-        # Looked at before it is taken, so that a stranger cannot use up what is not his.
-        if not _belongs(await self._store.get(key), session):
+        A call that was asked about before, by a process that died meanwhile, keeps its card and its expiry.
+        """
+        pending = await self.of_key(call.session.id, call.key) if call.key else None
+        if pending is None:
+            pending = self._pending(call, seconds)
+            await self._store.put(
+                _record(pending.session_id, pending.id),
+                orjson.dumps(pending._asdict()),
+                # Longer than any outcome is remembered, so that a late question is answered truthfully.
+                ttl=2 * RECOVERY_SECONDS + seconds,
+            )
+        call.session.publish("confirmation_required", pending.card(call.session))
+        return pending
+
+    async def find(self, session: Session, token: str) -> PendingConfirmation | None:
+        """What a token stands for; nothing when it is unknown or belongs to another session or user."""
+        named = token.partition(".")[0]
+        # A token is untrusted text, and a part of it becomes a part of a key.
+        pending = await self._read(session.id, named) if _IS_ID.fullmatch(named) else None
+        if pending is None or pending.user != session.user:
             return None
-        kept = await self._store.take(key)
-        if kept is None:
-            return None
-        wire = orjson.loads(kept)
-        return Pending(wire["tool"], wire["args"], wire["callId"], f"confirmed-{key.rpartition('/')[2]}")
+        return pending if hmac.compare_digest(pending.token_hash, _hash(token)) else None
+
+    async def of_key(self, session_id: str, key: str) -> PendingConfirmation | None:
+        """What the user was asked about a call."""
+        return await self._read(session_id, confirmation_id(key))
+
+    async def of_session(self, session_id: str) -> list[PendingConfirmation]:
+        """Everything the user of a session was asked, decided or not."""
+        keys = await self._store.keys(_record(session_id, ""))
+        found = [await self._read(session_id, key.rpartition("/")[2]) for key in keys]
+        return [pending for pending in found if pending is not None]
+
+    async def _read(self, session_id: str, confirmation_id: str) -> PendingConfirmation | None:
+        kept = await self._store.get(_record(session_id, confirmation_id))
+        return None if kept is None else PendingConfirmation(**orjson.loads(kept))
+
+    def _pending(self, call: Call, seconds: float) -> PendingConfirmation:
+        tool, session = call.tool, call.session
+        card = render(tool.manifest.preview, tool.id, call.args)
+        named = confirmation_id(call.key)
+        return PendingConfirmation(
+            id=named,
+            session_id=session.id,
+            user=session.user,
+            tool_id=tool.id,
+            args=call.args,
+            call_id=call.call_id,
+            key=call.key,
+            preview="\n".join([card, *call.remarks]),
+            expires_at=self._store.now() + seconds,
+            token_hash=_hash(confirmation_token(session, named)),
+            meta={
+                "toolId": tool.id,
+                "toolVersion": tool.manifest.version,
+                "registryVersion": tool.registry_version,
+                "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
+                "duration": 0.0,
+            },
+        )
 
 
-def _belongs(kept: bytes | None, session: Session) -> bool:
-    if kept is None:
-        return False
-    wire = orjson.loads(kept)
-    return bool(wire["session"] == session.id and wire["user"] == session.user)
+def _record(session_id: str, confirmation_id: str) -> str:
+    return f"confirmation/{session_id}/{confirmation_id}"
 
 
-def _key(token: str) -> str:
-    # The hash, so that whoever reads the store cannot confirm for the user either.
-    return f"confirmation/{hashlib.sha256(token.encode()).hexdigest()}"
+def _hash(token: str) -> str:
+    # Whoever reads the store must not be able to confirm for the user.
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

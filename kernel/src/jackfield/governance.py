@@ -22,8 +22,11 @@ _log = logging.getLogger(__name__)
 MAX_DEPTH = 4
 """How deep tools may call tools."""
 
+DUPLICATES = "duplicates"
+"""The name under which it is on record that a call was answered from its claim."""
+
 CONFIRMATION, DECLINED = "confirmation", "declined"
-"""Under which name the user's word is on record, and what it says of a call that was not to be run."""
+"""Under which name the user's decision is on record, and what it says of a call that was not to be run."""
 
 
 class Call:
@@ -31,8 +34,9 @@ class Call:
 
     __slots__ = (
         "_encoded", "answers_for", "args", "began", "call_id", "children", "confirmed", "decisions",
-        "defaults_filled", "ended", "ended_by", "fingerprint", "key", "meta", "notes", "parent", "policies",
-        "ran_for", "remarks", "session", "stopped", "task", "text", "took", "tool", "turn", "vouched", "wire",
+        "defaults_filled", "ended", "ended_by", "fingerprint", "held", "key", "meta", "notes", "parent",
+        "policies", "ran_for", "remarks", "replayed", "session", "stopped", "task", "text", "took", "tool",
+        "turn", "vouched", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +60,11 @@ class Call:
         # Of the arguments as they were written, because a model that repeats itself repeats what it wrote.
         self.fingerprint = hashlib.blake2b(tool.name_bytes + canonical, digest_size=32).digest()
         self.key = ""
-        """The name under which it runs once, given by whoever watches over that."""
+        """The idempotency key, set by the duplicates policy; the kernel sets that of an approved call."""
+        self.held: Callable[[str], Awaitable[bool]] | None = None
+        """Asks whether the claim under `key` is still held; to be asked before a handler that writes."""
+        self.replayed = False
+        """Whether the answer is that of another delivery of the same call."""
         self.confirmed = False
         self.parent: Call | None = None
         self.children = 0
@@ -202,3 +210,10 @@ class Check:
     def retry_after(self, call: Call, failure: Failure) -> float | None:  # noqa: ARG002
         """Seconds after which a call that failed is tried once more, or nothing to let the failure stand."""
         return None
+
+
+def policy_failed(*, writes: bool) -> ToolResponse:
+    """The answer to a call in which a policy broke: nobody knows how far it got."""
+    return fail(
+        ErrorType.INTERNAL, "The host failed while it decided about this call.", partial_side_effects=writes
+    )

@@ -12,13 +12,25 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from jackfield.chain import Chain
-from jackfield.confirmation import Pending
+from jackfield.confirmation import PendingConfirmation
 from jackfield.context import Context
 from jackfield.contract.call import ToolCall
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail
-from jackfield.governance import CONFIRMATION, DECLINED, MAX_DEPTH, Call, Check, Policy
+from jackfield.governance import (
+    CONFIRMATION,
+    DECLINED,
+    DUPLICATES,
+    MAX_DEPTH,
+    Call,
+    Check,
+    Policy,
+    Proceed,
+    policy_failed,
+)
+from jackfield.ledger import CallLedger, DoubtfulCall
 from jackfield.offers import Stage
+from jackfield.outcomes import CallState, declined, in_doubt, response_of, still_running
 from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop, stopped
 from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
@@ -40,6 +52,10 @@ class Answer(NamedTuple):
     response: ToolResponse
     wire: bytes
     text: str
+    key: str = ""
+    """The idempotency key: the claim that holds the outcome."""
+    replayed: bool = False
+    """Whether it is the answer of another delivery of the same call."""
 
 
 class Observer(Protocol):
@@ -83,15 +99,21 @@ class Orchestrator:
         self._deadlines: Deadlines | None = None
         self._writing: set[asyncio.Future[Answer]] = set()
 
-    async def handle(self, session: Session, calls: Sequence[ToolCall]) -> list[Answer]:
-        """Answer every call of one message: those that only read side by side, those that write in order."""
+    async def handle(
+        self, session: Session, calls: Sequence[ToolCall], turn: Turn | None = None
+    ) -> list[Answer]:
+        """Answer every call of one message: those that only read side by side, those that write in order.
+
+        They count against `turn`, or against the session's own turn.
+        """
+        turn = turn or session.turn
         if len(calls) == 1:
-            return [await self._answer(session, calls[0], session.turn)]
+            return [await self._answer(session, calls[0], turn)]
         answers: dict[int, Answer] = {}
         writes = [index for index, call in enumerate(calls) if self._writes(call)]
 
         # All of the turn they were made in, although the user may begin another one before the last write.
-        async def in_order(indices: Sequence[int], turn: Turn = session.turn) -> None:
+        async def in_order(indices: Sequence[int], turn: Turn = turn) -> None:
             for index in indices:
                 answers[index] = await self._answer(session, calls[index], turn)
 
@@ -132,37 +154,70 @@ class Orchestrator:
         call.turn = turn
         return self._dispatch(call)
 
-    async def run_confirmed(self, session: Session, pending: Pending) -> Answer:
-        """Run a call that its user has approved; it answers for the call that asked."""
+    async def resolve_confirmation(
+        self, session: Session, pending: PendingConfirmation, ledger: CallLedger, *, approve: bool
+    ) -> Answer:
+        """Carry out a user's decision; the answer says what really became of the call."""
+        if not approve and await ledger.settle_unrun(pending, declined()):
+            self.record_declined(session, pending)
+            session.publish("confirmation_settled", settled_event(pending, approved=False))
+            return _of_pending(pending, pending.unrun(declined()), replayed=False)
+        status = await ledger.status_of(pending)
+        if approve and status.state not in (CallState.DECLINED, CallState.EXPIRED):
+            return await self.run_approved(session, pending, ledger)
+        unsettled = in_doubt() if status.state is CallState.IN_DOUBT else still_running()
+        return _of_pending(pending, status.wire or pending.unrun(unsettled), replayed=True)
+
+    async def run_approved(
+        self, session: Session, pending: PendingConfirmation, ledger: CallLedger
+    ) -> Answer:
+        """Run a call that its user has approved, once; it answers for the call that asked."""
         tool = self.registry.tools.get(pending.tool_id)
         if tool is None:
             return self._unknown(session, ToolCall(pending.tool_id, b"", pending.call_id))
         canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
-        call = Call(tool, session, pending.args, canonical, pending.key)
+        call = Call(tool, session, pending.args, canonical, pending.call_id)
+        call.key, call.fingerprint = pending.run_key, pending.fingerprint
         call.confirmed = True
-        call.answers_for = pending.call_id
-        answer = await self._dispatch(call)
-        return answer._replace(call_id=pending.call_id)
 
-    def record_declined(self, session: Session, pending: Pending) -> None:
+        async def claimed(call: Call) -> ToolResponse:
+            # By the one who runs it, before it runs, which may take minutes: the decision has arrived.
+            session.publish("confirmation_settled", settled_event(pending, approved=True))
+            return await self._chain_for(call).run(call)
+
+        async def run_once(call: Call) -> ToolResponse:
+            return await ledger.run(call, claimed)
+
+        return await self._dispatch(call, run_once)
+
+    def record_declined(self, session: Session, pending: PendingConfirmation) -> None:
         """Let observers know of a call that its user has declined, under the name it was asked by."""
         tool = self.registry.tools.get(pending.tool_id) or MissingTool(pending.tool_id, self.registry.version)
         call = Call(tool, session, pending.args, b"", pending.call_id)
-        call.policies = (CONFIRMATION,)
+        call.policies, call.key = (CONFIRMATION,), pending.run_key
         call.end(CONFIRMATION, DECLINED)
-        self._finish(call, fail(ErrorType.PERMANENT, "The user declined it; it was not run."))
+        self._finish(call, declined())
 
-    def _dispatch(self, call: Call) -> Awaitable[Answer]:
-        return self._run(call) if call.tool.reads else self._run_write(call)
+    def record_settled(self, doubtful: DoubtfulCall, wire: bytes, by: str) -> None:
+        """Let observers know what a person found out about a call in doubt."""
+        call, response = settled_call(doubtful, wire, self.registry.version, by)
+        self._finish(call, response)
 
-    async def _run(self, call: Call) -> Answer:
+    def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[Answer]:
+        return self._run(call, run) if call.tool.reads else self._run_write(call, run)
+
+    def _chain_for(self, call: Call) -> Chain:
+        chains, tool = call.session.chains, call.tool
+        chain: Chain | None = chains.get(tool.id)
+        if chain is None:
+            chain = chains[tool.id] = self._chain(tool, call.session)
+        return chain
+
+    async def _run(self, call: Call, run: Proceed | None = None) -> Answer:
         try:
-            chains, tool = call.session.chains, call.tool
-            chain: Chain | None = chains.get(tool.id)
-            if chain is None:
-                chain = chains[tool.id] = self._chain(tool, call.session)
+            chain = self._chain_for(call)
             call.policies = chain.names
-            return self._finish(call, await chain.run(call))
+            return self._finish(call, await (run or chain.run)(call))
         except BaseException as error:
             if is_for_others(error):
                 if isinstance(error, asyncio.CancelledError):
@@ -173,9 +228,9 @@ class Orchestrator:
             call.wire, call.meta = None, {}
             return self._finish(call, _broken(call, error))
 
-    async def _run_write(self, call: Call) -> Answer:
+    async def _run_write(self, call: Call, run: Proceed | None = None) -> Answer:
         # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
-        task = asyncio.ensure_future(self._run(call))
+        task = asyncio.ensure_future(self._run(call, run))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
         return await asyncio.shield(task)
@@ -191,7 +246,9 @@ class Orchestrator:
             except Exception:  # noqa: BLE001
                 # Whoever watches must not be able to take an answer away, nor the record of another one.
                 _log.exception("an observer failed")
-        return tuple.__new__(Answer, (call.tool.id, call.call_id, response, wire, text))
+        return tuple.__new__(
+            Answer, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed)
+        )
 
     def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
         """The chain of those who have something to say; the same for every tool and session with the same."""
@@ -252,6 +309,29 @@ class Orchestrator:
         return self._finish(call, response)
 
 
+def settled_call(
+    doubtful: DoubtfulCall, wire: bytes, registry_version: str, by: str
+) -> tuple[Call, ToolResponse]:
+    """A call that a person settled, as observers are told of it."""
+    session = Session("text", registry_version, session_id=doubtful.session_id, user=doubtful.user)
+    call = Call(MissingTool(doubtful.tool_id, registry_version), session, {}, b"", doubtful.call_id)
+    call.policies, call.key, call.wire, call.text = (DUPLICATES,), doubtful.key, wire, wire.decode()
+    response = response_of(wire)
+    call.end(DUPLICATES, f"settled as {'run' if response.ok else 'never run'} by {by}")
+    call.ended = time.perf_counter()
+    return call, response
+
+
+def _of_pending(pending: PendingConfirmation, wire: bytes, *, replayed: bool) -> Answer:
+    response, text = response_of(wire), wire.decode()
+    return Answer(pending.tool_id, pending.call_id, response, wire, text, pending.run_key, replayed)
+
+
+def settled_event(pending: PendingConfirmation, *, approved: bool) -> dict[str, Any]:
+    """The fields of `confirmation_settled`."""
+    return {"tool": pending.tool_id, "callId": pending.call_id, "approved": approved}
+
+
 def _refusal(lineage: list[str], tool_id: str) -> ToolResponse | None:
     if tool_id in lineage:
         return fail(ErrorType.PERMANENT, f"{' > '.join(lineage)} may not call {tool_id} again: a circle.")
@@ -287,11 +367,4 @@ def _broken(call: Call, error: BaseException) -> ToolResponse:
         "The call was not run: the host cannot make sure now that it runs only once.",
         retryable=True,
         suggestion="Try again in a few seconds.",
-    )
-
-
-def policy_failed(*, writes: bool) -> ToolResponse:
-    """The answer to a call in which a policy broke: nobody knows how far it got."""
-    return fail(
-        ErrorType.INTERNAL, "The host failed while it decided about this call.", partial_side_effects=writes
     )

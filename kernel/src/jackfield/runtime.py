@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jackfield.confirmation import Confirmations, Pending
+from jackfield.confirmation import Confirmations, PendingConfirmation
 from jackfield.contract.context import Mode
+from jackfield.ledger import CallLedger
 from jackfield.offers import Services
 from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.provision import Provision
@@ -30,6 +31,7 @@ class Runtime:
     store: Store
     orchestrator: Orchestrator
     confirmations: Confirmations
+    ledger: CallLedger
     capabilities: Mapping[str, Any]
     provision: Provision
 
@@ -74,7 +76,8 @@ class Runtime:
             capabilities=capabilities,
             observers=[*provision.made("observers", services).values(), *map(provision.hold, observers)],
         )
-        return cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
+        confirmations, ledger = Confirmations(store), CallLedger(store)
+        return cls(registry, store, orchestrator, confirmations, ledger, capabilities, provision)
 
     def transport(self) -> Transport:
         """The way to the provider that the settings name; whoever asks closes it."""
@@ -125,15 +128,27 @@ class Runtime:
         for observer in self.orchestrator.observers:
             observer.turn_began(session)
 
-    async def confirm(self, session: Session, token: str, *, approve: bool) -> Answer | Pending | None:
-        """A user's word: the approved call's answer, the declined call, or nothing for a bad token."""
-        pending = await self.confirmations.redeem(session, token)
-        if pending is None:
+    async def resolve_confirmation(
+        self, session: Session, pending: PendingConfirmation, *, approve: bool
+    ) -> Answer:
+        """Carry out a user's decision; the answer says what really became of the call.
+
+        The first decision counts: a later one, or one that comes too late, gets the outcome that stands.
+        """
+        return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
+
+    async def settle_call(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:
+        """Record what a person found out about a call in doubt; its envelope, or nothing if it is not.
+
+        The audit gets a line, as for every other answer to a call.
+        """
+        doubtful = next((each for each in await self.ledger.in_doubt() if each.key == key), None)
+        if doubtful is None:
             return None
-        if not approve:
-            self.orchestrator.record_declined(session, pending)
-            return pending
-        return await self.orchestrator.run_confirmed(session, pending)
+        wire = await self.ledger.settle(key, ran=ran, data=data, by=by)
+        if wire is not None:
+            self.orchestrator.record_settled(doubtful, wire, by)
+        return wire
 
     async def close(self) -> None:
         """Let observers write out, and capabilities and the store let go."""

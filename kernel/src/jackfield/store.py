@@ -38,6 +38,13 @@ class Claim(NamedTuple):
     result: bytes | None = None
 
 
+class Doubt(NamedTuple):
+    """A claim whose holder died: its key, and the note that was left with it."""
+
+    key: str
+    note: bytes
+
+
 class Entry(NamedTuple):
     """One entry of a stream; ids of a stream grow by one from 1 and are never used again."""
 
@@ -69,26 +76,51 @@ class Store(Protocol):
     async def add(self, key: str, amount: int, *, window: float) -> int:
         """Add to a counter, which starts anew `window` seconds after its first addition; its new value."""
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+    async def claim(
+        self,
+        key: str,
+        fingerprint: bytes,
+        *,
+        ttl: float,
+        durable: bool = True,
+        note: bytes = b"",
+        result: bytes | None = None,
+    ) -> Claim:
         """Be the one who runs something, or learn what became of it.
 
         The first caller gets `RUN`, everyone else what happened since. The same key with another fingerprint
         is a `CONFLICT`. A claim and its result are forgotten after `ttl` seconds. One that need not be
         `durable` may be lost in a power cut, and its result may make room for newer ones: what it guards may
         run again then.
+
+        A `note` tells a person what was claimed. A claim with a note is not forgotten before it has a result:
+        if its holder dies, it stays in doubt until somebody settles it. With a `result` there is nothing to
+        run: the first caller records the outcome in one step.
         """
+
+    async def holds(self, key: str) -> bool:
+        """Whether the caller still holds a claim, and will for a moment: to be asked before an effect."""
 
     async def reclaim(self, key: str) -> bool:
         """Take over a claim that is in doubt; of any number of callers, one succeeds."""
 
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
-        """Record the result of a claim one holds; everyone who waits for it gets these bytes.
+    async def complete(
+        self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None
+    ) -> bool:
+        """Record the result of a claim the caller holds; everyone who waits for it gets these bytes.
 
-        False, and nothing recorded, when one does not hold it: it was completed, taken over or forgotten.
+        False, and nothing recorded, when the caller does not hold it: it was completed, taken over or
+        forgotten. With `ttl` the result is remembered for that long from now.
         """
 
     async def release(self, key: str) -> None:
-        """Give up a claim one holds before anything was run: as if it had never been made."""
+        """Give up a held claim before anything was run: as if it had never been made."""
+
+    async def abandon(self, key: str) -> None:
+        """Give up a held claim that may have been run: it is in doubt from now on."""
+
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        """The claims in doubt whose keys begin so and that have a note, sorted by key."""
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """Wait for what becomes of somebody else's claim; `RUNNING` when it takes longer than `within`.
@@ -142,6 +174,8 @@ class MemoryStore:
         self._claims: dict[str, _Claimed] = {}
         self._kept: deque[_Claimed] = deque()
         self._room = KEPT_BYTES
+        self._abandoned: set[str] = set()
+        self._notes: dict[str, bytes] = {}
         self._waiting: dict[str, asyncio.Event] = {}
         self._streams: dict[str, list[tuple[Entry, float]]] = {}
         self._lengths: dict[str, int] = {}
@@ -192,31 +226,49 @@ class MemoryStore:
         *,
         ttl: float,
         durable: bool = True,  # noqa: ARG002 - nothing here is
+        note: bytes = b"",
+        result: bytes | None = None,
     ) -> Claim:
         """See `Store.claim`."""
         now = self._clock()
-        mine = (fingerprint, now + ttl, None, key)
+        mine = (fingerprint, now + ttl, result, key)
         held = self._claims.setdefault(key, mine)
-        if held is mine:
-            return _RUN
-        claimed, expires, result, _ = held
-        if expires <= now:
+        if held is not mine:
+            claimed, expires, kept, _ = held
+            if expires > now or key in self._notes:
+                if claimed != fingerprint:
+                    return _CONFLICT
+                if kept is None:
+                    return _IN_DOUBT if key in self._abandoned else _RUNNING
+                return Claim(ClaimState.DONE, kept)
             self._claims[key] = mine
-            return _RUN
-        if claimed != fingerprint:
-            return _CONFLICT
-        return _RUNNING if result is None else Claim(ClaimState.DONE, result)
+            self._abandoned.discard(key)
+        if note and result is None:
+            self._notes[key] = note
+        return _RUN
 
-    async def reclaim(self, key: str) -> bool:  # noqa: ARG002 - the protocol's
-        """Never: whoever holds a claim here lives as long as the store does."""
-        return False
+    async def holds(self, key: str) -> bool:
+        """See `Store.holds`."""
+        return self._running(key) is not None
 
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
-        """See `Store.complete`."""
-        held = self._claims.get(key)
-        if held is None or held[2] is not None or held[1] <= self._clock():
+    async def reclaim(self, key: str) -> bool:
+        """See `Store.reclaim`; only an abandoned claim can be in doubt, as the holders live here."""
+        if key not in self._abandoned:
             return False
-        done = self._claims[key] = (held[0], held[1], result, key)
+        self._abandoned.discard(key)
+        return True
+
+    async def complete(
+        self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None
+    ) -> bool:
+        """See `Store.complete`."""
+        held = self._running(key)
+        if held is None:
+            return False
+        expires = held[1] if ttl is None else self._clock() + ttl
+        done = self._claims[key] = (held[0], expires, result, key)
+        if self._notes:
+            self._notes.pop(key, None)
         if not durable:
             self._kept.append(done)
             self._room -= len(result) + _ENTRY_BYTES
@@ -240,25 +292,42 @@ class MemoryStore:
         """See `Store.release`."""
         if self._running(key):
             del self._claims[key]
+            self._notes.pop(key, None)
             self._wake(key)
+
+    async def abandon(self, key: str) -> None:
+        """See `Store.abandon`."""
+        if self._running(key):
+            self._abandoned.add(key)
+            self._wake(key)
+
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        """See `Store.in_doubt`."""
+        abandoned = sorted(key for key in self._abandoned if key.startswith(prefix))
+        return [Doubt(key, self._notes[key]) for key in abandoned if key in self._notes]
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""
         if held := self._running(key):
             waiting = self._waiting.setdefault(key, asyncio.Event())
+            left = within if key in self._notes else min(within, held[1] - self._clock())
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(within, held[1] - self._clock())):
+                async with asyncio.timeout(left):
                     await waiting.wait()
             if self._running(key) is held:
                 return _RUNNING
         settled = self._claims.get(key)
+        if key in self._abandoned and settled and (settled[1] > self._clock() or key in self._notes):
+            return _IN_DOUBT
         if settled is None or settled[2] is None or settled[1] <= self._clock():
             return _FREE
         return Claim(ClaimState.DONE, settled[2])
 
     def _running(self, key: str) -> _Claimed | None:
         held = self._claims.get(key)
-        return held if held and held[2] is None and held[1] > self._clock() else None
+        if held is None or held[2] is not None or key in self._abandoned:
+            return None
+        return held if held[1] > self._clock() or key in self._notes else None
 
     def _wake(self, key: str) -> None:
         if waiting := self._waiting.pop(key, None):
@@ -311,8 +380,12 @@ class MemoryStore:
         expired: list[tuple[dict[str, Any], list[str]]] = [
             (self._values, [key for key, (_, expires) in self._values.items() if expires <= now]),
             (self._counters, [key for key, (_, expires) in self._counters.items() if expires <= now]),
-            (self._claims, [key for key, claim in self._claims.items() if claim[1] <= now]),
+            (
+                self._claims,
+                [key for key, claim in self._claims.items() if claim[1] <= now and key not in self._notes],
+            ),
         ]
+        self._abandoned.difference_update(expired[-1][1])
         for held, keys in expired:
             for key in keys:
                 del held[key]
@@ -330,3 +403,4 @@ class MemoryStore:
 _never = float("inf")
 _RUN, _RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
 _CONFLICT, _FREE = Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
+_IN_DOUBT = Claim(ClaimState.IN_DOUBT)

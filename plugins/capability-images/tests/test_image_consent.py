@@ -12,7 +12,6 @@ from typing import Any
 import jackfield_images
 import jackfield_policies
 import pytest
-from jackfield.confirmation import Confirmations
 from jackfield.offers import CapabilityOffer, PluginSettings, Services
 from jackfield.settings import SettingsError
 from jackfield_images.consent.policy import ImageConsent
@@ -132,9 +131,8 @@ def test_the_users_word_is_enough_whatever_it_costs(server: ImageServer, tmp_pat
     token = next(fields["token"] for event, fields in studio.work.events if event == "confirmation_required")
 
     async def main() -> dict[str, Any]:
-        pending = await Confirmations(studio.work.store).redeem(studio.session, token)
-        assert pending is not None
-        answer = await studio.work.orchestrator.run_confirmed(studio.session, pending)
+        answer = await studio.work.resolve(studio.session, token)
+        assert answer is not None
         await studio.images.close()
         envelope: dict[str, Any] = json.loads(answer.wire)
         return envelope

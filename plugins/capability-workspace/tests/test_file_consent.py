@@ -13,7 +13,6 @@ import jackfield_workspace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield.confirmation import Confirmations
 from jackfield.offers import CapabilityOffer
 from jackfield_testkit.workbench import Workbench, make_tool
 from jackfield_tool_bash.handler import execute as bash
@@ -67,9 +66,8 @@ class Desk:
             token = [
                 fields["token"] for event, fields in self.work.events if event == "confirmation_required"
             ][-1]
-            pending = await Confirmations(self.work.store).redeem(self.session, token)
-            assert pending is not None
-            answer = await self.work.orchestrator.run_confirmed(self.session, pending)
+            answer = await self.work.resolve(self.session, token)
+            assert answer is not None
             envelope: dict[str, Any] = json.loads(answer.wire)
             return envelope
 

@@ -180,7 +180,7 @@ def test_json_asks_nobody_and_does_not_send_to_a_terminal(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
     told = site.run("call", "risky", TEXT, "--json", **GOVERNED).stderr
-    assert told == "This needs a person's word, and --json asks nobody: approve with --yes.\n"
+    assert told == "This needs a person's approval, and --json asks nobody: approve with --yes.\n"
 
 
 @pytest.mark.parametrize(
@@ -222,17 +222,17 @@ def on_a_terminal(site: Any, answer: str, *arguments: str) -> str:
     return shown.decode()
 
 
-def test_a_repetition_of_a_call_that_was_approved_does_not_say_that_nothing_was_run(site: Any) -> None:
+def test_a_repeated_call_id_gets_the_outcome_of_the_approved_call(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
-    call = ("call", "risky", TEXT, "--session", "s", "--call-id", "call_123456", "--yes")
-    assert site.run(*call, **GOVERNED).returncode == 0
-    again = site.run(*call, **GOVERNED)
-    assert again.returncode == 1
-    assert again.stderr.splitlines()[:2] == [
-        "CONFIRMATION_REQUIRED: nothing was run this time; a call with this id has asked before.",
-        "  -> If it was approved then, it was run then. A new --call-id asks again.",
-    ]
+    call = ("call", "risky", TEXT, "--session", "s", "--call-id", "call_123456")
+    waiting = site.run(*call, **GOVERNED)
+    assert "CONFIRMATION_REQUIRED: nothing was run." in waiting.stderr
+    approved = site.run(*call, "--yes", "--json", **GOVERNED)
+    assert approved.returncode == 0
+    again = site.run(*call, "--json", **GOVERNED)
+    assert again.returncode == 0
+    assert json.loads(again.stdout)["answer"] == json.loads(approved.stdout)["answer"]
 
 
 def test_a_call_id_that_does_not_keep_a_call_from_running_twice_is_not_taken_quietly(site: Any) -> None:

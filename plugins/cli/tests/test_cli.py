@@ -428,7 +428,7 @@ def test_a_call_without_a_terminal_shows_the_card_and_nothing_meant_for_the_mode
     assert done.stdout == ""
     assert done.stderr.splitlines()[:3] == [
         "Say hello aloud?",
-        "This needs a person's word: answer on a terminal, or approve with --yes.",
+        "This needs a person's approval: answer on a terminal, or approve with --yes.",
         "CONFIRMATION_REQUIRED: nothing was run.",
     ]
     assert "do not call again" not in done.stderr

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, fail, ok
-from jackfield.confirmation import Pending
+from jackfield.confirmation import PendingConfirmation
 from jackfield.governance import Call
 from jackfield_observability import traces as traces_module
 from jackfield_observability.traces import Traces
@@ -79,7 +79,8 @@ def test_a_declined_call_is_no_span_because_nothing_ran(
     telemetry: Telemetry, opened: Callable[..., Any]
 ) -> None:
     talk = opened(observers=[telemetry.traces])
-    talk.orchestrator.record_declined(talk.session, Pending("echo", {}, "call-1", "confirmed-1"))
+    pending = PendingConfirmation("1", "s", None, "echo", {}, "call-1", "", "Echo?", 0.0, "", {})
+    talk.orchestrator.record_declined(talk.session, pending)
     assert telemetry.spans() == {}
 
 

@@ -316,8 +316,11 @@ def test_an_answer_the_store_could_not_take_is_given_again_and_kept_once_it_can(
 
 def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None:
     class TakenOver(MemoryStore):
-        async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+        async def complete(self, key: str, result: bytes, **options: Any) -> bool:
             return False
+
+        async def outcome(self, key: str, *, within: float) -> Claim:
+            return Claim(ClaimState.IN_DOUBT)
 
     decided: list[dict[str, str]] = []
 
@@ -328,13 +331,13 @@ def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None
     tool = make_tool("tool", fine, **WRITES)
     work = Workbench(tool, policies=POLICIES, store=TakenOver(), observers=[Watcher()])  # type: ignore[list-item]
     assert kind(asyncio.run(work.call(work.session(), "tool", "{}", ID))) == "ok"
-    assert decided[0]["duplicates"] == "answer not kept"
+    assert decided[0]["duplicates"] == "answer not recorded"
 
 
 class Faulty(MemoryStore):
     """Raises what no store should."""
 
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+    async def complete(self, key: str, result: bytes, **options: Any) -> bool:
         raise ConnectionResetError
 
     async def release(self, key: str) -> None:
@@ -382,7 +385,7 @@ class Going(MemoryStore):
         super().__init__()
         self.state = state
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
         return Claim(self.state)
 
     async def outcome(self, key: str, *, within: float) -> Claim:

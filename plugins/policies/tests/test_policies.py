@@ -10,7 +10,6 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, Intent, ToolCall, ToolResponse, fail, ok, strict_json
-from jackfield.confirmation import Confirmations
 from jackfield.offers import IntentHandlerOffer, PolicyOffer, Stage
 from jackfield.settings import SettingsError
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
@@ -126,8 +125,8 @@ def test_another_session_is_another_call() -> None:
 class Died(MemoryStore):
     """A store in which whoever claimed first has died."""
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
-        claim = await super().claim(key, fingerprint, ttl=ttl, durable=durable)
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
+        claim = await super().claim(key, fingerprint, **options)
         return Claim(ClaimState.IN_DOUBT) if claim.state is ClaimState.RUNNING else claim
 
     async def reclaim(self, key: str) -> bool:
@@ -148,11 +147,17 @@ def test_a_call_whose_process_died_is_told_honestly_or_run_again_where_that_does
         return [await work.call(session, "tool", "{}", "call_123456") for _ in range(2)]
 
     first, second = run(main())
-    assert first.wire == second.wire
+    assert failure_or_data(first) == failure_or_data(second)
     assert len(handler.runs) == runs
     if not idempotent:
+        assert json.loads(first.wire)["meta"]["state"] == "in_doubt"
         assert failure(first)["partialSideEffects"] is True
         assert "may or may not have taken effect" in failure(first)["message"]
+
+
+def failure_or_data(answer: Any) -> Any:
+    envelope = json.loads(answer.wire)
+    return envelope["data"] if envelope["ok"] else envelope["error"]
 
 
 def _fingerprint(work: Workbench, arguments: str) -> bytes:
@@ -168,10 +173,10 @@ class Gone(MemoryStore):
 
     gone = True
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
         if self.gone:
             raise StoreUnavailableError("no such server")
-        return await super().claim(key, fingerprint, ttl=ttl, durable=durable)
+        return await super().claim(key, fingerprint, **options)
 
 
 def test_without_the_store_nothing_runs_and_with_it_everything_does_again() -> None:
@@ -448,7 +453,6 @@ def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
     handler = Counted(ok({"done": True}))
     work = confirmed_bench(handler)
     session = work.session(user="ada")
-    confirmations = Confirmations(work.store)
 
     async def main() -> None:
         pending = await work.call(session, "tool", '{"q": "hello"}', "call_123456")
@@ -463,27 +467,51 @@ def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
         assert again.wire == pending.wire
         assert len(work.events) == 1, "asked once"
 
-        waiting = await confirmations.redeem(session, token)
-        assert waiting is not None
-        answer = await work.orchestrator.run_confirmed(session, waiting)
+        answer = await work.resolve(session, token)
         assert kind(answer) == "ok"
         assert answer.call_id == "call_123456"
         assert handler.runs == [{"q": "hello", "top_k": 5}]
-        assert await confirmations.redeem(session, token) is None, "good for one use"
+
+        approved_again = await work.resolve(session, token)
+        assert approved_again.wire == answer.wire
+        declined_now = await work.resolve(session, token, approve=False)
+        assert declined_now.wire == answer.wire
+        repeated = await work.call(session, "tool", '{"q": "hello"}', "call_123456")
+        assert repeated.wire == answer.wire
+        assert len(handler.runs) == 1
 
     run(main())
 
 
 def test_of_a_hundred_who_use_one_token_one_wins() -> None:
-    work = confirmed_bench(Counted())
+    handler = Counted(ok({"done": True}))
+    work = confirmed_bench(handler)
     session = work.session()
 
-    async def main() -> int:
+    async def main() -> list[Any]:
         await work.call(session, "tool")
-        redeemed = [Confirmations(work.store).redeem(session, token_of(work)) for _ in range(100)]
-        return sum(pending is not None for pending in await asyncio.gather(*redeemed))
+        return await asyncio.gather(*(work.resolve(session, token_of(work)) for _ in range(100)))
 
-    assert run(main()) == 1
+    answers = run(main())
+    assert len(handler.runs) == 1
+    assert len({answer.wire for answer in answers}) == 1
+    assert sum(not answer.replayed for answer in answers) == 1
+
+
+def test_of_those_who_approve_and_those_who_decline_at_once_one_decides_for_all() -> None:
+    handler = Counted(ok({"done": True}))
+    work = confirmed_bench(handler)
+    session = work.session()
+
+    async def main() -> list[Any]:
+        await work.call(session, "tool")
+        token = token_of(work)
+        return await asyncio.gather(*(work.resolve(session, token, approve=n % 2 == 1) for n in range(50)))
+
+    answers = run(main())
+    (outcome,) = {answer.wire for answer in answers}
+    assert len(handler.runs) == (1 if json.loads(outcome)["ok"] else 0)
+    assert [event for event, _ in work.events].count("confirmation_settled") == 1
 
 
 @pytest.mark.parametrize("stranger", [{"user": "grace"}, {"user": "ada"}, {}])
@@ -493,30 +521,50 @@ def test_a_token_of_another_session_or_user_does_nothing_and_stays_good(stranger
 
     async def main() -> None:
         await work.call(session, "tool")
-        confirmations = Confirmations(work.store)
-        assert await confirmations.redeem(work.session(**stranger), token_of(work)) is None
-        assert (
-            await confirmations.redeem(work.session(session_id=session.id, user="grace"), token_of(work))
-            is None
-        )
-        assert await confirmations.redeem(session, "guess") is None
-        assert await confirmations.redeem(session, token_of(work)) is not None
+        token = token_of(work)
+        assert await work.resolve(work.session(**stranger), token) is None
+        assert await work.resolve(work.session(session_id=session.id, user="grace"), token) is None
+        for guess in ("guess", "", "../x", token.partition(".")[0], f"{token}x", "x" * 5000):
+            assert await work.resolve(session, guess) is None
+        assert kind(await work.resolve(session, token)) == "ok"
 
     run(main())
 
 
 def test_a_token_expires() -> None:
     now = 1000.0
-    work = confirmed_bench(Counted(), store=MemoryStore(clock=lambda: now))
+    handler = Counted()
+    work = confirmed_bench(handler, store=MemoryStore(clock=lambda: now))
     session = work.session()
 
-    async def main() -> Any:
+    async def main() -> list[Any]:
         nonlocal now
-        await work.call(session, "tool")
+        await work.call(session, "tool", "{}", "call_123456")
         now += 301
-        return await Confirmations(work.store).redeem(session, token_of(work))
+        late = await work.resolve(session, token_of(work))
+        declined = await work.resolve(session, token_of(work), approve=False)
+        return [late, declined, await work.call(session, "tool", "{}", "call_123456")]
 
-    assert run(main()) is None
+    outcomes = [json.loads(answer.wire) for answer in run(main())]
+    assert [each["meta"]["state"] for each in outcomes] == ["expired"] * 3
+    assert "was not run" in outcomes[0]["error"]["message"]
+    assert handler.runs == []
+
+
+def test_a_declined_call_stays_declined_whoever_asks() -> None:
+    handler = Counted()
+    work = confirmed_bench(handler)
+    session = work.session()
+
+    async def main() -> list[Any]:
+        await work.call(session, "tool", "{}", "call_123456")
+        token = token_of(work)
+        answers = [await work.resolve(session, token, approve=approve) for approve in (False, True)]
+        return [*answers, await work.call(session, "tool", "{}", "call_123456")]
+
+    outcomes = [json.loads(answer.wire) for answer in run(main())]
+    assert [each["meta"]["state"] for each in outcomes] == ["declined"] * 3
+    assert handler.runs == []
 
 
 @pytest.mark.parametrize(("trusted", "expected"), [([], "CONFIRMATION_REQUIRED"), (["tool"], "ok")])
@@ -682,9 +730,7 @@ def test_what_an_approved_call_needed_when_it_asked_it_does_not_need_again() -> 
 
     async def main() -> str:
         await work.call(session, "tool")
-        pending = await Confirmations(work.store).redeem(session, token_of(work))
-        assert pending is not None
-        return kind(await work.orchestrator.run_confirmed(session, pending))
+        return kind(await work.resolve(session, token_of(work)))
 
     assert run(main()) == "ok"
 

@@ -15,8 +15,10 @@ from jackfield.contract.intents import Intent
 
 RESPONSE_SCHEMA_VERSION = "1.0.0"
 
-ENVELOPE_META = ("toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration")
-"""What every envelope's `meta` says of the call; nobody else says it in its place."""
+ENVELOPE_META = (
+    "toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration", "state", "settled",
+)  # fmt: skip
+"""What the kernel alone says in an envelope's `meta`; a handler's values under these names are dropped."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -55,6 +55,7 @@ class Session:
         user: str | None = None,
         roles: frozenset[str] = frozenset(),
         began: float = 0.0,
+        secret: str | None = None,
         publish: Publish = _nobody,
     ) -> None:
         self.id = session_id or os.urandom(16).hex()
@@ -64,7 +65,7 @@ class Session:
         """The number of whoever carries it; who takes it over has a larger one, and a record of its own."""
         self._revision = 0
         """How often it was saved."""
-        self._secret = secrets.token_urlsafe(32)
+        self._secret = secret or secrets.token_urlsafe(32)
         self._digest = _digest(self._secret)
         self.mode: Mode = mode
         self.registry_version = registry_version

@@ -11,10 +11,12 @@ HISTORY = 5
 class Turn:
     """What the user said in one turn, and its counters; policies keep those, and they end with it."""
 
-    __slots__ = ("calls", "empty", "number", "repeated", "retrievals", "said", "tool_ms")
+    __slots__ = ("calls", "empty", "group", "number", "repeated", "retrievals", "said", "tool_ms")
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.group: str | None = None
+        """The name under which a client groups calls of its own into one turn."""
         self.said = ""
         self.calls = 0
         self.retrievals = 0
@@ -26,6 +28,7 @@ class Turn:
         """The turn as it is kept for a session that is taken up again."""
         return {
             "number": self.number,
+            "group": self.group,
             "said": self.said,
             "calls": self.calls,
             "retrievals": self.retrievals,
@@ -38,7 +41,7 @@ class Turn:
     def from_wire(cls, wire: dict[str, Any]) -> Turn:
         """A turn as `to_wire` wrote it."""
         turn = cls(wire["number"])
-        turn.said = wire.get("said", "")
+        turn.said, turn.group = wire.get("said", ""), wire.get("group")
         turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
         turn.repeated = {bytes.fromhex(key): count for key, count in wire["repeated"].items()}
         turn.empty = dict(wire["empty"])

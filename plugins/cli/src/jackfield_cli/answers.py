@@ -23,7 +23,7 @@ def print_answer(shown: Mapping[str, Any], *, reads: bool) -> None:
         for intent in answer["intents"]:
             _aside(f"intent {intent['type']}{_members(intent, 'type')}")
     else:
-        first, *others = _failure(answer["error"], replayed=replayed, reads=reads)
+        first, *others = _failure(answer["error"], reads=reads)
         echo(click.style(first, fg="red"), err=True)
         for line in others:
             _aside(f"  -> {line}")
@@ -50,15 +50,11 @@ def _members(whole: Mapping[str, Any], name: str) -> str:
     return f" {json.dumps(rest, ensure_ascii=False, default=str, skipkeys=True)}" if rest else ""
 
 
-def _failure(error: Mapping[str, Any], *, replayed: bool, reads: bool) -> Iterator[str]:
+def _failure(error: Mapping[str, Any], *, reads: bool) -> Iterator[str]:
     """What went wrong, and what there is to know about it, a line each."""
     if error["type"] == "CONFIRMATION_REQUIRED":
         # The answer's own sentences tell the model what to say; the person has just read the card.
-        if replayed:
-            yield "CONFIRMATION_REQUIRED: nothing was run this time; a call with this id has asked before."
-            yield "If it was approved then, it was run then. A new --call-id asks again."
-        else:
-            yield "CONFIRMATION_REQUIRED: nothing was run."
+        yield "CONFIRMATION_REQUIRED: nothing was run."
         return
     yield f"{error['type']}: {error['message']}{_place(error)}"
     if error.get("partialSideEffects") and not reads:

@@ -67,6 +67,13 @@ def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str 
     callback=_plain,
     help="The id a provider would give: in one --session it is run once, if it has 9 characters or more.",
 )
+@click.option(
+    "--turn",
+    metavar="NAME",
+    callback=_plain,
+    help="Count this call with the previous calls of this --session and NAME as one turn, with one budget; "
+    "otherwise every call is a turn of its own.",
+)
 @click.option("--yes", is_flag=True, help="Approve without asking, where a tool needs confirmation.")
 @with_registry
 @as_json
@@ -85,6 +92,8 @@ def call(settings: Settings, as_json: bool, **asked: Any) -> None:
 
     if asked["call_id"] and not asked["session_id"]:
         raise click.UsageError("--call-id is known in its session alone, so it needs --session")
+    if asked["turn"] and not asked["session_id"]:
+        raise click.UsageError("--turn groups calls of one session, so it needs --session")
     if asked["arguments"] == "-":
         if sys.stdin is None:
             raise click.ClickException("- reads the arguments from standard input, which is closed")
@@ -162,7 +171,7 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
                 session, [ToolCall(asked["tool"], asked["arguments"], asked["call_id"])]
             )
         _warn_of_an_id(asked["call_id"], trail.call)
-        answer = await _confirmed(runtime, session, answer, events, approve=asked["yes"], quiet=quiet)
+        answer = await _confirmed(runtime, session, answer, approve=asked["yes"], quiet=quiet)
         await session.save_unless_moved(runtime.store)
         shown = {
             "answer": json.loads(answer.wire),
@@ -211,11 +220,16 @@ async def _session(runtime: Runtime, asked: Mapping[str, Any], publish: Any) -> 
     kept = await _kept(runtime, session_id, publish) if session_id else None
     if kept is not None:
         _refuse_another(asked, kept)
-        await runtime.begin_turn(kept, asked["said"])
+        if asked["turn"] is None or kept.turn.group != asked["turn"]:
+            await runtime.begin_turn(kept, asked["said"])
+            kept.turn.group = asked["turn"]
+        else:
+            kept.hear(asked["said"])
         return kept
     mode: Mode = asked["mode"] or "text"
     session = await runtime.open_session(mode, user=asked["user"], session_id=session_id, publish=publish)
     session.hear(asked["said"])
+    session.turn.group = asked["turn"]
     return session
 
 
@@ -246,34 +260,35 @@ async def _confirmed(
     runtime: Runtime,
     session: Session,
     answer: Answer,
-    events: list[dict[str, Any]],
     *,
     approve: bool,
     quiet: bool,
 ) -> Answer:
     """Ask the person at the terminal where the tool needs it; without one the call stays pending."""
-    from jackfield.orchestrator import Answer
+    from jackfield.outcomes import CallState, state_of
 
     from jackfield_cli.interrupting import interruptible
 
-    waiting = [event for event in events if event["event"] == "confirmation_required"]
-    if not waiting:
+    waits = answer.key and state_of(answer.wire) is CallState.WAITING
+    pending = await runtime.confirmations.of_key(session.id, answer.key) if waits else None
+    if pending is None:
         return answer
     if not approve:
-        card = click.style(waiting[-1]["preview"], bold=True)
+        card = click.style(pending.preview, bold=True)
         if quiet:
-            echo("This needs a person's word, and --json asks nobody: approve with --yes.", err=True)
+            echo("This needs a person's approval, and --json asks nobody: approve with --yes.", err=True)
             return answer
         if sys.stdin is None or not sys.stdin.isatty():
             echo(card, err=True)
-            echo("This needs a person's word: answer on a terminal, or approve with --yes.", err=True)
+            echo("This needs a person's approval: answer on a terminal, or approve with --yes.", err=True)
             return answer
         echo(card)
         approve = _asked()
     with interruptible(runtime.orchestrator, session):
-        settled = await runtime.confirm(session, waiting[-1]["token"], approve=approve)
-    if isinstance(settled, Answer):
-        return settled
-    if settled is None:
+        answer = await runtime.resolve_confirmation(session, pending, approve=approve)
+    state = state_of(answer.wire)
+    if state is CallState.EXPIRED:
         raise click.ClickException("The question was open for too long; nothing was run. Call again.")
-    raise _DeclinedError
+    if state is CallState.DECLINED:
+        raise _DeclinedError
+    return answer

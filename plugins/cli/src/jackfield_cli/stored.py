@@ -50,6 +50,17 @@ def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_
     return _run(worked)
 
 
+def operator_name() -> str:
+    """Who is logged in; a container may know no name for that."""
+    import getpass
+    import os
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"
+
+
 def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     import asyncio
 

@@ -33,6 +33,7 @@ from jackfield_conversation.course import Course
 from jackfield_conversation.farewell import Farewell
 from jackfield_conversation.floor import Floor
 from jackfield_conversation.journal import Journal
+from jackfield_conversation.late_outcomes import IsPublished, LateOutcomes
 from jackfield_conversation.ledger import Ledger
 from jackfield_conversation.line import Restored
 from jackfield_conversation.memory import Memory, Summarise, digest
@@ -62,7 +63,9 @@ class Answering:
         summarise: Summarise | None = None,
         voice: VoiceSettings | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
+        is_published: IsPublished | None = None,
     ) -> None:
+        """`is_published` says whether an event is in the session's event log already."""
         self.session = session
         self.journal = journal or Journal(session, runtime.store)
         self.tokens = 0
@@ -86,7 +89,8 @@ class Answering:
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
         self._superseded = 0
-        self._approved = 0
+        published = {} if is_published is None else {"is_published": is_published}
+        self._late = LateOutcomes(runtime, session, self.journal, self._tell_late, **published)
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
             Audio: self._on_audio,
@@ -131,6 +135,7 @@ class Answering:
             deliver=self._deliver,
             answered=self._farewell.prepare,
             stopped=self._end_turn,
+            watch=self._late.watch,
             dead_air=self._dead_air,
         )
         self._reached = continuity, calls
@@ -156,6 +161,7 @@ class Answering:
         if ended.code:
             await self._notice(ended.code)
         self._farewell.cancel()
+        self._late.close()
         await self._calls.settle(beside=False)
         await self.journal.keep(counters=True)
         if self._calls.beside:
@@ -281,6 +287,13 @@ class Answering:
 
     async def _tell_model(self, text: str, *, respond: bool) -> None:
         await (await self._held.connection()).send_context(text, respond=respond)
+
+    async def _tell_late(self, text: str, respond: bool) -> None:
+        """Tell the model about an outcome that came late."""
+        if respond:
+            self._held.owed = True
+            await self.journal.keep()
+        await self._tell_model(text, respond=respond)
 
     async def _notice(self, code: str) -> None:
         await self._deliver(of_trouble(code))

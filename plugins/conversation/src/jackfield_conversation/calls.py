@@ -41,11 +41,13 @@ class Calls:
         deliver: Callable[[Notice], Awaitable[None]],
         answered: Callable[[], None],
         stopped: Callable[[], Awaitable[None]],
+        watch: Callable[[Answer], None],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
         """`answered` is told when calls have their answers, before the model hears of them.
 
-        `stopped` is told when the model will give no answer, because it called too often.
+        `stopped` is told when the model will give no answer, because it called too often. `watch` gets every
+        answer, to report later what becomes of a call that has no outcome yet.
         """
         self._orchestrator = orchestrator
         self._session = session
@@ -54,6 +56,7 @@ class Calls:
         self._deliver = deliver
         self._answered = answered
         self._stopped = stopped
+        self._watch = watch
         self._turn = session.turn
         self._messages = 0
         self._dead_air = dead_air
@@ -120,6 +123,7 @@ class Calls:
             self._journal.memory.add_call(answer.tool_id, answer.wire)
             if answer.call_id not in self._journal.told:
                 self.told(answer)
+            self._watch(answer)
         self._answered()
         await (self._report(answers) if goes_on else self._bring_back(answers, asked_on))
         await self._journal.ended(message)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-from jackfield.confirmation import Pending
 from jackfield.orchestrator import Answer
 from jackfield.session.machine import State
 
 from jackfield_conversation.answering import Answering
-from jackfield_conversation.output import cut
 
 
 class Conversation(Answering):
@@ -23,7 +21,7 @@ class Conversation(Answering):
     @property
     def busy(self) -> bool:
         """Whether tools are running."""
-        return bool(self._approved) or (
+        return self._late.running or (
             self._reached is not None and (self._held.working > 0 or self._calls.beside)
         )
 
@@ -68,40 +66,12 @@ class Conversation(Answering):
         """The user does not want to wait for a call; one that writes goes on to its end all the same."""
         self._calls.stop("cancelled by the user", [call_id])
 
-    async def answer_confirmation(self, token: str, *, approve: bool) -> Answer | Pending | None:
-        """The user's word on a call that waits for it; the model is told what really happened.
+    async def resolve_confirmation(self, token: str, *, approve: bool) -> Answer | None:
+        """The user's decision about a waiting call; the model is told what really happened.
 
-        The approved call's answer, the declined call, or nothing for a token that is good for nothing.
+        The answer says what became of the call; nothing for a token that is unknown in this session.
         """
-        pending = await self._runtime.confirmations.redeem(self.session, token)
-        if pending is None:
-            return None
-        outcome = {"tool": pending.tool_id, "callId": pending.call_id, "approved": approve}
-        # Before it runs, which may take minutes: the user's word has arrived.
-        self.session.publish("confirmation_settled", outcome)
-        settled = await self._run_approved(pending) if approve else self._declined(pending)
-        if isinstance(settled, Answer):
-            self.memory.add_call(settled.tool_id, settled.wire)
-            self._calls.told(settled)
-            answer = cut(settled.wire).decode()
-            text = f"The user approved the call of {settled.tool_id}; it ran once. {answer}"
-        else:
-            text = f"The user declined the call of {settled.tool_id}; it was not run. Do not call it unasked."
-        self._held.owed = True
-        await self.journal.keep(counters=True)
-        await self._tell_model(text, respond=True)
-        return settled
-
-    async def _run_approved(self, pending: Pending) -> Answer:
-        self._approved += 1
-        try:
-            return await self._runtime.orchestrator.run_confirmed(self.session, pending)
-        finally:
-            self._approved -= 1
-
-    def _declined(self, pending: Pending) -> Pending:
-        self._runtime.orchestrator.record_declined(self.session, pending)
-        return pending
+        return await self._late.resolve(token, approve=approve)
 
     async def note(self, text: str, *, urgent: bool = False) -> None:
         """Something the model should know: at once, or when it next pauses."""
@@ -119,6 +89,10 @@ class Conversation(Answering):
         text = f"Before this call, the user asked in the chat: {request!r}. Take that up first, in one go."
         await self._tell_model(text, respond=True)
 
+    async def restore(self) -> None:
+        """Learn what was decided while nobody held the session; before the model is reached."""
+        await self._late.restore()
+
     async def go_on(self) -> None:
         """Take up what another process had to leave: calls under way, or an answer that was owed."""
         if self._calls.take_up():
@@ -126,6 +100,7 @@ class Conversation(Answering):
             self._course.go(State.EXECUTING_TOOL)
         elif await self._held.ask_again():
             self._course.go(State.PROCESSING)
+        await self._late.resume()
 
     async def settle(self) -> None:
         """Wait until no tool is running."""
@@ -134,5 +109,6 @@ class Conversation(Answering):
     async def close(self) -> None:
         """Hang up; writes that are under way still end."""
         self._farewell.cancel()
+        self._late.close()
         await self._held.end()
         await self._calls.settle(beside=False)

@@ -17,7 +17,6 @@ from typing import Any
 
 import orjson
 from jackfield.contract.call import ToolCall
-from jackfield.orchestrator import Answer
 from jackfield.session import record
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store, StoreUnavailableError
@@ -45,20 +44,6 @@ def transcript(session_id: str) -> str:
     return f"transcript/{session_id}"
 
 
-def approved(session_id: str) -> str:
-    """The stream of calls that a user has approved where his conversation was not held."""
-    return f"approved/{session_id}"
-
-
-async def note_approved(session_id: str, store: Store, answer: Answer) -> None:
-    """Let the model know, when the conversation is next taken up, of a call that its user has approved.
-
-    A note and not the record itself, which only whoever holds the conversation may write.
-    """
-    note = orjson.dumps([answer.tool_id, answer.wire.decode()])
-    await store.append(approved(session_id), note, ttl=RECOVERY_SECONDS)
-
-
 class Journal:
     """Writes down a conversation as it goes, so that another process can go on with it."""
 
@@ -72,6 +57,10 @@ class Journal:
         """The ids of calls under way whose outcome a client was told before a process had to leave them."""
         self.owed = False
         """Whether the user waits for an answer."""
+        self.outcomes: dict[str, str] = {}
+        """What the model was last told about calls whose outcome came late, by the key of their claim."""
+        self.doubts: dict[str, tuple[str, str | None]] = {}
+        """The tools and ids of calls without an outcome, by the key of their claim."""
         self.marks: deque[str] = deque(maxlen=MARKS)
         """Under which names a client has sent what was said last."""
         self.confirmed = False
@@ -83,7 +72,6 @@ class Journal:
         self._writing = asyncio.Lock()
         self._keeping = asyncio.Lock()
         self._kept_owed = False
-        self._noted = 0
         self._abandoned = False
 
     @classmethod
@@ -93,10 +81,6 @@ class Journal:
         journal = cls(session, store)
         if kept is not None:
             journal._restore(orjson.loads(kept.value))
-        for noted in await store.read(approved(session.id), after=journal._noted):
-            tool_id, answer = orjson.loads(noted.value)
-            journal.memory.add_call(tool_id, answer.encode())
-            journal._noted = noted.id
         return journal
 
     def _restore(self, wire: Mapping[str, Any]) -> None:
@@ -106,7 +90,8 @@ class Journal:
         self.owed = wire["owed"]
         self.marks.extend(wire["marks"])
         self._untold.extend(wire.get("untold", ()))
-        self._noted = wire.get("approved", 0)
+        self.outcomes = wire["outcomes"]
+        self.doubts = {key: (tool_id, call_id) for key, (tool_id, call_id) in wire["doubts"].items()}
 
     async def take_up(self, told: Collection[Mapping[str, Any]]) -> None:
         """Go on in place of another process, given the messages that it has told."""
@@ -219,7 +204,8 @@ class Journal:
             "owed": self.owed,
             "marks": list(self.marks),
             "untold": list(self._untold),
-            "approved": self._noted,
+            "outcomes": self.outcomes,
+            "doubts": self.doubts,
         }
 
     async def _is_written(self, message: Mapping[str, Any]) -> bool:

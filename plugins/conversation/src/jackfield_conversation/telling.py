@@ -36,4 +36,6 @@ def ended(answer: Answer) -> tuple[str, dict[str, Any]]:
         return "tool_complete", {**fields, "data": envelope["data"]}
     error = envelope["error"]
     told = {"errorType": error["type"], "message": error["message"], "suggestion": error.get("suggestion")}
-    return "tool_error", {**fields, **told, "recoverable": error["retryable"]}
+    state = envelope["meta"].get("state")
+    also = {"state": state} if state else {}
+    return "tool_error", {**fields, **told, "recoverable": error["retryable"], **also}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo, print_table
-from jackfield_cli.stored import Watched, with_store, with_watched_store
+from jackfield_cli.stored import Watched, operator_name, with_store, with_watched_store
 
 from jackfield_policies.subjects import Subject
 
@@ -107,23 +107,12 @@ def _tell(watched: Watched, who: Subject) -> None:
     session = Session("text", watched.registry_version, user=who.user, session_id=who.session)
     call = Call(MissingTool("bans lift", watched.registry_version), session, who._asdict(), b"", None)
     call.policies = ("bans",)
-    call.decide("bans", f"lifted by {_operator()}")
+    call.decide("bans", f"lifted by {operator_name()}")
     response = ok({**who._asdict(), "lifted": True})
     call.text = call.seal(response).decode()
     call.ended = time.perf_counter()
     for observer in watched.observers:
         observer.call_finished(call, response)
-
-
-def _operator() -> str:
-    """Who is logged in; a container may know no name for that."""
-    import getpass
-    import os
-
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return f"user {os.getuid()}"
 
 
 def _moment(at: float) -> str:

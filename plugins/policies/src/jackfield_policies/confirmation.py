@@ -1,9 +1,9 @@
-"""What the user has to approve waits for the user, whatever the model says."""
+"""Calls that need the user's approval wait for it, whatever the model says."""
 
 from __future__ import annotations
 
-from jackfield import ErrorType, Failure, ToolResponse
-from jackfield.confirmation import Confirmations
+from jackfield import ToolResponse
+from jackfield.confirmation import Confirmations, waiting
 from jackfield.governance import Call, Proceed
 from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
@@ -40,16 +40,9 @@ class Confirmation:
         if call.vouched and call.tool.manifest.requires_confirmation == "policy":
             call.decide("confirmation", f"not asked: {call.vouched}")
             return await proceed(call)
-        request = await self._confirmations.ask(call, seconds=self._seconds)
+        pending = await self._confirmations.ask(call, seconds=self._seconds)
         call.end("confirmation", "pending")
-        return ToolResponse(
-            failure=Failure(
-                ErrorType.CONFIRMATION_REQUIRED,
-                "Pending, not done: the user has been asked and has not answered yet.",
-                suggestion="Say what waits for the user's approval. It is not done; do not call again.",
-                confirmation_request=request,
-            )
-        )
+        return waiting(pending)
 
 
 def _names(given: object) -> list[str]:

@@ -42,6 +42,11 @@ MIGRATIONS: Sequence[str] = (
     CREATE INDEX claims_expiry ON claims (expires) WHERE expires IS NOT NULL;
     CREATE INDEX entries_expiry ON entries (expires) WHERE expires IS NOT NULL;
     """,
+    # What a person is told of a claim without a result; such a claim does not expire while it has a note.
+    """
+    ALTER TABLE claims ADD COLUMN note BLOB;
+    CREATE INDEX claims_noted ON claims (key) WHERE note IS NOT NULL;
+    """,
 )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import apsw
-from jackfield.store import Claim, Entry, StoreUnavailableError
+from jackfield.store import Claim, Doubt, Entry, StoreUnavailableError
 
 from jackfield_store_sqlite import claims, kept, limits, pruning, streams
 from jackfield_store_sqlite.bells import Bells, Topic, claim_mark
@@ -111,28 +111,58 @@ class SqliteStore:
         )
         return await self._write(work, durable=False)
 
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+    async def claim(
+        self,
+        key: str,
+        fingerprint: bytes,
+        *,
+        ttl: float,
+        durable: bool = True,
+        note: bytes = b"",
+        result: bytes | None = None,
+    ) -> Claim:
         """See `Store.claim`."""
         key, fingerprint, lasts = limits.key(key), limits.value(fingerprint), _lasting(ttl)
+        outcome = None if result is None else limits.value(result)
+        note = limits.value(note)
         known = await self._read(partial(claims.known, key=key, fingerprint=fingerprint, owner=self._owner))
         if known is not None:
             return known
 
         def work(db: apsw.Connection, now: float) -> Claim:
-            return claims.claim(db, now, key, fingerprint, expires=lasts(now), owner=self._owner)
+            return claims.claim(
+                db, now, key, fingerprint, expires=lasts(now), owner=self._owner, note=note, result=outcome
+            )
 
         if not durable and (made := self._at_once(work)) is not None:
             return made
         return await self._hold(key, work, claims.RUN, claims.release, durable=durable)
+
+    async def holds(self, key: str) -> bool:
+        """See `Store.holds`."""
+        look = partial(claims.holds, key=limits.key(key), owner=self._owner)
+        await self._ready()
+        if not self._writer.is_known:
+            # The lease ran out or is about to. A write renews it, and claims that were lost stay lost.
+            return await self._writer.submit(look)
+        return await self._read(look)
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""
         limits.key(key)
         return await self._hold(key, partial(claims.reclaim, key=key, owner=self._owner), True, claims.disown)
 
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+    async def complete(
+        self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None
+    ) -> bool:
         """See `Store.complete`."""
-        work = partial(claims.complete, key=limits.key(key), result=limits.value(result), owner=self._owner)
+        work = partial(
+            claims.complete,
+            key=limits.key(key),
+            result=limits.value(result),
+            owner=self._owner,
+            ttl=None if ttl is None else limits.seconds(ttl),
+        )
         topic = Topic(claim_mark, key)
         await self._ready()
         if not durable and (done := self._at_once(work)) is not None:
@@ -145,6 +175,16 @@ class SqliteStore:
         limits.key(key)
         await self._ready()
         await self._undo(key, claims.release)
+
+    async def abandon(self, key: str) -> None:
+        """See `Store.abandon`."""
+        limits.key(key)
+        await self._ready()
+        await self._undo(key, claims.disown)
+
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        """See `Store.in_doubt`."""
+        return await self._read_aside(partial(claims.in_doubt, prefix=limits.key(prefix), owner=self._owner))
 
     async def outcome(self, key: str, *, within: float) -> Claim:
         """See `Store.outcome`."""

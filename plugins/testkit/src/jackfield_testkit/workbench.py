@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from jackfield import ToolCall
+from jackfield.confirmation import Confirmations
 from jackfield.contract.context import Mode
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.ledger import CallLedger
 from jackfield.offers import CapabilityOffer, IntentHandlerOffer, PolicyOffer, Services
 from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.registry.invoke import as_handler
@@ -79,6 +81,14 @@ class Workbench:
         """A session whose events are kept in `events`."""
         facts.setdefault("publish", lambda event, fields: self.events.append((event, fields)))
         return Session(mode, VERSION, **facts)
+
+    async def resolve(self, session: Session, token: str, *, approve: bool = True) -> Answer | None:
+        """Decide about a call that waits for its user; nothing for a token that is not this session's."""
+        pending = await Confirmations(self.store).find(session, token)
+        if pending is None:
+            return None
+        ledger = CallLedger(self.store)
+        return await self.orchestrator.resolve_confirmation(session, pending, ledger, approve=approve)
 
     async def call(
         self, session: Session, tool_id: str, arguments: str = "{}", call_id: str | None = None

@@ -7,7 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from jackfield.confirmation import Confirmations
 from jackfield.contract.errors import ErrorType
+from jackfield.ledger import CallLedger
+from jackfield.outcomes import CallState
 from jackfield.store import Store
 from jackfield_conversation.journal import transcript
 
@@ -29,25 +32,25 @@ async def record(store: Store, session_id: str) -> list[Line]:
         async for line in entries(store, events.stream(session_id))
         if line["type"] not in _UNTOLD
     ]
-    _mark_expired(done, store.now())
+    await _mark_undecided(store, session_id, done)
     # The events have everything in its order, and the transcript what was said before the first of them.
     lately = sum(line["type"] == "message" for line in done)
     return said[: max(0, len(said) - lately)] + done
 
 
-def _mark_expired(lines: list[Line], now: float) -> None:
-    """Mark what waited for a user who did not decide in time; no event tells that, for nothing happened."""
-    waiting: dict[Any, list[Line]] = {}
+async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> None:
+    """Mark calls that nobody decided about in time, and those in doubt; no event tells the first."""
+    states: dict[Any, CallState] = {}
+    for pending in await Confirmations(store).of_session(session_id):
+        state = (await CallLedger(store).status_of(pending)).state
+        states[pending.tool_id, pending.call_id] = state
     for line in lines:
-        call = line.get("tool"), line.get("callId")
         if line["type"] == "confirmation_required" or _waits(line):
-            waiting.setdefault(call, []).append(line)
-        elif line["type"] == "confirmation_settled":
-            waiting.pop(call, None)
-    for asked in waiting.values():
-        if max(line.get("expires_at", 0.0) for line in asked) <= now:
-            for line in asked:
+            state = states.get((line.get("tool"), line.get("callId")))
+            if state is CallState.EXPIRED:
                 line["expired"] = True
+            elif state is CallState.IN_DOUBT:
+                line["inDoubt"] = True
 
 
 def _waits(line: Line) -> bool:
@@ -108,16 +111,17 @@ _DONE = {
 def _told(line: Line) -> tuple[str, str]:
     """Who did what."""
     kind = line["type"]
-    expired = line.get("expired", False)
+    expired, in_doubt = line.get("expired", False), line.get("inDoubt", False)
     if _waits(line):
-        return "tool", f"{line['tool']} {'was not approved in time' if expired else 'waits for approval'}"
+        state = "was not approved in time" if expired else "is in doubt" if in_doubt else "waits for approval"
+        return "tool", f"{line['tool']} {state}"
     if kind in _DONE:
         return "tool", _DONE[kind].format_map(line)
     match kind:
         case "message":
             return line["speaker"], line["text"] + (" [interrupted]" if line.get("interrupted") else "")
         case "confirmation_required":
-            return "asked", line["preview"] + (" [expired]" if expired else "")
+            return "asked", line["preview"] + (" [expired]" if expired else " [in doubt]" if in_doubt else "")
         case "confirmation_settled":
             return "user", f"{'approved' if line['approved'] else 'declined'} {line['tool']}"
     return "host", str(line.get("text") or line.get("name") or kind)

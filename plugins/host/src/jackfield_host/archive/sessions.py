@@ -10,7 +10,7 @@ import orjson
 from jackfield.session import record
 from jackfield.session.machine import State
 from jackfield.store import Store
-from jackfield_conversation.journal import approved, transcript
+from jackfield_conversation.journal import transcript
 
 from jackfield_host.talks import events
 
@@ -105,11 +105,9 @@ async def forget(store: Store, session_id: str) -> None:
     """
     for name in (SESSION + session_id, CONVERSATION + session_id):
         await record.erase(store, name)
-    for key in await store.keys(CONFIRMATION):
-        waiting = await store.get(key)
-        if waiting is not None and orjson.loads(waiting)["session"] == session_id:
-            await store.delete(key)
-    for stream in (transcript(session_id), approved(session_id), events.stream(session_id)):
+    for key in await store.keys(f"{CONFIRMATION}{session_id}/"):
+        await store.delete(key)
+    for stream in (transcript(session_id), events.stream(session_id)):
         await store.clear(stream)
 
 

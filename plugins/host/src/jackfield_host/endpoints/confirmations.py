@@ -1,40 +1,45 @@
-"""`POST /confirmations/{token}`: the user's word on a call that waits for it."""
+"""`POST /confirmations/{token}`: the user's decision about a waiting call."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
-from jackfield.orchestrator import Answer
+from jackfield.outcomes import CallState, state_of
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
+from jackfield_host.talks.talk import UNKNOWN_CONFIRMATION, decided_before, decides_otherwise
 from jackfield_host.wire.answers import Decided
 from jackfield_host.wire.bodies import DecisionBody
 
 
 async def decide(visit: Visit) -> Response:
-    """Run the call, or let it be."""
+    """Carry out a decision, and answer with what became of the call."""
     body = await visit.body(DecisionBody)
     session = await visit.session()
-    settled = await visit.switchboard.desk.decide(
+    answer = await visit.switchboard.desk.decide(
         session, visit.request.path_params["token"], approve=body.approve
     )
-    if settled is None:
-        raise HttpError(
-            404,
-            "unknown_confirmation",
-            "Nothing was run: this confirmation is unknown, used or expired.",
-            suggestion="Ask for it again.",
-        )
-    return JSONResponse(
-        {
-            "approved": body.approve,
-            "tool": settled.tool_id,
-            "callId": settled.call_id,
-            "envelope": orjson.loads(settled.wire) if isinstance(settled, Answer) else None,
-        }
-    )
+    if answer is None:
+        code, message, suggestion = UNKNOWN_CONFIRMATION
+        raise HttpError(404, code, message, suggestion=suggestion)
+    state = state_of(answer.wire)
+    envelope = orjson.loads(answer.wire)
+    # A decision that is repeated gets the outcome; one that contradicts what was decided is told so.
+    status = 409 if answer.replayed and decides_otherwise(state, approve=body.approve) else 200
+    result: dict[str, Any] = {
+        "approved": state not in (CallState.DECLINED, CallState.EXPIRED),
+        "state": state.value,
+        "tool": answer.tool_id,
+        "callId": answer.call_id,
+        "envelope": None if state is CallState.DECLINED else envelope,
+    }
+    if status == 409:
+        result["error"] = HttpError(409, "already_decided", decided_before(state)).wire
+    return JSONResponse(result, status)
 
 
 CONFIRMATIONS = Operation(
@@ -53,9 +58,12 @@ CONFIRMATIONS = Operation(
         ),
         NAMED,
     ),
-    answers={200: (Said("What became of the call; an approved one may still have failed.", Decided),)},
+    answers={
+        200: (Said("What became of the call; an approved one may still have failed.", Decided),),
+        409: (Said("Something else was decided before, or too late to count: `state` says what.", Decided),),
+    },
     fails={
-        404: "There is no such session, or nothing in it waits under this token.",
+        404: "There is no such session, or no such confirmation in it.",
         410: "The session has ended.",
     },
 )

@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from jackfield import ErrorType
 from jackfield.contract.call import ToolCall
 from jackfield.contract.response import Failure
+from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
 from jackfield.session.session import Session
-from jackfield.store import ClaimState
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import MAY_BE_NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError, waiting
 from jackfield_host.talks import record
+from jackfield_host.talks.admission import check
 from jackfield_host.talks.briefing import NOWHERE
 from jackfield_host.wire.answers import Card, Result
 from jackfield_host.wire.bodies import ExecuteBody
 
 KEY = "Idempotency-Key"
 
-KEPT_SECONDS = 24 * 3600.0
-"""For how long a key without a session leads to the session that was made for it."""
-
-LOOK_SECONDS = 5.0
-"""How long to wait for another request with the same key that is just making the session."""
+GROUP = "Jackfield-Turn"
+"""The header by which a client groups calls into one turn."""
 
 _KEY_FORM = re.compile(r"[\x21-\x7e]{1,200}")
 
@@ -53,39 +52,54 @@ STATUSES = {
 """The status of a call that failed, by its type; one that ran out of time has 408."""
 
 
-class _Named(NamedTuple):
-    """A session for a call, and its token if it was made for it."""
-
-    session: Session
-    token: str | None = None
-
-
 async def execute(visit: Visit) -> Response:
     """Run a call, and answer with what became of it."""
     body = await visit.body(ExecuteBody)
-    key = _key(visit, body)
-    session, token = await _session(visit, key)
-    call_id = call_id_of(key) if key else f"http-{os.urandom(12).hex()}"
+    key, group = _key(visit, body), _group(visit)
+    session = await _session(visit, key)
+    call_id = _call_id(session, key)
     call = ToolCall(visit.request.path_params["tool"], orjson.dumps(body.arguments), call_id)
-    store = visit.switchboard.runtime.store
-    again = bool(key and await record.of_call(session, store, call_id))
-    answer = await visit.switchboard.desk.run(session, call, again=again)
-    result = _result(answer, call_id, session, token)
+    runtime = visit.switchboard.runtime
+    again = bool(key and await record.of_call(session, runtime.store, call_id))
+    answer = await visit.switchboard.desk.run(session, call, again=again, group=group)
+    result = _result(answer, call_id, session, None if visit.token else session.token)
     result["decisions"] = visit.house.decisions.of(session.id, call_id)
     failure = answer.response.failure
     if failure is None:
         return JSONResponse(result)
     error = _error(failure)
     result["error"] = error.wire
-    if error.status == 202:
-        result["confirmation"] = _card(await record.card_of(session, store, call_id))
+    if error.status == 202 and answer.key:
+        pending = await runtime.confirmations.of_key(session.id, answer.key)
+        result["confirmation"] = _card(pending and pending.card(session))
     return JSONResponse(result, error.status, headers=waiting(error.retry_after))
 
 
+def _call_id(session: Session, key: str | None) -> str:
+    if key is None:
+        return f"http-{os.urandom(12).hex()}"
+    # In the key's own session, because its secret is derived from the key, the key is kept only as a hash.
+    own = session.id == _derived(session.user or "", key)[0]
+    return hashed_call_id(key) if own else call_id_of(key)
+
+
+def _derived(user: str, key: str) -> tuple[str, str]:
+    """The id and the secret of the session for the calls of a user under a key.
+
+    Derived, so that every delivery of a key finds the same session, on every host and at the same moment, and
+    a client that lost the first answer gets the session's token again.
+    """
+    named = hashlib.sha256(f"execute\n{user}\n{key}".encode()).hexdigest()[:32]
+    return named, hmac.new(key.encode(), f"session\n{user}".encode(), "sha256").hexdigest()
+
+
 def call_id_of(key: str) -> str:
-    """The call's name: the client's own, or one after it where that would not be taken as lasting."""
-    if len(key) > 8 and "temp" not in key:
-        return key
+    """The call's id: the client's own key, or a hash of it where the key would not be taken as stable."""
+    return key if is_stable(key) else hashed_call_id(key)
+
+
+def hashed_call_id(key: str) -> str:
+    """The id of a call whose key is not kept."""
     return f"key-{hashlib.sha256(key.encode()).hexdigest()[:32]}"
 
 
@@ -100,45 +114,34 @@ def _key(visit: Visit, body: ExecuteBody) -> str | None:
     return given
 
 
-async def _session(visit: Visit, key: str | None) -> _Named:
+def _group(visit: Visit) -> str | None:
+    given = visit.request.headers.get(GROUP)
+    if given is not None and not _KEY_FORM.fullmatch(given):
+        raise HttpError(400, "invalid", f"{GROUP} has 1 to 200 visible characters of ASCII.")
+    return given
+
+
+async def _session(visit: Visit, key: str | None) -> Session:
     """The session that is named, or one of the user's own for this call."""
     if visit.token is not None:
-        return _Named(await visit.session())
-    if visit.switchboard.draining or visit.identity.session:
-        await visit.switchboard.admission.admit(visit.identity)
+        return await visit.session()
+    switchboard, identity = visit.switchboard, visit.identity
+    if switchboard.draining or identity.session:
+        await switchboard.admission.admit(identity)
     if key is None:
-        return await _made(visit)
-    store = visit.switchboard.runtime.store
-    name = hashlib.sha256(f"{visit.identity.user}\n{key}".encode()).hexdigest()
-    claimed = f"execute/{name}"
-    claim = await store.claim(claimed, b"session", ttl=KEPT_SECONDS)
-    # Whoever died while making it has run nothing in it.
-    if claim.state is ClaimState.RUN or (claim.state is ClaimState.IN_DOUBT and await store.reclaim(claimed)):
-        return await _made_for(visit, claimed)
-    if claim.state is ClaimState.RUNNING:
-        claim = await store.outcome(claimed, within=LOOK_SECONDS)
-    kept = claim.result and await Session.resume(claim.result.decode(), store)
-    if not kept:
-        raise HttpError(409, "key_in_use", f"{KEY} was used before, and its session is gone.")
-    return _Named(kept)
+        return await _opened(visit)
+    session_id, secret = _derived(identity.user, key)
+    kept = await Session.resume(session_id, switchboard.runtime.store)
+    if kept is None:
+        return await _opened(visit, session_id=session_id, secret=secret)
+    check(kept, secret, identity)
+    return kept
 
 
-async def _made_for(visit: Visit, claimed: str) -> _Named:
-    store = visit.switchboard.runtime.store
-    try:
-        made = await _made(visit)
-    except BaseException:
-        await store.release(claimed)
-        raise
-    await store.complete(claimed, made.session.id.encode())
-    return made
-
-
-async def _made(visit: Visit) -> _Named:
+async def _opened(visit: Visit, **named: str) -> Session:
     switchboard, identity = visit.switchboard, visit.identity
     mode = identity.mode or "text"
-    session = await switchboard.briefing.session(mode, identity, NOWHERE, switchboard.transport)
-    return _Named(session, session.token)
+    return await switchboard.briefing.session(mode, identity, NOWHERE, switchboard.transport, **named)
 
 
 def _result(answer: Answer, call_id: str, session: Session, token: str | None) -> dict[str, Any]:
@@ -189,13 +192,19 @@ EXECUTE = Operation(
         Parameter(
             KEY,
             "header",
-            "Names the call: the same name again gives the first answer again.",
+            "Names the call: the same key again gives the same outcome, or the same card while it waits.",
+            {"type": "string", "pattern": r"^[\x21-\x7e]{1,200}$"},
+        ),
+        Parameter(
+            GROUP,
+            "header",
+            "Groups calls into one turn. Without it every call is a turn of its own, with its own budget.",
             {"type": "string", "pattern": r"^[\x21-\x7e]{1,200}$"},
         ),
     ),
     answers={
         200: (Said("It did what it was asked to.", Result),),
-        202: (Said("It waits for the user's word: POST /confirmations/{token}.", Result),),
+        202: (Said("It waits for the user's decision: POST /confirmations/{token}.", Result),),
     },
     fails={
         400: "The arguments, or the body, are wrong.",

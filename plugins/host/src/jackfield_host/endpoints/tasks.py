@@ -1,66 +1,121 @@
-"""`GET /tasks/{call_id}`: how far a call has come, from the events of its session."""
+"""`GET /tasks/{call_id}`: what became of a call, from its claim; how far it came, from its events."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
+from jackfield.ledger import CallStatus, is_stable, stable_key
+from jackfield.outcomes import CallState, in_doubt
+from jackfield.session.session import Session
+from jackfield_conversation.output import cut
+from jackfield_conversation.telling import SHOWN
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.execute import call_id_of
+from jackfield_host.endpoints.execute import call_id_of, hashed_call_id
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
 from jackfield_host.talks import record
-from jackfield_host.wire.answers import Task
+from jackfield_host.wire.answers import Card, Task
+
+Message = dict[str, Any]
 
 
 async def task(visit: Visit) -> Response:
     """The state of one call."""
     session = await visit.session(ended=True)
-    store = visit.switchboard.runtime.store
     asked = visit.request.path_params["call_id"]
-    told = await record.of_call(session, store, asked) or await record.of_call(
-        session, store, call_id_of(asked)
-    )
-    if not told:
-        raise HttpError(404, "unknown_call", "This session has made no such call in the last 24 hours.")
-    state = state_of(told)
-    until = max(each.get("expires_at", 0.0) for each in told)
-    if state["state"] == "waiting" and until <= store.now():
-        state |= {"state": "failed", "endedAt": until, "error": _EXPIRED}
-    return JSONResponse(state)
+    for call_id in dict.fromkeys((asked, call_id_of(asked), hashed_call_id(asked))):
+        found = await _task(visit, session, call_id)
+        if found is not None:
+            return JSONResponse(found)
+    raise HttpError(404, "unknown_call", "This session has made no such call in the last 24 hours.")
 
 
-def state_of(told: Iterable[dict[str, Any]]) -> dict[str, Any]:
+async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] | None:
+    told = await record.of_call(session, visit.switchboard.runtime.store, call_id)
+    status = await _status(visit, session, call_id, told)
+    if status is None or (status.state is CallState.NEVER_RUN and not told and status.wire is None):
+        return None
+    found = {"callId": call_id, "tool": "", **_progress(told), "state": status.state.value}
+    if status.wire is not None or status.state is CallState.RUNNING:
+        # Events may tell of a doubt that was settled since.
+        found = {name: value for name, value in found.items() if name not in ("data", "error")}
+    if status.pending is not None:
+        found["tool"] = status.pending.tool_id
+        if status.state is CallState.WAITING:
+            card = status.pending.card(session)
+            found["confirmation"] = {name: card[name] for name in Card.model_fields if name in card}
+        if status.state is CallState.EXPIRED:
+            found["endedAt"] = status.pending.expires_at
+    if status.state is CallState.IN_DOUBT:
+        found["error"] = _fault(in_doubt().to_wire()["error"])
+    if status.wire is not None:
+        found |= _outcome(status.wire)
+    return found
+
+
+async def _status(visit: Visit, session: Session, call_id: str, told: list[Message]) -> CallStatus | None:
+    """What the claim of a call says; of a call without a stable id only its events are known."""
+    runtime = visit.switchboard.runtime
+    asked = next((each for each in reversed(told) if each["type"] == "confirmation_required"), None)
+    if asked is not None:
+        pending = await runtime.confirmations.find(session, asked["token"])
+        if pending is not None:
+            return await runtime.ledger.status_of(pending)
+    if is_stable(call_id):
+        tool = runtime.registry.get(told[0]["tool"]) if told else None
+        always_asks = tool is not None and tool.manifest.requires_confirmation is True
+        return await runtime.ledger.status(stable_key(session.id, call_id), always_asks=always_asks)
+    return CallStatus(_state_told(told)) if told else None
+
+
+def _state_told(told: Iterable[Message]) -> CallState:
     """What the events of one call come to, in their order."""
-    state: dict[str, Any] = {"state": "running"}
+    state = CallState.RUNNING
     for each in told:
-        state |= {"callId": each["callId"], "tool": each["tool"]}
-        match each["type"]:
-            case "tool_start":
-                state.setdefault("beganAt", each["at"])
-            case "tool_progress":
-                state["progress"] = {"message": each["message"], "fraction": each["fraction"]}
-            case "confirmation_required":
-                state["state"] = "waiting"
-            case "confirmation_settled":
-                state["state"] = "running" if each["approved"] else "failed"
-                if not each["approved"]:
-                    state |= {"endedAt": each["at"], "error": _DECLINED}
-            case "tool_complete":
-                state |= {"state": "done", "endedAt": each["at"], "data": each["data"]}
-            case "tool_error" if each["errorType"] != "CONFIRMATION_REQUIRED":
-                error = {"code": each["errorType"].lower(), "message": each["message"]}
-                if each["suggestion"]:
-                    error["suggestion"] = each["suggestion"]
-                state |= {"state": "failed", "endedAt": each["at"], "error": error}
+        if each["type"] == "tool_complete":
+            state = CallState.DONE
+        elif each["type"] == "tool_error":
+            state = CallState(each.get("state") or "failed")
     return state
 
 
-_EXPIRED = {"code": "expired", "message": "The user did not decide in time; it was not run."}
+def _progress(told: Iterable[Message]) -> dict[str, Any]:
+    """When a call began and ended and how far it came, as its events say."""
+    known: dict[str, Any] = {}
+    for each in told:
+        known["tool"] = each["tool"]
+        match each["type"]:
+            case "tool_start":
+                known.setdefault("beganAt", each["at"])
+            case "tool_progress":
+                known["progress"] = {"message": each["message"], "fraction": each["fraction"]}
+            case "tool_complete":
+                known |= {"endedAt": each["at"], "data": each["data"]}
+            case "tool_error" if each["errorType"] != "CONFIRMATION_REQUIRED":
+                error = {"type": each["errorType"], "message": each["message"]}
+                known |= {"endedAt": each["at"], "error": _fault({**error, "suggestion": each["suggestion"]})}
+            case "confirmation_settled" if not each["approved"]:
+                known["endedAt"] = each["at"]
+    return known
 
-_DECLINED = {"code": "declined", "message": "The user declined it; it was not run."}
+
+def _outcome(wire: bytes) -> dict[str, Any]:
+    """The data or the error of a call that has its outcome."""
+    envelope = orjson.loads(cut(wire, SHOWN))
+    found = {"tool": envelope["meta"]["toolId"]}
+    if envelope["ok"]:
+        return {**found, "data": envelope["data"]}
+    state = envelope["meta"].get("state")
+    return {**found, "error": _fault(envelope["error"], state)}
+
+
+def _fault(error: Message, code: str | None = None) -> dict[str, Any]:
+    fault = {"code": code or error["type"].lower(), "message": error["message"]}
+    return {**fault, "suggestion": error["suggestion"]} if error.get("suggestion") else fault
 
 
 TASKS = Operation(

@@ -39,8 +39,10 @@ class Briefing:
         self._runtime = runtime
         self._prompts = folders(settings.prompts)
 
-    async def session(self, mode: Mode, identity: Identity, place: Place, transport: Transport) -> Session:
-        """A session that is kept, and not in conversation yet."""
+    async def session(
+        self, mode: Mode, identity: Identity, place: Place, transport: Transport, **named: str
+    ) -> Session:
+        """A session that is kept, and not in conversation yet; `named` may fix its id and its secret."""
         if mode not in transport.modes:
             raise TurnedAwayError(PROVIDER, f"The provider {self.provider} carries no {mode}.")
         registry = self._runtime.registry
@@ -53,6 +55,7 @@ class Briefing:
             roles=identity.roles,
             prompt_tokens=prompt.tokens,
             declaration_tokens=tokens,
+            **named,
         )
         _log.info(
             "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",

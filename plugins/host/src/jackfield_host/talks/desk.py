@@ -13,17 +13,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from jackfield.confirmation import Pending
 from jackfield.contract.call import ToolCall
 from jackfield.orchestrator import Answer
+from jackfield.outcomes import CallState, state_of
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
+from jackfield.session.turn import Turn
 from jackfield.store import StoreUnavailableError
-from jackfield_conversation.journal import note_approved
 from jackfield_conversation.telling import begun, ended
 
 from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed
+from jackfield_host.talks.record import is_published
 from jackfield_host.talks.talk import Talk
 
 _log = logging.getLogger(__name__)
@@ -53,12 +54,15 @@ class Desk:
         self._seats: dict[str, _Seat] = {}
         self._working: set[asyncio.Task[Any]] = set()
 
-    async def run(self, session: Session, call: ToolCall, *, again: bool) -> Answer:
-        """Answer a call; one that was made before under its name is not told of `again`."""
-        return await self._to_its_end(self._run(session, call, again))
+    async def run(self, session: Session, call: ToolCall, *, again: bool, group: str | None = None) -> Answer:
+        """Answer a call; `again` says that events about it were published before.
 
-    async def decide(self, session: Session, token: str, *, approve: bool) -> Answer | Pending | None:
-        """A user's word: the approved call's answer, the declined call, or nothing for a bad token."""
+        Every call is a turn of its own; consecutive calls of the same `group` share one.
+        """
+        return await self._to_its_end(self._run(session, call, again, group))
+
+    async def decide(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+        """Carry out a user's decision; what became of the call, or nothing for an unknown token."""
         return await self._to_its_end(self._decide(session, token, approve))
 
     async def settle(self) -> None:
@@ -66,32 +70,47 @@ class Desk:
         while self._working:
             await asyncio.wait(self._working)
 
-    async def _run(self, session: Session, call: ToolCall, again: bool) -> Answer:
+    async def _run(self, session: Session, call: ToolCall, again: bool, group: str | None) -> Answer:
         runtime = self._runtime
         async with self._at(session) as used:
             if not again:
                 used.publish("tool_start", begun(runtime.registry, call))
-            (answer,) = await runtime.orchestrator.handle(used, [call])
+            turn = used.turn if again else self._turn(used, group)
+            (answer,) = await runtime.orchestrator.handle(used, [call], turn)
             if not again:
                 used.publish(*ended(answer))
             return answer
 
-    async def _decide(self, session: Session, token: str, approve: bool) -> Answer | Pending | None:
+    def _turn(self, session: Session, group: str | None) -> Turn:
+        """The turn that a client's call counts against: its own, or that of its group."""
+        talk = self._talks.get(session.id)
+        turn = session.turn if talk is None else talk.client_turn
+        if group is None or turn is None or turn.group != group:
+            if talk is None:
+                turn = session.begin_turn()
+            else:
+                # The model's own turn goes on beside it, with its own budget.
+                turn = talk.client_turn = Turn(session.turn.number)
+            turn.group = group
+        return turn
+
+    async def _decide(self, session: Session, token: str, approve: bool) -> Answer | None:
         talk = self._talks.get(session.id)
         if talk is not None and talk.closing is None:
-            settled = await talk.conversation.answer_confirmation(token, approve=approve)
+            answer = await talk.conversation.resolve_confirmation(token, approve=approve)
             await talk.feed.flush()
-            return settled
+            return answer
+        runtime = self._runtime
         async with self._at(session) as used:
-            settled = await self._runtime.confirm(used, token, approve=approve)
-            if settled is None:
+            pending = await runtime.confirmations.find(used, token)
+            if pending is None:
                 return None
-            outcome = {"tool": settled.tool_id, "callId": settled.call_id, "approved": approve}
-            used.publish("confirmation_settled", outcome)
-            if isinstance(settled, Answer):
-                used.publish(*ended(settled))
-                await note_approved(used.id, self._runtime.store, settled)
-            return settled
+            answer = await runtime.resolve_confirmation(used, pending, approve=approve)
+            if state_of(answer.wire) is not CallState.DECLINED:
+                event, fields = ended(answer)
+                if not answer.replayed or not await is_published(used, runtime.store, event, fields):
+                    used.publish(event, fields)
+            return answer
 
     @asynccontextmanager
     async def _at(self, session: Session) -> AsyncIterator[Session]:

@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 import orjson
-from jackfield.confirmation import token_of
+from jackfield.confirmation import confirmation_token
 from jackfield.context import KERNEL_EVENTS
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Entry, Store
@@ -78,7 +78,7 @@ class _Reading:
                 return None
             self.taken = since
         if kept["type"] == "confirmation_required":
-            kept["token"] = token_of(self._session, kept["confirmation"])
+            kept["token"] = confirmation_token(self._session, kept["confirmation"])
         return {"id": entry.id, **kept}
 
 

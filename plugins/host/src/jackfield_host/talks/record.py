@@ -17,10 +17,12 @@ async def of_call(session: Session, store: Store, call_id: str) -> list[Message]
     return [each for each in await _told(session, store) if each.get("callId") == call_id]
 
 
-async def card_of(session: Session, store: Store, call_id: str) -> Message | None:
-    """What its user was asked to approve before a call may run, last."""
-    told = await of_call(session, store, call_id)
-    return next((each for each in reversed(told) if each["type"] == "confirmation_required"), None)
+async def is_published(session: Session, store: Store, event: str, fields: Message) -> bool:
+    """Whether an outcome is in the event log already, however long it took."""
+    expected = {"type": event, **fields}
+    expected.pop("durationMs", None)
+    told = await of_call(session, store, fields["callId"])
+    return any(expected.items() <= each.items() for each in told)
 
 
 async def _told(session: Session, store: Store) -> list[Message]:

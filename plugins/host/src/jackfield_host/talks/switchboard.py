@@ -10,6 +10,7 @@ import re
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -33,6 +34,7 @@ from jackfield_host.talks.briefing import NOWHERE, Briefing, Place
 from jackfield_host.talks.desk import Desk
 from jackfield_host.talks.draining import drain
 from jackfield_host.talks.feed import Feed
+from jackfield_host.talks.record import is_published
 from jackfield_host.talks.talk import Talk
 from jackfield_host.wire.closing import (
     ENDED,
@@ -228,6 +230,7 @@ class Switchboard:
             journal=journal,
             voice=spoken._replace(language=place.language or spoken.language),
             dead_air=self.options.dead_air_seconds,
+            is_published=partial(is_published, session, self.runtime.store),
         )
         return talk
 

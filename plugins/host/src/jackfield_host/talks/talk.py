@@ -9,8 +9,10 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
+from jackfield.outcomes import CallState, state_of
 from jackfield.session.machine import State
 from jackfield.session.session import Session
+from jackfield.session.turn import Turn
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.events import (
     Audio,
@@ -44,6 +46,33 @@ _PASSING: dict[type, str] = {
 """Events that say all they have to by their name."""
 
 
+UNKNOWN_CONFIRMATION = (
+    "unknown_confirmation",
+    "This session has no such confirmation, or it is older than 24 hours.",
+    "Look at the session's events for what became of the call.",
+)
+"""The error for a token that stands for nothing: code, sentence, suggestion."""
+
+
+def decides_otherwise(state: CallState, *, approve: bool) -> bool:
+    """Whether a decision contradicts the one that stands."""
+    return approve is (state in (CallState.DECLINED, CallState.EXPIRED))
+
+
+def decided_before(state: CallState) -> str:
+    """Why a decision did not count."""
+    match state:
+        case CallState.DECLINED:
+            return "The user declined this call before; it was not run."
+        case CallState.EXPIRED:
+            return "The confirmation expired before a decision arrived; the call was not run."
+        case CallState.IN_DOUBT:
+            return "The user approved this call before; it may or may not have taken effect."
+        case CallState.RUNNING:
+            return "The user approved this call before; it is running."
+    return "The user approved this call before; it has its outcome."
+
+
 class Talk:
     """Joins a conversation to its feed; lives longer than a connection, and shorter than a session."""
 
@@ -63,6 +92,8 @@ class Talk:
         """What the user wanted before it began, to be taken up as soon as somebody listens."""
         self.on_end: Callable[[], Coroutine[Any, Any, None]] | None = None
         """What else has to be hung up when it ends."""
+        self.client_turn: Turn | None = None
+        """The turn of the calls that the client makes itself."""
         self._line: Outlet | None = None
         self._carrying: asyncio.Task[None] | None = None
         self._answer = 0
@@ -113,6 +144,7 @@ class Talk:
         # Only of those that were: a provider may give a later call the id of an earlier one.
         journal.told = answered(told) & under_way
         await journal.take_up(said(told))
+        await self.conversation.restore()
 
     def carry(self) -> None:
         """Carry the model's events from here on."""
@@ -165,12 +197,14 @@ class Talk:
         self._do(self._decide(token, approve=approve))
 
     async def _decide(self, token: str, *, approve: bool) -> None:
-        if await self.conversation.answer_confirmation(token, approve=approve) is None:
-            self._complain(
-                "unknown_confirmation",
-                "Nothing was run: this confirmation is unknown, used or expired.",
-                "Ask for it again.",
-            )
+        answer = await self.conversation.resolve_confirmation(token, approve=approve)
+        if answer is None:
+            self._complain(*UNKNOWN_CONFIRMATION)
+            return
+        state = state_of(answer.wire)
+        if answer.replayed and decides_otherwise(state, approve=approve):
+            # The client asked for something else than what was decided before.
+            self._complain("already_decided", decided_before(state), "Look at the call's outcome.")
 
     def _do(self, work: Coroutine[Any, Any, Any], *, in_order: bool = False) -> None:
         task = asyncio.create_task(self._done(work, self._order if in_order else nullcontext()))

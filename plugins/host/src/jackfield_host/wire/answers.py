@@ -88,18 +88,27 @@ class Result(Outgoing):
         description="What each policy decided, in the order in which it was asked."
     )
     session: str
-    token: str | None = Field(None, description="Names the session that was made for this call, told once.")
+    token: str | None = Field(
+        None,
+        description="Names the session that was made for this call; told with every delivery of its key.",
+    )
     error: Fault | None = Field(None, description="Only of a call that failed.")
-    confirmation: Card | None = Field(None, description="Only of a call that waits for its user's word.")
+    confirmation: Card | None = Field(None, description="Only of a call that waits for its user's decision.")
+
+
+State = Literal["never_run", "waiting", "running", "done", "failed", "declined", "expired", "in_doubt"]
+"""What became of a call, as its claim says."""
 
 
 class Decided(Outgoing):
-    """What became of a call that waited for its user's word."""
+    """What became of a call that waited for its user's decision."""
 
-    approved: bool
+    approved: bool = Field(description="Whether the user approved it; false too if nobody decided in time.")
+    state: State = Field(description="As in GET /tasks/{call_id}.")
     tool: str
     call_id: str | None
     envelope: dict[str, Any] | None = Field(description="The answer of the call; null when it was declined.")
+    error: Fault | None = Field(None, description="Only where something else was decided before.")
 
 
 class Progress(Outgoing):
@@ -110,18 +119,20 @@ class Progress(Outgoing):
 
 
 class Task(Outgoing):
-    """A call of a tool, from the events of its session."""
+    """A call of a tool, from its claim and the events of its session."""
 
     call_id: str
     tool: str
-    state: Literal["running", "waiting", "done", "failed"] = Field(
-        description="`waiting` is for the user's word; `failed` says why under `error`."
+    state: State = Field(
+        description="`waiting` is for the user's decision; `in_doubt`: its host stopped, and it may or may "
+        "not have taken effect; `failed`, `declined`, `expired` and `in_doubt` say why under `error`."
     )
     began_at: float | None = None
     ended_at: float | None = None
     progress: Progress | None = None
     data: Any = Field(None, description="The result, cut by kind to 4000 characters.")
     error: Fault | None = None
+    confirmation: Card | None = Field(None, description="Only of a call that waits for its user's decision.")
 
 
 class Health(Outgoing):

@@ -193,6 +193,11 @@ class ToolError(Event):
     message: str
     suggestion: str | None
     recoverable: bool
+    state: str | None = Field(
+        None,
+        description="`waiting`, `declined`, `expired`, `running`, `in_doubt` or `never_run`; left out for a "
+        "call that ran and failed.",
+    )
 
 
 class ToolDecisions(Outgoing):
