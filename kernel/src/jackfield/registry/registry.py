@@ -239,23 +239,16 @@ def compared(snapshot: Snapshot, deployment: Deployment) -> Drift:
 
 
 def _changed(before: Snapshot, after: Snapshot) -> set[str]:
-    """The packages and modules whose code a reload has to import anew, with the tools that use them."""
+    """The packages and modules that a reload has to import anew: those that changed, and what uses them."""
     known = {tool.content_hash for tool in before.tools.values()}
-    packages = {tool.package for tool in after.tools.values() if tool.content_hash not in known}
-    owners = {tool.distribution for tool in after.tools.values() if tool.package in packages}
     old = {each["name"]: each for each in before.distributions}
     new = {each["name"]: each for each in after.distributions}
-    owners |= {name for name, each in new.items() if each != old.get(name)}
-    used = {tool.distribution: new.get(tool.distribution, {}) for tool in after.tools.values()}
-    concerned = {
-        name
-        for name, each in used.items()
-        if name in owners or owners.intersection(each.get("dependencies", ()))
-    }
-    packages |= {tool.package for tool in after.tools.values() if tool.distribution in concerned}
-    shared = concerned | {needed for name in concerned for needed in used[name].get("dependencies", ())}
+    changed = {tool.distribution for tool in after.tools.values() if tool.content_hash not in known}
+    changed |= {name for name, each in new.items() if each != old.get(name)}
+    changed |= {name for name, each in new.items() if changed.intersection(each.get("dependencies", ()))}
+    packages = {tool.package for tool in after.tools.values() if tool.distribution in changed}
     return packages | {
-        part for name in shared & owners for part in new.get(name, {}).get("modules", ()) if "/" not in part
+        part for name in changed for part in new.get(name, {}).get("modules", ()) if "/" not in part
     }
 
 
