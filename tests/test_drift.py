@@ -255,12 +255,13 @@ def plugin(site: Any, hook: str) -> Path:
         "from jackfield.governance import Check\nimport fab_rules\n\n"
         f"@hookimpl\ndef jackfield_{hook}():\n    return [{OFFERS[hook]}]\n"
     )
-    (site.folder / "fab_rules.py").write_text("LIMIT = 1\n")
+    rules: Path = site.folder / "fab_rules.py"
+    rules.write_text("LIMIT = 1\n")
     files = ["fab_plugin/__init__.py"]
     entries = "[jackfield.plugins]\nmain = fab_plugin\n"
     distribution(site.folder, "fab-plugin", entries, files=files, needs=["fab-rules"])
     distribution(site.folder, "fab-rules", files=["fab_rules.py"], direct=True)
-    return site.folder / "fab_rules.py"
+    return rules
 
 
 @pytest.mark.parametrize("changed", ["plugin", "library"])
