@@ -20,6 +20,8 @@ from websockets.typing import Origin, Subprotocol
 GOLDEN = Path(__file__).with_name("golden")
 SITE = GOLDEN / "site"
 REGISTRY = GOLDEN / "registry-format-1.json"
+REGISTRIES = (REGISTRY, GOLDEN / "registry-format-1-distributions.json")
+"""As it was first built, and as it is built since registries record whole distributions."""
 PATIENCE = 60.0
 """Seconds after which a test that waits says that it waited in vain."""
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.drift import Drift
 from jackfield.governance import Check
 from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOffer, TransportOffer
-from jackfield.packages import drift
 from jackfield.plugins import Offered, Plugins, load
-from jackfield.registry.registry import Deployment, RegistryError
+from jackfield.registry.registry import Deployment, RegistryError, compared
 from jackfield.settings import Mistakes, Settings, SettingsError
 from jackfield.store import MemoryStore, Store
 from jackfield.transport.protocol import Transport
@@ -39,38 +39,58 @@ _SHAPES = {
     "observers": ("call_finished", "session_opened", "turn_began", "session_ended", "close"),
 }
 
+# A host without one of these would govern or record calls otherwise than the registry says.
+_GOVERNING = ("jackfield_policies", "jackfield_intent_handlers", "jackfield_stores")
 
 _Made = TypeVar("_Made")
+
+
+class LeftOut(NamedTuple):
+    """A plugin that production does not load, because its code is not what was frozen."""
+
+    distribution: str
+    offers: Mapping[str, Sequence[str]]
+    why: str
+
+    def __str__(self) -> str:
+        return f"plugin {self.distribution} {self.why}"
 
 
 class Provision:
     """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
 
-    def __init__(self, plugins: Plugins, settings: Settings) -> None:
+    def __init__(self, plugins: Plugins, settings: Settings, left_out: Sequence[LeftOut] = ()) -> None:
         self.plugins = plugins
+        self.left_out = tuple(left_out)
         self.mistakes = Mistakes()
         """What plugins cannot use of their settings; to be told before anything that was made is used."""
         self._held = AsyncExitStack()
         self._settings = settings
 
     @classmethod
-    def of(cls, snapshot: Snapshot, settings: Settings) -> Provision:
-        """Import the plugins; one that is not what was frozen is fatal in development."""
+    def of(cls, snapshot: Snapshot, settings: Settings, drift: Drift | None = None) -> Provision:
+        """Import the plugins that are what was frozen.
+
+        One that is not stops development. In production it stops the start if it governs or records calls;
+        otherwise it is not imported, and what it offers is not there.
+        """
+        drift = drift or compared(snapshot, Deployment(settings.deployment))
         entries = []
+        left_out = []
         for plugin in snapshot.wire["plugins"]:
             owner: Mapping[str, Any] = plugin["distribution"]
-            package = plugin["value"].partition(":")[0].partition(".")[0]
-            if differs := drift(package, owner["version"], owner["contentHash"]):
-                message = f"plugin {owner['name']} {differs}"
-                if settings.deployment == Deployment.DEVELOPMENT:
-                    raise RegistryError(f"{message}; run `jackfield build`")
-                _log.error(message)
+            if why := drift.of_plugin(plugin):
+                absent = LeftOut(owner["name"], plugin["offers"], why)
+                _refuse(absent, plugin, settings)
+                _log.error("%s: it is left out", absent)
+                left_out.append(absent)
+                continue
             distribution = Distribution(owner["name"], owner["version"])
             entries.append(Entry(PLUGINS, plugin["name"], plugin["value"], distribution))
         plugins = load(entries)
         for complaint in plugins.complaints:
             raise RegistryError(f"plugin {complaint.plugin.distribution}: {complaint.message}")
-        provision = cls(plugins, settings)
+        provision = cls(plugins, settings, left_out)
         provision.note_unknown_tables()
         return provision
 
@@ -108,18 +128,27 @@ class Provision:
 
     def _provider(self) -> tuple[TransportOffer, PluginSettings]:
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_transports")}
-        name = self._settings.provider or ("local" if "local" in offers else "")
+        local = "local" in offers or self._absent("jackfield_transports", "local")
+        name = self._settings.provider or ("local" if local else "")
         offer = offers.get(name)
         if not isinstance(offer, TransportOffer):
             known = ", ".join(offers) or "none: install one, such as jackfield-transport-openai"
             wrong = f"no installed plugin offers the provider {name!r}" if name else "no `provider` is set"
-            raise SettingsError(f"{wrong}; there are {known}")
+            raise SettingsError(f"{self._absent('jackfield_transports', name) or wrong}; there are {known}")
         return offer, self._settings.table("transports", name)
+
+    def _absent(self, hook: str, name: str) -> str:
+        """Why something is not there that the snapshot has, if its plugin was left out."""
+        return next((f"{name}: {each}" for each in self.left_out if name in each.offers.get(hook, ())), "")
 
     @cached_property
     def unavailable(self) -> Mapping[str, str]:
-        """The capabilities that this deployment has not set up, each with the reason."""
-        reasons: dict[str, str] = {}
+        """The capabilities that this deployment does not have, each with the reason."""
+        reasons = {
+            name: str(each)
+            for each in self.left_out
+            for name in each.offers.get("jackfield_capabilities", ())
+        }
         for offered in self.plugins.of("jackfield_capabilities"):
             offer = offered.offer
             if not self._settings.enabled("capabilities", offered.name):
@@ -178,8 +207,25 @@ class Provision:
         """A table for something that nobody offers is a mistake that would otherwise go unnoticed."""
         for kind, tables in self._settings.tables.items():
             known = [each.name for each in self.plugins.of(_HOOKS[kind])]
-            for name in sorted(set(tables).difference(known)):
+            absent = [name for each in self.left_out for name in each.offers.get(_HOOKS[kind], ())]
+            for name in sorted(set(tables).difference(known, absent)):
                 close = get_close_matches(name, known, 1)
                 offered = f"offered are {', '.join(known) or 'none'}"
                 meant = f"did you mean [{kind}.{close[0]}]?" if close else offered
                 self.mistakes.note(f"[{kind}.{name}]: no installed plugin offers that; {meant}")
+
+
+def _refuse(plugin: LeftOut, frozen: Mapping[str, Any], settings: Settings) -> None:
+    """Stop at a drifted plugin that cannot be left out: any in development, those that govern everywhere."""
+    if settings.deployment == Deployment.DEVELOPMENT:
+        raise RegistryError(f"{plugin}; run `jackfield build`")
+    offers = {hook: names for hook, names in plugin.offers.items() if hook in _GOVERNING and names}
+    # Old snapshots do not say who observes; a plugin that offers nothing else may well do so.
+    if frozen.get("observes", not any(plugin.offers.values())):
+        offers["jackfield_observers"] = ()
+    if offers:
+        kinds = " and ".join(hook.removeprefix("jackfield_").replace("_", " ") for hook in offers)
+        raise RegistryError(
+            f"{plugin}; it provides {kinds}, without which nothing is served: reinstall what was frozen, or "
+            "look at `jackfield check` and run `jackfield build`"
+        )

@@ -39,7 +39,7 @@ class Runtime:
     async def start(cls, settings: Settings, observers: Sequence[Observer] = ()) -> Runtime:
         """Load, verify and lock; what cannot be served stops the start with a sentence."""
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
-        provision = Provision.of(registry.snapshot(), settings)
+        provision = Provision.of(registry.snapshot(), settings, registry.drift)
         try:
             with provision.mistakes:
                 runtime = cls._made(registry, provision, observers)

@@ -108,6 +108,11 @@ class Snapshot(NamedTuple):
         """The names of what the installed plugins can lend to tools."""
         return tuple(self.wire["capabilities"])
 
+    @property
+    def distributions(self) -> tuple[Mapping[str, Any], ...]:
+        """The distributions of its tools and plugins and what those depend on; none in an old registry."""
+        return tuple(self.wire.get("distributions", ()))
+
     def withheld(self, tool: FrozenTool) -> tuple[str, ...]:
         """What a tool needs and nobody provides: capabilities, policies. Such a tool is not offered."""
         manifest, enforced, provided = tool.manifest, self.wire["enforced"], self.wire["capabilities"]

@@ -18,8 +18,8 @@ import orjson
 from jackfield.contract.context import Mode, ToolContext
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, ToolResponse
-from jackfield.contract.snapshot import API_VERSION, NOT_CODE, FrozenTool, Snapshot
-from jackfield.packages import drift
+from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
+from jackfield.drift import Drift
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.invoke import Handler, as_handler
 
@@ -114,10 +114,13 @@ class Registry:
         *,
         deployment: Deployment = Deployment.DEVELOPMENT,
         path: Path | None = None,
+        drift: Drift | None = None,
     ) -> None:
         self.tools = tools
         self.withdrawn = withdrawn
         self.deployment = deployment
+        self.drift = drift or compared(snapshot, deployment)
+        """What was found when its tools were compared, so that nothing is hashed twice."""
         self._snapshot = snapshot
         self._path = path
         self._locked = False
@@ -126,8 +129,9 @@ class Registry:
     def load(cls, path: Path, deployment: Deployment = Deployment.DEVELOPMENT) -> Registry:
         """Read a registry file, import what it names, and leave out what is not what was frozen."""
         snapshot = Snapshot.load(path)
-        tools, withdrawn = _adopt(snapshot, deployment)
-        return cls(snapshot, tools, withdrawn, deployment=deployment, path=path)
+        drift = compared(snapshot, deployment)
+        tools, withdrawn = _adopt(snapshot, drift, deployment)
+        return cls(snapshot, tools, withdrawn, deployment=deployment, path=path, drift=drift)
 
     @property
     def version(self) -> str:
@@ -161,9 +165,10 @@ class Registry:
         if self.deployment is not Deployment.DEVELOPMENT or self._path is None:
             raise RegistryError("only a registry loaded from a file, in development, can be reloaded")
         snapshot = Snapshot.load(self._path)
-        known = {tool.content_hash for tool in self._snapshot.tools.values()}
-        _forget(tool for tool in snapshot.tools.values() if tool.content_hash not in known)
-        self.tools, self.withdrawn = _adopt(snapshot, self.deployment)
+        drift = compared(snapshot, self.deployment)
+        _forget(_changed(self._snapshot, snapshot))
+        self.tools, self.withdrawn = _adopt(snapshot, drift, self.deployment)
+        self.drift = drift
         self._snapshot = snapshot
 
     def get(self, tool_id: str) -> RegisteredTool | None:
@@ -197,7 +202,9 @@ class Registry:
         }
 
 
-def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, RegisteredTool], dict[str, str]]:
+def _adopt(
+    snapshot: Snapshot, drift: Drift, deployment: Deployment
+) -> tuple[dict[str, RegisteredTool], dict[str, str]]:
     api = snapshot.wire["kernel"]["api"]
     if api != API_VERSION:
         raise RegistryError(
@@ -211,7 +218,7 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
         if missing:
             withdrawn[tool_id] = f"needs {', '.join(missing)}, which nobody provides"
             continue
-        handler = drift_of(frozen, deployment) or _import(frozen.handler)
+        handler = drift.of_tool(frozen) or _import(frozen.handler)
         if not isinstance(handler, str):
             tools[tool_id] = RegisteredTool(frozen, handler, snapshot.version)
         elif deployment is Deployment.DEVELOPMENT:
@@ -222,21 +229,32 @@ def _adopt(snapshot: Snapshot, deployment: Deployment) -> tuple[dict[str, Regist
     return tools, withdrawn
 
 
-def drift_of(frozen: FrozenTool, deployment: Deployment) -> str:
-    """How an installed tool differs from the frozen one, as a clause; empty when it does not.
+def compared(snapshot: Snapshot, deployment: Deployment) -> Drift:
+    """A comparison of what is installed with a snapshot, as strict as the deployment asks for.
 
-    Guide and schema are served as they were frozen, so production asks for the code alone. Who develops may
+    Production serves guides and schemas as they were frozen, so it compares the code alone. Who develops may
     have forgotten to build, and is told of any change.
     """
-    package, version = frozen.package, frozen.distribution_version
-    if deployment is Deployment.PRODUCTION:
-        return drift(package, version, frozen.code_hash, NOT_CODE)
-    return drift(package, version, frozen.content_hash)
+    return Drift(snapshot, code_only=deployment is Deployment.PRODUCTION)
 
 
-def _forget(changed: Iterable[FrozenTool]) -> None:
+def _changed(before: Snapshot, after: Snapshot) -> set[str]:
+    """The packages and modules that a reload has to import anew: those that changed, and what uses them."""
+    known = {tool.content_hash for tool in before.tools.values()}
+    old = {each["name"]: each for each in before.distributions}
+    new = {each["name"]: each for each in after.distributions}
+    changed = {tool.distribution for tool in after.tools.values() if tool.content_hash not in known}
+    changed |= {name for name, each in new.items() if each != old.get(name)}
+    changed |= {name for name, each in new.items() if changed.intersection(each.get("dependencies", ()))}
+    packages = {tool.package for tool in after.tools.values() if tool.distribution in changed}
+    return packages | {
+        part for name in changed for part in new.get(name, {}).get("modules", ()) if "/" not in part
+    }
+
+
+def _forget(changed: Iterable[str]) -> None:
     """Let these be imported anew: what was imported before is not what was frozen now."""
-    begins = tuple(f"{frozen.package}." for frozen in changed)
+    begins = tuple(f"{module}." for module in changed)
     for name in [name for name in sys.modules if f"{name}.".startswith(begins)]:
         del sys.modules[name]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,9 @@ from jackfield_builder.changes import Bump, Change, argument_changes, spelled
 from jackfield_builder.findings import Code, Finding
 
 _EFFECTS = ("none", "read_only", "writes")
+
+_NAMED_AT_MOST = 3
+"""More distributions than these are counted rather than named."""
 
 
 def compare(before: Snapshot, after: Snapshot) -> list[Change]:
@@ -28,7 +32,7 @@ def compare(before: Snapshot, after: Snapshot) -> list[Change]:
             changes += tool_changes(old, new)
             if old.manifest.version != new.manifest.version:
                 changes.append(Change(tool_id, f"version {old.manifest.version} -> {new.manifest.version}"))
-    return [*changes, *_plugin_changes(before.wire, after.wire)]
+    return [*changes, *_distribution_changes(before, after), *_plugin_changes(before.wire, after.wire)]
 
 
 def tool_changes(old: FrozenTool, new: FrozenTool) -> list[Change]:
@@ -167,6 +171,60 @@ def _content_changes(old: FrozenTool, new: FrozenTool) -> Iterator[tuple[str, Bu
         yield "handler changed", Bump.PATCH
 
 
+def _distribution_changes(before: Snapshot, after: Snapshot) -> Iterator[Change]:
+    """What changed besides the packages of tools: shared modules, and dependencies with those who use them.
+
+    The version of a tool is not concerned: it is raised when the tool's own files or its contract change.
+    """
+    if "distributions" not in before.wire:
+        if "distributions" in after.wire:
+            yield Change("", "shared modules and dependencies are recorded, which they were not before")
+        return
+    old, new = _by_name(before), _by_name(after)
+    plugins = {plugin["distribution"]["name"] for plugin in after.wire["plugins"]}
+    users = _users(after)
+    for name in sorted({*old, *new}):
+        was, now = old.get(name, {}), new.get(name, {})
+        if "version" in was and "version" in now:
+            yield from _dependency_changes(was, now, users.get(name, ""))
+            continue
+        # That a plugin changed is said of the plugin itself.
+        if name not in plugins and "version" not in now and (changed := _changed_parts(was, now)):
+            yield Change("", f"{name}: {changed} changed")
+        needed, needs = set(was.get("dependencies", ())), set(now.get("dependencies", ()))
+        yield from (Change("", f"{name} no longer depends on {each}") for each in sorted(needed - needs))
+        yield from (Change("", f"{name} now depends on {each}") for each in sorted(needs - needed))
+
+
+def _dependency_changes(was: Mapping[str, Any], now: Mapping[str, Any], users: str) -> Iterator[Change]:
+    name, version = now["name"], now["version"]
+    if was["version"] != version:
+        yield Change("", f"dependency {name} {was['version']} -> {version}, used by {users}")
+    elif changed := _changed_parts(was, now):
+        yield Change("", f"dependency {name} {version}: {changed} changed, used by {users}")
+
+
+def _changed_parts(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    old, new = was.get("modules", {}), now.get("modules", {})
+    return ", ".join(part for part in sorted({*old, *new}) if old.get(part) != new.get(part))
+
+
+def _by_name(snapshot: Snapshot) -> dict[str, Mapping[str, Any]]:
+    return {each["name"]: each for each in snapshot.distributions}
+
+
+def _users(snapshot: Snapshot) -> dict[str, str]:
+    """Who depends on each dependency; many are counted rather than named."""
+    users: dict[str, list[str]] = defaultdict(list)
+    for each in snapshot.distributions:
+        for needed in each.get("dependencies", ()):
+            users[needed].append(each["name"])
+    return {
+        needed: ", ".join(names) if len(names) <= _NAMED_AT_MOST else f"{len(names)} distributions"
+        for needed, names in users.items()
+    }
+
+
 def _plugin_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Change]:
     if before["kernel"] != after["kernel"]:
         yield Change("", f"kernel {_kernel(before)} -> {_kernel(after)}")
@@ -176,7 +234,7 @@ def _plugin_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iter
             yield Change("", f"plugin {name} added")
         elif name not in new:
             yield Change("", f"plugin {name} removed")
-        elif old[name]["distribution"] != new[name]["distribution"]:
+        elif _content(before, old[name]) != _content(after, new[name]):
             yield Change("", f"plugin {name} changed")
     for field in ("policies", "capabilities", "intents"):
         if before[field] != after[field]:
@@ -195,6 +253,12 @@ def _plugin_changes(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iter
 
 def _kernel(wire: Mapping[str, Any]) -> str:
     return f"{wire['kernel']['version']} (API {wire['kernel']['api']})"
+
+
+def _content(wire: Mapping[str, Any], plugin: Mapping[str, Any]) -> tuple[Any, Any]:
+    owner = plugin["distribution"]
+    modules = [each.get("modules") for each in wire.get("distributions", ()) if each["name"] == owner["name"]]
+    return owner, modules
 
 
 def _by_owner(wire: Mapping[str, Any]) -> dict[str, Any]:

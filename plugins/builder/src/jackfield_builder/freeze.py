@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -24,9 +25,10 @@ from jackfield.contract.snapshot import (
     seal,
 )
 from jackfield.offers import Stage
-from jackfield.packages import locate, package_hash
+from jackfield.packages import package_hash, path_of
 from jackfield.plugins import KINDS, Plugins
 
+from jackfield_builder.dependencies import Installation, Owner
 from jackfield_builder.drafts import Draft
 
 
@@ -39,6 +41,8 @@ class Adopted(NamedTuple):
 
 def freeze(adopted: Iterable[Adopted], plugins: Plugins) -> Snapshot:
     """The snapshot of what passed; the same inputs give the same document but for commit and time."""
+    adopted = list(adopted)
+    installation = Installation()
     return seal(
         {
             "formatVersion": FORMAT_VERSION,
@@ -56,17 +60,31 @@ def freeze(adopted: Iterable[Adopted], plugins: Plugins) -> Snapshot:
             "enforced": sorted({field for offer, _ in plugins.policy_chain() for field in offer.enforces}),
             "capabilities": [each.name for each in plugins.of("jackfield_capabilities")],
             "intents": [each.name for each in plugins.of("jackfield_intent_handlers")],
-            "plugins": _plugins(plugins),
-            "tools": sorted((_tool(each) for each in adopted), key=lambda tool: str(tool["toolId"])),
+            "distributions": installation.record(_owners(adopted, plugins)),
+            "plugins": _plugins(plugins, installation),
+            "tools": sorted(
+                (_tool(each, installation) for each in adopted), key=lambda tool: str(tool["toolId"])
+            ),
         }
     )
 
 
-def _tool(adopted: Adopted) -> dict[str, Any]:
+def _owners(adopted: Iterable[Adopted], plugins: Plugins) -> dict[str, Owner]:
+    tools: dict[str, list[str]] = defaultdict(list)
+    modules: dict[str, list[str]] = defaultdict(list)
+    for each in adopted:
+        tools[each.draft.source.distribution.name].append(each.draft.source.package)
+    for entry in plugins.loaded:
+        modules[entry.distribution.name].append(entry.value.partition(":")[0].strip())
+    return {name: Owner(tools[name], modules[name]) for name in {*tools, *modules}}
+
+
+def _tool(adopted: Adopted, installation: Installation) -> dict[str, Any]:
     draft = adopted.draft
     if draft.schema is None or draft.guide is None:
         raise ValueError(f"{draft.source.tool_id} was not checked")
     source = draft.source
+    version = installation.version(source.distribution.name, source.distribution.version)
     return {
         **ToolManifest.from_wire(draft.schema).metadata(),
         "jsonSchema": draft.schema["parameters"],
@@ -77,17 +95,18 @@ def _tool(adopted: Adopted) -> dict[str, Any]:
         "distribution": {
             "name": source.distribution.name,
             "version": source.distribution.version,
-            "contentHash": package_hash(source.folder, source.distribution.version),
-            "codeHash": package_hash(source.folder, source.distribution.version, without=NOT_CODE),
+            "contentHash": package_hash(source.folder, version),
+            "codeHash": package_hash(source.folder, version, without=NOT_CODE),
         },
     }
 
 
-def _plugins(plugins: Plugins) -> list[dict[str, Any]]:
+def _plugins(plugins: Plugins, installation: Installation) -> list[dict[str, Any]]:
     described = []
     for entry in plugins.loaded:
         top_level = entry.value.partition(":")[0].partition(".")[0]
-        folder = locate(top_level)
+        path = path_of(top_level)
+        version = installation.version(entry.distribution.name, entry.distribution.version)
         described.append(
             {
                 "name": entry.name,
@@ -95,9 +114,11 @@ def _plugins(plugins: Plugins) -> list[dict[str, Any]]:
                 "distribution": {
                     "name": entry.distribution.name,
                     "version": entry.distribution.version,
-                    "contentHash": package_hash(folder, entry.distribution.version) if folder else None,
+                    "contentHash": package_hash(path, version) if path else None,
                 },
-                # These change nothing that a session could notice, and come and go with extras.
+                # A host without its observers would not record what it is meant to record.
+                "observes": any(each.plugin == entry for each in plugins.of("jackfield_observers")),
+                # Observers and commands come and go with extras, and no session notices them.
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
                     for hook in KINDS

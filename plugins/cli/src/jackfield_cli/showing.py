@@ -58,13 +58,11 @@ def tools(settings: Settings, as_json: bool) -> None:
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     """Why each tool is withheld that is: it changed, nobody provides what it needs, or it is not set up."""
-    from jackfield.registry.registry import Deployment, drift_of
+    from jackfield.registry.registry import Deployment, compared
 
-    deployment = Deployment(settings.deployment)
+    drift = compared(snapshot, Deployment(settings.deployment))
     reasons = {
-        tool_id: differs
-        for tool_id, tool in snapshot.tools.items()
-        if (differs := drift_of(tool, deployment))
+        tool_id: differs for tool_id, tool in snapshot.tools.items() if (differs := drift.of_tool(tool))
     }
     reasons |= {
         tool_id: f"nobody provides {', '.join(missing)}"
@@ -79,7 +77,7 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     from jackfield.settings import SettingsError
 
     try:
-        provision = Provision.of(snapshot, settings)
+        provision = Provision.of(snapshot, settings, drift)
         reasons |= {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
         provision.mistakes.tell()
     except (RegistryError, SettingsError) as error:
