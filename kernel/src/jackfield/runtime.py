@@ -92,11 +92,9 @@ class Runtime:
         """A new session on this registry, kept so that it can be taken up again."""
         session = Session(mode, self.registry.version, user=user, began=self.store.now(), **facts)
         await session.save(self.store)
-        for observer in self.orchestrator.observers:
-            observer.session_opened(
-                session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
-            )
-            observer.turn_began(session)
+        told = self.orchestrator.observers
+        told.session_opened(session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens)
+        told.turn_began(session)
         return session
 
     async def end_session(self, session: Session) -> None:
@@ -104,8 +102,7 @@ class Runtime:
         session.go(State.TERMINATED)
         self.orchestrator.interrupt(session, "ended")
         await session.save(self.store)
-        for observer in self.orchestrator.observers:
-            observer.session_ended(session)
+        self.orchestrator.observers.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
         """A session that was kept; on another registry than its own it is fatal in development."""
@@ -122,8 +119,7 @@ class Runtime:
         session.begin_turn()
         session.hear(said)
         await session.save(self.store)
-        for observer in self.orchestrator.observers:
-            observer.turn_began(session)
+        self.orchestrator.observers.turn_began(session)
 
     async def confirm(self, session: Session, token: str, *, approve: bool) -> Answer | Pending | None:
         """A user's word: the approved call's answer, the declined call, or nothing for a bad token."""
