@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from functools import partial
+from functools import partial, reduce
 
 from jackfield.contract.response import Failure, ToolResponse
 from jackfield.governance import Call, Check, Policy, Proceed
@@ -96,9 +96,7 @@ def _side_by_side(
         for before, on_the_way_back in befores:
             refusal = before(call)
             if refusal is not None:
-                for after in on_the_way_back:
-                    refusal = after(call, refusal)
-                return refusal
+                return reduce(lambda response, after: after(call, response), on_the_way_back, refusal)
         try:
             response = await proceed(call)
         except BaseException as error:  # noqa: BLE001 - raised again, unless it is that of the deadline

@@ -15,7 +15,7 @@ from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.session.machine import State
 from jackfield.session.session import Publish, Session
-from jackfield.settings import Settings
+from jackfield.settings import Settings, SettingsError
 from jackfield.store import Store
 from jackfield.transport.protocol import Transport
 
@@ -43,9 +43,7 @@ class Runtime:
                 runtime = cls._made(registry, provision, observers)
             provision.mistakes.tell()
             registry.lock()
-            for capability in runtime.capabilities.values():
-                if started := getattr(capability, "started", None):
-                    started(runtime)
+            _tell_started(runtime)
         except BaseException:
             # A store has threads and files, and whoever starts again would meet them.
             await provision.close()
@@ -134,3 +132,17 @@ class Runtime:
     async def close(self) -> None:
         """Let observers write out, and capabilities and the store let go."""
         await self.provision.close()
+
+
+def _tell_started(runtime: Runtime) -> None:
+    """Let capabilities begin their own work; one that cannot stops the start and is named."""
+    for name, capability in runtime.capabilities.items():
+        if started := getattr(capability, "started", None):
+            try:
+                started(runtime)
+            except (RegistryError, SettingsError):
+                raise
+            except Exception as error:
+                owner = runtime.provision.owner("capabilities", name)
+                cause = f"{type(error).__name__}: {error}"
+                raise RegistryError(f"plugin {owner}: {name} cannot be started: {cause}") from error
