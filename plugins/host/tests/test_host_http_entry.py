@@ -111,9 +111,8 @@ def test_an_observer_that_raises_takes_no_answer_from_a_client(
     monkeypatch.setattr(f"jackfield_observability.metrics.Metrics.{told}", broken)
 
     async def test(_: Hosted, client: httpx.AsyncClient) -> None:
-        for _ in range(2):
-            answer = await client.post("/execute/hst_facts", json=BODY, headers=bearer("ada"))
-            assert (answer.status_code, answer.json()["envelope"]["ok"]) == (200, True)
+        answer = await client.post("/execute/hst_facts", json=BODY, headers=bearer("ada"))
+        assert (answer.status_code, answer.json()["envelope"]["ok"]) == (200, True)
 
     run(workshop, test, **ACCESS)
 
