@@ -687,3 +687,87 @@ def test_what_the_user_said_survives_a_restart(site: Any) -> None:
         return kept.turn.said
 
     assert asyncio.run(main()) == "draw me a lighthouse"
+
+
+# observers and capabilities that raise
+
+
+class Panic(BaseException):
+    """As extensions in other languages raise it."""
+
+
+class Loud:
+    """Raises whatever it is told, if it was given an error."""
+
+    def __init__(self, error: BaseException | None) -> None:
+        self.error, self.told = error, list[str]()
+
+    def _raise(self, told: str) -> None:
+        self.told.append(told)
+        if self.error is not None:
+            raise self.error
+
+    def call_finished(self, call: Any, response: Any) -> None:
+        self._raise("call_finished")
+
+    def session_opened(self, session: Any, **tokens: int) -> None:
+        self._raise("session_opened")
+
+    def turn_began(self, session: Any) -> None:
+        self._raise("turn_began")
+
+    def session_ended(self, session: Any) -> None:
+        self._raise("session_ended")
+
+    async def close(self) -> None:
+        self._raise("close")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("loud"), Panic("loud"), asyncio.CancelledError("loud")])
+def test_an_observer_that_raises_everywhere_breaks_nothing_and_is_named(
+    site: Any, error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="memory")
+    loud, quiet = Loud(error), Loud(None)
+
+    async def main() -> Any:
+        runtime = await Runtime.start(settings, observers=[loud, quiet])
+        session = await runtime.open_session("text")
+        await runtime.begin_turn(session)
+        answer = await call(runtime, session, "fab_words")
+        await runtime.end_session(session)
+        await runtime.close()
+        return answer
+
+    assert asyncio.run(main())["ok"] is True
+    everything = ["session_opened", "turn_began", "turn_began", "call_finished", "session_ended", "close"]
+    assert loud.told == everything
+    assert quiet.told == everything
+    for told in everything:
+        assert f"Loud failed in {told}" in caplog.text
+
+
+def test_an_observer_cannot_keep_the_process_from_ending(site: Any) -> None:
+    site.tool("fab_words")
+    settings = frozen(store="memory")
+
+    async def main() -> None:
+        runtime = await Runtime.start(settings, observers=[Loud(SystemExit(3))])
+        await runtime.open_session("text")
+
+    with pytest.raises(SystemExit):
+        asyncio.run(main())
+
+
+def test_a_capability_that_cannot_be_started_stops_the_start_and_is_named(site: Any) -> None:
+    import importlib
+
+    started = "    def started(self, runtime):\n        raise ConnectionError('no line')\n\n"
+    site.plugin("fab-diary", LENDER.replace("    async def close", started + "    async def close"))
+    reader(site)
+    settings = frozen(store="memory")
+    message = "plugin fab-diary 0.1.0: diary cannot be started: ConnectionError: no line"
+    with pytest.raises(RegistryError, match=message):
+        asyncio.run(Runtime.start(settings))
+    assert importlib.import_module("fab_diary").Diary.closed

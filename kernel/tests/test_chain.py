@@ -50,6 +50,20 @@ class Again(Check):
         return 0.0 if failure.retryable else None
 
 
+class UnderWay:
+    """What the chain knows of a call under way: here one whose handler was stopped at its deadline."""
+
+    def __init__(self, idempotent: bool = True) -> None:
+        self.stopped = "timeout"
+        self.session = SimpleNamespace(waiting=set())
+        self.tool = SimpleNamespace(
+            id="tool", reads=False, manifest=SimpleNamespace(idempotent=idempotent), timeout=1.0
+        )
+        self.policies, self.key, self.task = ("again",), "", None
+        self.overdue = self.claimed = self.retried = False
+        self.deadline = 0.0
+
+
 def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> ToolResponse:
     async def handler(_: Call) -> ToolResponse:
         seen.append("handler")
@@ -59,7 +73,7 @@ def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> To
         named = [(str(number), policy) for number, policy in enumerate(policies)]
         chain = Chain(named, handler, *nameless)
         assert chain.names == tuple(name for name, _ in named)
-        return await chain.run(cast("Call", None))
+        return await chain.run(cast("Call", UnderWay()))
 
     return asyncio.run(use())
 
@@ -109,15 +123,9 @@ def test_a_check_that_breaks_lets_nothing_pass() -> None:
     assert seen == ["a before"]
 
 
-class Failed:
-    """What the chain knows of a call whose handler has run."""
-
-    def __init__(self) -> None:
-        self.stopped = "timeout"
-        self.session = SimpleNamespace(waiting=set())
-
-
-def tried(policies: list[Policy | Check], *answers: ToolResponse) -> tuple[ToolResponse, int]:
+def tried(
+    policies: list[Policy | Check], *answers: ToolResponse, idempotent: bool = True
+) -> tuple[ToolResponse, int]:
     """What comes of a call whose handler gives one answer after the other, and how often it ran."""
     left = list(answers)
 
@@ -125,8 +133,7 @@ def tried(policies: list[Policy | Check], *answers: ToolResponse) -> tuple[ToolR
         return left.pop(0)
 
     chain = Chain([(str(number), policy) for number, policy in enumerate(policies)], handler)
-    call = Failed()
-    response = asyncio.run(cast("Any", chain.run(cast("Call", call))))
+    response = asyncio.run(cast("Any", chain.run(cast("Call", UnderWay(idempotent)))))
     return response, len(answers) - len(left)
 
 
@@ -170,5 +177,10 @@ def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
     assert seen == ["busy", "done", "done"]
 
 
-def test_two_that_try_again_each_do() -> None:
-    assert tried([Again(), Again()], BUSY, BUSY, BUSY, ok(4)) == (ok(4), 4)
+def test_two_that_try_again_get_one_retry_between_them() -> None:
+    assert tried([Again(), Again()], BUSY, BUSY, ok(3)) == (BUSY, 2)
+
+
+def test_a_write_that_is_not_idempotent_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    assert tried([Again()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
+    assert "no retry of tool, which writes and is not idempotent" in caplog.text

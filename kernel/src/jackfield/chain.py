@@ -8,81 +8,105 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial, reduce
 
 from jackfield.contract.response import Failure, ToolResponse
 from jackfield.governance import Call, Check, Policy, Proceed
+from jackfield.guards import give_up, grants_retry, refuse_overdue, settle
 from jackfield.registry.invoke import stopped
 
 _Before = Callable[[Call], ToolResponse | None]
 _After = Callable[[Call, ToolResponse], ToolResponse]
+_Retry = Callable[[Call, ToolResponse], Awaitable[ToolResponse]]
 
 
 class Chain:
     """The policies that concern one tool in one session, and what they end in."""
 
-    __slots__ = ("names", "run")
+    __slots__ = ("names", "outermost", "run")
 
     def __init__(
-        self, policies: Iterable[tuple[str, Policy | Check]], last: Proceed, *nameless: Check
+        self,
+        policies: Iterable[tuple[str, Policy | Check]],
+        last: Proceed,
+        *nameless: Check,
+        writes: bool = True,
     ) -> None:
-        """`nameless` checks stand behind the policies and decide nothing that is worth a record."""
+        """`nameless` checks stand behind the policies and decide nothing that is worth a record.
+
+        A chain for tools that only read may not be used for one that writes: it does without a guard.
+        """
         chosen = list(policies)
         self.names = tuple(name for name, _ in chosen)
-        run = last
+        run, behind = last, ""
         checks = list(nameless)
-        for _, policy in reversed(chosen):
+        for name, policy in reversed(chosen):
             if isinstance(policy, Check):
                 checks.insert(0, policy)
             else:
-                run = _around(policy.apply, _checked(checks, run))
-                checks = []
-        self.run: Proceed = _checked(checks, run)
+                if checks or (behind and writes):
+                    run = _checked(checks, run, behind)
+                run, behind, checks = _around(policy.apply, run), name, []
+        self.run: Proceed = _checked(checks, run, behind) if checks else run
+        self.outermost = behind
+        """The first policy that wraps the others; whoever runs the chain settles what it leaves behind."""
 
 
 def _around(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: Proceed) -> Proceed:
     return lambda call: apply(call, proceed)
 
 
-def _checked(checks: Sequence[Check], proceed: Proceed) -> Proceed:
-    """All checks that stand side by side, in one coroutine."""
+def _checked(checks: Sequence[Check], proceed: Proceed, behind: str) -> Proceed:
+    """All checks that stand side by side, in one coroutine; `behind` names the policy they stand before."""
     if not checks:
-        return proceed
+        # Between two policies that wrap: the one in front is to see an answer when the one behind hangs, and
+        # to keep it if the handler may have changed something.
+        return _side_by_side((), proceed, (), None, (), behind=behind)
     retries = next(
         (place for place, check in enumerate(checks, 1) if _has(check, "retry_after")), len(checks)
     )
     # Those behind the one that tries again look at every try.
     outer, inner = checks[:retries], checks[retries:]
     if any(_has(check, "before") or _has(check, "retry_after") for check in inner):
-        proceed, inner = _checked(inner, proceed), ()
+        proceed, inner = _checked(inner, proceed, behind), ()
     # Only what a check really has; whoever stands in front of one that answers sees its answer come back.
     befores = [
         (check.before, _afters(outer[:place])) for place, check in enumerate(outer) if _has(check, "before")
     ]
-    retry = outer[-1].retry_after if _has(outer[-1], "retry_after") else None
-    return _side_by_side(befores, proceed, _afters(inner), retry, _afters(outer))
+    looks, retry = _afters(inner), None
+    if _has(outer[-1], "retry_after"):
+        again = _side_by_side((), proceed, looks, None, (), behind=behind)
+        retry = partial(_retry, wanted=outer[-1].retry_after, proceed=again)
+    return _side_by_side(befores, proceed, looks, retry, _afters(outer), behind=behind)
 
 
 def _side_by_side(
     befores: Sequence[tuple[_Before, Sequence[_After]]],
     proceed: Proceed,
     looks: Sequence[_After],
-    retry: Callable[[Call, Failure], float | None] | None,
+    retry: _Retry | None,
     afters: Sequence[_After],
+    *,
+    behind: str,
 ) -> Proceed:
     async def run(call: Call) -> ToolResponse:
+        if call.overdue:
+            return refuse_overdue(call)
+        call.claimed = call.key
         for before, on_the_way_back in befores:
             refusal = before(call)
             if refusal is not None:
-                for after in on_the_way_back:
-                    refusal = after(call, refusal)
-                return refusal
-        response = await proceed(call)
+                return reduce(lambda response, after: after(call, response), on_the_way_back, refusal)
+        try:
+            response = await proceed(call)
+        except BaseException as error:  # noqa: BLE001 - raised again, unless it is that of the deadline
+            response = give_up(call, behind, error)
+        if call.overdue:
+            settle(call)
         for after in looks:
             response = after(call, response)
         if retry is not None and response.failure is not None:
-            pause = retry(call, response.failure)
-            if pause is not None:
-                response = await _once_more(call, pause, proceed, looks)
+            response = await retry(call, response)
         for after in afters:
             response = after(call, response)
         return response
@@ -90,7 +114,19 @@ def _side_by_side(
     return run
 
 
-async def _once_more(call: Call, pause: float, proceed: Proceed, looks: Sequence[_After]) -> ToolResponse:
+async def _retry(
+    call: Call,
+    response: ToolResponse,
+    *,
+    wanted: Callable[[Call, Failure], float | None],
+    proceed: Proceed,
+) -> ToolResponse:
+    """Run a call that failed once more, if a policy wants it and the kernel grants it."""
+    if call.retried or response.failure is None:
+        return response
+    pause = wanted(call, response.failure)
+    if pause is None or not grants_retry(call, pause):
+        return response
     call.stopped = ""
     waiting = call.session.waiting
     waiting.add(call)
@@ -100,10 +136,7 @@ async def _once_more(call: Call, pause: float, proceed: Proceed, looks: Sequence
         waiting.discard(call)
     if call.stopped:
         return stopped(call.stopped, call.tool.timeout, writes=not call.tool.reads)
-    response = await proceed(call)
-    for after in looks:
-        response = after(call, response)
-    return response
+    return await proceed(call)
 
 
 def _has(check: Check, name: str) -> bool:

@@ -33,10 +33,11 @@ class Call:
     """One call from its arrival to its answer; everything a policy may look at or change."""
 
     __slots__ = (
-        "_encoded", "answers_for", "args", "began", "call_id", "children", "confirmed", "decisions",
-        "defaults_filled", "ended", "ended_by", "fingerprint", "held", "key", "meta", "notes", "parent",
-        "policies", "ran_for", "remarks", "replayed", "session", "stopped", "task", "text", "took", "tool",
-        "turn", "vouched", "wire",
+        "_encoded", "answers_for", "approved", "args", "began", "call_id", "children", "claimed", "confirmed",
+        "deadline", "decisions", "defaults_filled", "ended", "ended_by", "fingerprint", "held", "invocations",
+        "key", "meta", "notes", "overdue", "parent", "policies", "ran_for", "remarks", "replayed",
+        "requested", "retried", "runner", "session", "stopped", "task", "text", "took", "tool", "turn",
+        "vouched", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -50,7 +51,7 @@ class Call:
         self.began = time.perf_counter()
         self.ended = 0.0
         """When it was answered, by the same clock."""
-        self.tool = tool
+        self.tool = self.requested = tool
         self.session = session
         self.turn: Turn = session.turn
         self.args = args
@@ -63,12 +64,22 @@ class Call:
         """The idempotency key, set by the duplicates policy; the kernel sets that of an approved call."""
         self.held: Callable[[str], Awaitable[bool]] | None = None
         """Asks whether the claim under `key` is still held; to be asked before a handler that writes."""
-        self.replayed = False
-        """Whether the answer is that of another delivery of the same call."""
         self.confirmed = False
+        self.approved: bytes | None = None
+        """The arguments that the user approved, as canonical JSON."""
+        # What the ledger, the guards and the deadlines keep: how often the handler began; whether the one
+        # retry was used, a policy was cancelled and has not ended yet, and the answer is that of another
+        # delivery of the same call; the key under which it was let go on; how far the performance counter may
+        # come in this stage; and the task of its policies, until it is answered.
+        self.invocations = 0
+        self.retried = self.overdue = self.replayed = False
+        self.claimed = ""
+        self.deadline = 0.0
+        self.runner: asyncio.Task[Any] | None = None
         self.parent: Call | None = None
         self.children = 0
         self.task: asyncio.Task[Any] | None = None
+        """The task its handler runs in, while it does."""
         self.stopped = ""
         """Why it was told to stop."""
         self.took = 0.0
@@ -91,6 +102,14 @@ class Call:
         self.decisions: dict[str, str] = {}
         self.notes: list[dict[str, Any]] = []
         self._encoded: tuple[Any, bytes] = (None, b"null")
+
+    def __copy__(self) -> Call:
+        """A copy to look at: it is not under way, so the kernel does not run it."""
+        copied = Call.__new__(Call)
+        for name in Call.__slots__:
+            setattr(copied, name, getattr(self, name))
+        copied.runner = copied.task = None
+        return copied
 
     def decide(self, policy: str, decision: str) -> None:
         """Record what a policy did; one that let the call pass need not say so."""

@@ -235,7 +235,7 @@ class CallLedger:
             _log.error("call %s: its claim was lost, and its answer is not recorded", call.key)
             call.decide(DUPLICATES, "answer not recorded")
             return response
-        if call.ran_for and state_of(claim.result or b"") is CallState.NEVER_RUN:
+        if call.invocations and state_of(claim.result or b"") is CallState.NEVER_RUN:
             # Whoever settled it could not know. What this process did is what happened.
             _log.error("call %s ran, although somebody settled it as never run", call.key)
             call.decide(DUPLICATES, "ran, but settled as never run")
@@ -245,7 +245,7 @@ class CallLedger:
     async def _answer_for(self, error: BaseException, call: Call) -> ToolResponse:
         """The answer to a call that broke, or the error again where it is not for the model."""
         gone = is_for_others(error)
-        may_run_again = may_repeat(call) or not call.ran_for
+        may_run_again = may_repeat(call) or not call.invocations
         if may_run_again and (gone or isinstance(error, StoreUnavailableError)):
             # Whatever a store does now, whoever gave up the call has to see that it was given up.
             with contextlib.suppress(Exception):
@@ -257,7 +257,7 @@ class CallLedger:
                 await self._store.abandon(call.key)
             raise error
         _log.error("call %s: a policy failed", call.key, exc_info=error)
-        if not call.ran_for:
+        if not call.invocations:
             # Nobody knows which of the policies behind this one were asked.
             place = call.policies.index(DUPLICATES) if DUPLICATES in call.policies else -1
             call.decisions = dict.fromkeys(call.policies[place + 1 :], "unknown") | call.decisions

@@ -28,9 +28,11 @@ from jackfield.governance import (
     Proceed,
     policy_failed,
 )
+from jackfield.guards import at_once, expire, lost_claim, refusal, unfinished
 from jackfield.ledger import CallLedger, DoubtfulCall
 from jackfield.offers import Stage
 from jackfield.outcomes import CallState, declined, in_doubt, response_of, still_running
+from jackfield.registry import invoke
 from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop, stopped
 from jackfield.registry.reading import read_arguments
 from jackfield.registry.registry import MissingTool, RegisteredTool, Registry
@@ -77,6 +79,53 @@ class Observer(Protocol):
         """Write out whatever is still held."""
 
 
+class Observers(tuple[Observer, ...]):
+    """All observers of a runtime; one that raises is logged by name and keeps nothing from the others."""
+
+    __slots__ = ()
+
+    def call_finished(self, call: Call, response: ToolResponse) -> None:
+        """Tell of a call that was answered."""
+        for observer in self:
+            try:
+                observer.call_finished(call, response)
+            except BaseException as error:  # noqa: BLE001 - somebody else's code
+                _observer_failed(observer, "call_finished", error)
+
+    def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
+        """Tell of a session that began."""
+        for observer in self:
+            try:
+                observer.session_opened(
+                    session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
+                )
+            except BaseException as error:  # noqa: BLE001 - somebody else's code
+                _observer_failed(observer, "session_opened", error)
+
+    def turn_began(self, session: Session) -> None:
+        """Tell of a user's turn that began."""
+        for observer in self:
+            try:
+                observer.turn_began(session)
+            except BaseException as error:  # noqa: BLE001 - somebody else's code
+                _observer_failed(observer, "turn_began", error)
+
+    def session_ended(self, session: Session) -> None:
+        """Tell of a session that is over."""
+        for observer in self:
+            try:
+                observer.session_ended(session)
+            except BaseException as error:  # noqa: BLE001 - somebody else's code
+                _observer_failed(observer, "session_ended", error)
+
+
+def _observer_failed(observer: Observer, told: str, error: BaseException) -> None:
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        raise error
+    name = f"{type(observer).__module__}.{type(observer).__qualname__}"
+    _log.error("observer %s failed in %s; everything else goes on", name, told, exc_info=error)
+
+
 class Orchestrator:
     """Takes calls through policies, validation and invocation; knows no provider and no socket."""
 
@@ -93,9 +142,8 @@ class Orchestrator:
         self._policies = tuple(policies)
         self._intents = intents or {}
         self._capabilities = capabilities or {}
-        self.observers = tuple(observers)
-        self._tell = tuple(observer.call_finished for observer in self.observers)
-        self._chains: dict[tuple[str, ...], Chain] = {}
+        self.observers = Observers(observers)
+        self._chains: dict[tuple[tuple[str, ...], bool], Chain] = {}
         self._deadlines: Deadlines | None = None
         self._writing: set[asyncio.Future[Answer]] = set()
 
@@ -135,7 +183,11 @@ class Orchestrator:
     def running(self, session: Session) -> list[Call]:
         """The calls of a session whose handlers are under way."""
         calls = list(self._deadlines.running) if self._deadlines else []
-        return [call for call in calls if isinstance(call, Call) and call.session is session]
+        return [
+            call
+            for call in calls
+            if isinstance(call, Call) and call.session is session and call.task is not None
+        ]
 
     def _writes(self, call: ToolCall) -> bool:
         tool = self.registry.get(call.tool_id)
@@ -178,7 +230,7 @@ class Orchestrator:
         canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
         call = Call(tool, session, pending.args, canonical, pending.call_id)
         call.key, call.fingerprint = pending.run_key, pending.fingerprint
-        call.confirmed = True
+        call.confirmed, call.approved = True, canonical
 
         async def claimed(call: Call) -> ToolResponse:
             # By the one who runs it, before it runs, which may take minutes: the decision has arrived.
@@ -214,19 +266,37 @@ class Orchestrator:
         return chain
 
     async def _run(self, call: Call, run: Proceed | None = None) -> Answer:
+        deadlines, loop = self._deadlines, asyncio.get_running_loop()
+        if deadlines is None or deadlines.loop is not loop:
+            deadlines = self._deadlines_on(loop)
+        running = deadlines.running
+        running[call] = None
+        call.runner = asyncio.current_task(loop)
+        call.deadline = call.began + invoke.POLICY_SECONDS
+        if not deadlines.armed:
+            deadlines.arm()
         try:
             chain = self._chain_for(call)
             call.policies = chain.names
             return self._finish(call, await (run or chain.run)(call))
         except BaseException as error:
-            if is_for_others(error):
+            if is_for_others(error, int(call.overdue)):
                 if isinstance(error, asyncio.CancelledError):
                     # Nobody waits for its answer any more; that it was called is on record all the same.
                     self._finish(call, stopped("nobody waits for it", 0, writes=not call.tool.reads))
                 raise
             # A policy is somebody else's code, and the model gets one answer, free of what it left behind.
             call.wire, call.meta = None, {}
-            return self._finish(call, _broken(call, error))
+            late = call.overdue
+            response = unfinished(call, self._chain_for(call).outermost) if late else _broken(call, error)
+            return self._finish(call, response)
+        finally:
+            if call.overdue and call.runner is not None:
+                call.runner.uncancel()
+            call.runner = None
+            # A handler that a policy left behind keeps its deadline.
+            if call.task is None:
+                running.pop(call, None)
 
     async def _run_write(self, call: Call, run: Proceed | None = None) -> Answer:
         # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
@@ -240,12 +310,7 @@ class Orchestrator:
         # Once, for whoever sends it and for those who count characters.
         call.text = text = wire.decode()
         call.ended = time.perf_counter()
-        for tell in self._tell:
-            try:
-                tell(call, response)
-            except Exception:  # noqa: BLE001
-                # Whoever watches must not be able to take an answer away, nor the record of another one.
-                _log.exception("an observer failed")
+        self.observers.call_finished(call, response)
         return tuple.__new__(
             Answer, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed)
         )
@@ -254,25 +319,67 @@ class Orchestrator:
         """The chain of those who have something to say; the same for every tool and session with the same."""
         chosen = tuple(each for each in self._policies if each[2].concerns(tool, session))
         names = tuple(name for name, _, _ in chosen)
-        if names not in self._chains:
+        if (names, tool.reads) not in self._chains:
             admit = [(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT]
             shape = [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE]
             steps = [*admit, (VALIDATION, Validation()), *shape]
-            self._chains[names] = Chain(steps, self._invoke, Outcome(self._intents))
-        return self._chains[names]
+            self._chains[names, tool.reads] = Chain(
+                steps, self._invoke, Outcome(self._intents), writes=not tool.reads
+            )
+        return self._chains[names, tool.reads]
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
-        loop = asyncio.get_running_loop()
-        tool, deadlines = call.tool, self._deadlines
-        if deadlines is None or deadlines.loop is not loop:
-            # A script may use several loops, one after the other. A blocking handler that calls a tool brings
-            # one of its own, and those who run on the first must still be found by who interrupts them.
-            gone, deadlines = deadlines is None or deadlines.loop.is_closed(), Deadlines(loop)
-            self._deadlines = deadlines if gone else self._deadlines
+        tool, args = call.tool, call.args
+        # Given the loop, it costs a third.
+        task = asyncio.current_task(asyncio.get_running_loop())
+        if (
+            task is not call.runner
+            or call.invocations
+            or call.confirmed
+            or call.approved is not None
+            or tool.needs_approval
+            or tool is not call.requested
+        ):
+            if refused := refusal(call, self._other_call_in(task, call)):
+                return at_once(refused)
+            if call.approved is not None:
+                # To the last level, so that nothing a handler does to them can reach what was approved.
+                args = orjson.loads(orjson.dumps(args))
+        call.invocations += 1
+        return self._run_handler(call, args) if call.held is None else self._run_held(call, args)
+
+    def _run_handler(self, call: Call, args: dict[str, Any]) -> Awaitable[ToolResponse]:
+        tool, call.task = call.tool, asyncio.current_task(asyncio.get_running_loop())
         context = Context(call, self._capabilities, self._call_tool)
-        return run_handler(
-            tool.handler, call.args, context, call, deadlines, timeout=tool.timeout, writes=not tool.reads
-        )
+        return run_handler(tool.handler, args, context, call, timeout=tool.timeout, writes=not tool.reads)
+
+    async def _run_held(self, call: Call, args: dict[str, Any]) -> ToolResponse:
+        """Run the handler if this process still holds the claim: it may have hung beyond its lease."""
+        held = False
+        try:
+            held = call.held is not None and await call.held(call.key)
+        finally:
+            if not held:
+                call.invocations -= 1
+        return await self._run_handler(call, args) if held else lost_claim(call)
+
+    def _other_call_in(self, task: asyncio.Task[Any] | None, call: Call) -> Call | None:
+        """The call whose policies run in a task, when it is another one."""
+        if task is call.runner or self._deadlines is None:
+            return None
+        for other in self._deadlines.running:
+            if isinstance(other, Call) and other.runner is task:
+                return other
+        return None
+
+    def _deadlines_on(self, loop: asyncio.AbstractEventLoop) -> Deadlines:
+        """The deadlines of a loop, when they are not those at hand."""
+        # A script may use several loops, one after the other. A blocking handler that calls a tool brings
+        # one of its own, and those who run on the first must still be found by who interrupts them.
+        known, here = self._deadlines, Deadlines(loop, expire)
+        if known is None or known.loop.is_closed():
+            self._deadlines = here
+        return here
 
     async def _call_tool(self, parent: Call, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
         tool = self.registry.tools.get(tool_id)
@@ -355,10 +462,10 @@ def _malformed(tool: RegisteredTool, error: StrictJsonError) -> ToolResponse:
 
 
 def _broken(call: Call, error: BaseException) -> ToolResponse:
-    if not call.ran_for:
+    if not call.invocations:
         # How far it came is not known, and no policy is on record for what it was perhaps never asked.
         call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
-    if (call.ran_for and not call.tool.reads) or not isinstance(error, StoreUnavailableError):
+    if (call.invocations and not call.tool.reads) or not isinstance(error, StoreUnavailableError):
         _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
     _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)

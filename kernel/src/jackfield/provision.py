@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,6 +15,7 @@ from jackfield.governance import Check
 from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOffer, TransportOffer
 from jackfield.plugins import Offered, Plugins, load
+from jackfield.registry.invoke import is_for_others
 from jackfield.registry.registry import Deployment, RegistryError, compared
 from jackfield.settings import Mistakes, Settings, SettingsError
 from jackfield.store import MemoryStore, Store
@@ -105,15 +106,20 @@ class Provision:
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
         name = self.store_name
         if name == "memory":
-            return self.hold(MemoryStore())
+            return self._closed_last(MemoryStore())
         offer = offers.get(name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
             raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
         try:
-            return self.hold(offer.create(self._settings.table("stores", name)))
+            return self._closed_last(offer.create(self._settings.table("stores", name)))
         except ValueError as error:
             raise SettingsError(f"[stores.{name}]: {error}") from None
+
+    def _closed_last(self, store: Store) -> Store:
+        # Made first, so closed last. What it could not write is for whoever closes to know.
+        self._held.push_async_callback(store.close)
+        return store
 
     def transport(self) -> Transport:
         """The way to the provider that the settings name."""
@@ -194,14 +200,22 @@ class Provision:
         return self.hold(made) if kind in {"capabilities", "observers"} else made
 
     def hold(self, made: _Made) -> _Made:
-        """Close this with the rest, where it can be closed."""
+        """Close this observer or capability with the rest, where it can be closed."""
         if close := getattr(made, "close", None):
-            self._held.push_async_callback(close)
+            self._held.push_async_callback(
+                _close, f"{type(made).__module__}.{type(made).__qualname__}", close
+            )
         return made
 
     async def close(self) -> None:
-        """Let everything go that was made, the last first and the store last, whatever one of them raises."""
+        """Close everything that was made, the last first and the store last; only the store may raise."""
         await self._held.aclose()
+
+    def owner(self, kind: str, name: str) -> str:
+        """The distribution, with its version, whose plugin offers something."""
+        return next(
+            str(each.plugin.distribution) for each in self.plugins.of(_HOOKS[kind]) if each.name == name
+        )
 
     def note_unknown_tables(self) -> None:
         """A table for something that nobody offers is a mistake that would otherwise go unnoticed."""
@@ -229,3 +243,13 @@ def _refuse(plugin: LeftOut, frozen: Mapping[str, Any], settings: Settings) -> N
             f"{plugin}; it provides {kinds}, without which nothing is served: reinstall what was frozen, or "
             "look at `jackfield check` and run `jackfield build`"
         )
+
+
+async def _close(name: str, close: Callable[[], Awaitable[None]]) -> None:
+    """Close something of a plugin's; if that fails, the rest is closed all the same."""
+    try:
+        await close()
+    except BaseException as error:
+        if is_for_others(error) or isinstance(error, SystemExit):
+            raise
+        _log.error("%s failed in close; everything else is closed", name, exc_info=error)

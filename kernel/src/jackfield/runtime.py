@@ -16,7 +16,7 @@ from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.session.machine import State
 from jackfield.session.session import Publish, Session
-from jackfield.settings import Settings
+from jackfield.settings import Settings, SettingsError
 from jackfield.store import Store
 from jackfield.transport.protocol import Transport
 
@@ -45,9 +45,7 @@ class Runtime:
                 runtime = cls._made(registry, provision, observers)
             provision.mistakes.tell()
             registry.lock()
-            for capability in runtime.capabilities.values():
-                if started := getattr(capability, "started", None):
-                    started(runtime)
+            _tell_started(runtime)
         except BaseException:
             # A store has threads and files, and whoever starts again would meet them.
             await provision.close()
@@ -95,11 +93,9 @@ class Runtime:
         """A new session on this registry, kept so that it can be taken up again."""
         session = Session(mode, self.registry.version, user=user, began=self.store.now(), **facts)
         await session.save(self.store)
-        for observer in self.orchestrator.observers:
-            observer.session_opened(
-                session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens
-            )
-            observer.turn_began(session)
+        told = self.orchestrator.observers
+        told.session_opened(session, prompt_tokens=prompt_tokens, declaration_tokens=declaration_tokens)
+        told.turn_began(session)
         return session
 
     async def end_session(self, session: Session) -> None:
@@ -107,8 +103,7 @@ class Runtime:
         session.go(State.TERMINATED)
         self.orchestrator.interrupt(session, "ended")
         await session.save(self.store)
-        for observer in self.orchestrator.observers:
-            observer.session_ended(session)
+        self.orchestrator.observers.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
         """A session that was kept; on another registry than its own it is fatal in development."""
@@ -125,8 +120,7 @@ class Runtime:
         session.begin_turn()
         session.hear(said)
         await session.save(self.store)
-        for observer in self.orchestrator.observers:
-            observer.turn_began(session)
+        self.orchestrator.observers.turn_began(session)
 
     async def resolve_confirmation(
         self, session: Session, pending: PendingConfirmation, *, approve: bool
@@ -153,3 +147,17 @@ class Runtime:
     async def close(self) -> None:
         """Let observers write out, and capabilities and the store let go."""
         await self.provision.close()
+
+
+def _tell_started(runtime: Runtime) -> None:
+    """Let capabilities begin their own work; one that cannot stops the start and is named."""
+    for name, capability in runtime.capabilities.items():
+        if started := getattr(capability, "started", None):
+            try:
+                started(runtime)
+            except (RegistryError, SettingsError):
+                raise
+            except Exception as error:
+                owner = runtime.provision.owner("capabilities", name)
+                cause = f"{type(error).__name__}: {error}"
+                raise RegistryError(f"plugin {owner}: {name} cannot be started: {cause}") from error

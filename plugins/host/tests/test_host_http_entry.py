@@ -101,6 +101,22 @@ def test_one_users_session_is_no_other_users(workshop: Workshop) -> None:
     run(workshop, test, **ACCESS)
 
 
+@pytest.mark.parametrize("told", ["session_opened", "turn_began", "call_finished"])
+def test_an_observer_that_raises_takes_no_answer_from_a_client(
+    workshop: Workshop, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(f"jackfield_observability.metrics.Metrics.{told}", broken)
+
+    async def test(_: Hosted, client: httpx.AsyncClient) -> None:
+        answer = await client.post("/execute/hst_facts", json=BODY, headers=bearer("ada"))
+        assert (answer.status_code, answer.json()["envelope"]["ok"]) == (200, True)
+
+    run(workshop, test, **ACCESS)
+
+
 def test_a_key_is_no_other_users_key(workshop: Workshop) -> None:
     """The same idempotency key of two users names two calls."""
 

@@ -24,9 +24,16 @@ TICK_SECONDS = 0.02
 """How late a deadline may be noticed."""
 
 INSIST_SECONDS = 5.0
-"""After so long a handler that was stopped and goes on is told again, and so on until it ends."""
+"""After so long a handler or policy that was cancelled and goes on is told again, until it ends."""
+
+POLICY_SECONDS = 30.0
+"""How long the policies of a call may take before its handler begins, and again after it ended."""
 
 _log = logging.getLogger(__name__)
+
+
+def _nothing(_: Any) -> None:
+    """What happens to a call without policies."""
 
 
 class Stoppable(Protocol):
@@ -34,6 +41,11 @@ class Stoppable(Protocol):
 
     stopped: str
     task: asyncio.Task[Any] | None
+    """The task its handler runs in, while it does."""
+    runner: asyncio.Task[Any] | None
+    """The task its policies run in, until it is answered."""
+    deadline: float
+    """How far the performance counter may come in the stage the call is in."""
     took: float
     ran_for: float
 
@@ -41,17 +53,20 @@ class Stoppable(Protocol):
 class Deadlines:
     """The deadlines of every running call on one loop, watched by a single timer.
 
-    Arming a timer for each call costs a third of a plain call; looking through the running ones now and then
-    costs next to nothing.
+    A call has one deadline at a time: that of its policies before the handler begins, the handler's own, and
+    that of the policies after the handler ended. Arming a timer for each call costs a third of a plain call;
+    looking through the running ones now and then costs next to nothing.
     """
 
-    __slots__ = ("armed", "loop", "running")
+    __slots__ = ("_expired", "armed", "loop", "running")
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[Any], None] = _nothing) -> None:
+        """`expired` is called with a call whose policies took too long."""
         self.loop = loop
-        self.running: dict[Stoppable, float] = {}
-        """Every call that is under way, with how far the performance counter may come."""
+        self.running: dict[Stoppable, None] = {}
+        """Every call that is under way, the oldest first."""
         self.armed = False
+        self._expired = expired
 
     def arm(self) -> None:
         """Look through the running calls in a moment."""
@@ -60,9 +75,14 @@ class Deadlines:
 
     def _look(self) -> None:
         now = time.perf_counter()
-        for call in [call for call, deadline in self.running.items() if deadline <= now]:
-            self.running[call] = now + INSIST_SECONDS
-            stop(call, "timeout")
+        for call in [call for call in self.running if call.deadline <= now]:
+            call.deadline = now + INSIST_SECONDS
+            if call.task is not None:
+                stop(call, "timeout")
+            elif call.runner is not None:
+                self._expired(call)
+            else:
+                del self.running[call]
         self.armed = False
         if self.running:
             self.arm()
@@ -103,21 +123,18 @@ async def run_handler(
     args: dict[str, Any],
     ctx: ToolContext,
     call: Stoppable,
-    deadlines: Deadlines,
     *,
     timeout: float,  # noqa: ASYNC109 - one timer watches all
     writes: bool,
 ) -> ToolResponse:
     """Run a handler to its answer, whatever it does; only a cancellation from outside passes through.
 
-    `writes` decides what is said of a handler that did not come to its end: it may have changed things.
+    `call.task` is the current task, and `call` is watched by the deadlines of its loop. `writes` decides what
+    is said of a handler that did not come to its end: it may have changed things.
     """
-    task = call.task = asyncio.current_task(deadlines.loop)
-    running = deadlines.running
+    task = call.task
     began = time.perf_counter()
-    running[call] = began + timeout
-    if not deadlines.armed:
-        deadlines.arm()
+    call.deadline = began + timeout
     answer: Any
     try:
         # A copy: a handler may take its arguments apart, and another try and the record need them whole.
@@ -131,9 +148,10 @@ async def run_handler(
         cause = type(error).__name__
         answer = stopped(call.stopped, timeout, writes=writes) if call.stopped else _crashed(cause, error)
     finally:
-        running.pop(call, None)
         call.task = None
-        call.took = took = time.perf_counter() - began
+        ended = time.perf_counter()
+        call.deadline = ended + POLICY_SECONDS
+        call.took = took = ended - began
         call.ran_for += took
         if call.stopped and task is not None:
             # Obeyed or swallowed: an answer that came in spite of it is what really happened.

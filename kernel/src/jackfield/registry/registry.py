@@ -48,6 +48,7 @@ class RegisteredTool:
         self.id = frozen.manifest.tool_id
         self.handler = handler
         self.reads = not frozen.manifest.writes
+        self.needs_approval = frozen.manifest.requires_confirmation is True
         self.timeout = frozen.manifest.timeout_ms / 1000
         self.name_bytes = self.id.encode()
         self.registry_version = registry_version
