@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from jackfield_cli import authoring, building, calling, showing
+from jackfield_cli import authoring, building, calling, showing, store
 from jackfield_cli.offered import OfferedCommands
 
 
@@ -35,6 +35,7 @@ for command in (
     showing.describe,
     showing.plugins,
     calling.call,
+    store.store,
     authoring.new_tool,
     authoring.validate,
     authoring.schema,

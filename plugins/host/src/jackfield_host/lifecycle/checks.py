@@ -45,11 +45,12 @@ async def _note_beside(settings: Settings, mistakes: Mistakes) -> None:
     try:
         with mistakes:
             check_provider(provision, settings)
-        # That there is no such store, the start has told.
+        # The start has told that nobody offers the store, or that it is missing.
         with suppress(SettingsError):
-            store = provision.store()
-            with mistakes:
-                await check_store(store)
+            if provision.store_missing() is None:
+                store = provision.store()
+                with mistakes:
+                    await check_store(store)
     finally:
         await provision.close()
 
