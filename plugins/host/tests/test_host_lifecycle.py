@@ -87,7 +87,7 @@ def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
     assert "  provider  openai (text, voice)\n" in said
     assert "  store     sqlite\n" in said
     assert "hst_look" in said.partition(" offered: ")[2].partition("\n")[0].split(", ")
-    assert "  token     none is required; the host serves this machine alone\n" in said
+    assert "  token     not required: every program on this machine has access; if a proxy or tunnel " in said
     assert "  settings  " in said
     assert "host-PORT.toml" in said
 
