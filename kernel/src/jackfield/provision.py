@@ -113,7 +113,9 @@ class Provision:
         offer = offers.get(self.store_name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
-            raise SettingsError(f"no installed plugin offers the store {self.store_name!r}; there are {known}")
+            raise SettingsError(
+                f"no installed plugin offers the store {self.store_name!r}; there are {known}"
+            )
         return offer, self._settings.table("stores", self.store_name)
 
     def _require_store(self, offer: StoreOffer, settings: PluginSettings) -> None:

@@ -271,7 +271,7 @@ KEPT_OPEN = 'proxy_http_version 1.1; proxy_set_header Connection "";'
 
 
 async def asked_through_nginx(workshop: Workshop, *directives: str) -> list[httpx.Response]:
-    """What a host without tokens answers through nginx, for each way to set it up, and then asked directly."""
+    """What a host without tokens answers through nginx, set up in each of these ways, and then directly."""
     async with provided(model) as served, HostProcess(workshop, served) as host:
         ports = [free_port() for _ in directives]
         site = "\n".join(
@@ -291,7 +291,8 @@ def test_a_host_without_tokens_refuses_what_comes_through_a_proxy_that_shows_its
     *through, direct = asyncio.run(
         asked_through_nginx(
             workshop,
-            "",
+            # The default of nginx before 1.30.
+            "proxy_http_version 1.0;",
             f"{KEPT_OPEN} proxy_set_header X-Real-IP $remote_addr;",
             f'{KEPT_OPEN} proxy_set_header Via "1.1 edge";',
             f"{KEPT_OPEN} proxy_set_header X-Forwarded-Proto $scheme;",
@@ -395,12 +396,16 @@ def unit(text: str) -> dict[str, list[str]]:
     return found
 
 
+UNITS = ("jackfield.service", "jackfield-store.service")
+
+
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
-def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
-    text = (DEPLOY / "jackfield.service").read_text("utf-8")
+@pytest.mark.parametrize("name", UNITS)
+def test_systemd_accepts_the_unit(tmp_path: Path, name: str) -> None:
+    text = (DEPLOY / name).read_text("utf-8")
     program = shutil.which("jackfield", path=str(Path(sys.executable).parent))
     assert program
-    file = tmp_path / "jackfield.service"
+    file = tmp_path / name
     file.write_text(text.replace("/opt/jackfield/bin/jackfield", program))
     done = subprocess.run(
         ["systemd-analyze", "verify", str(file)], capture_output=True, text=True, check=False, timeout=60
@@ -414,6 +419,21 @@ def test_the_unit_gives_the_host_time_to_drain_and_names_what_exists() -> None:
     assert float(said["TimeoutStopSec"][0]) > HostOptions().drain_seconds + 10
     assert said["ExecStart"][0].split()[1:] == ["serve"]
     check_variables(each.partition("=")[0] for each in said["Environment"])
+
+
+def test_the_store_is_created_where_the_host_looks_for_it_and_belongs_to_its_user() -> None:
+    host, store = (unit((DEPLOY / name).read_text("utf-8")) for name in UNITS)
+    assert store["Type"] == ["oneshot"]
+    program, *command = store["ExecStart"][0].split()
+    assert (program, command) == (host["ExecStart"][0].split()[0], ["store", "create"])
+    for name in ("Environment", "EnvironmentFile", "StateDirectory", "StateDirectoryMode", "WorkingDirectory",
+                 "User", "DynamicUser", "UMask"):  # fmt: skip
+        assert store[name] == host[name], name
+    # Nothing may start it by itself: that would create a store in the place of a lost one.
+    assert "WantedBy" not in store
+    assert not {"Wants", "Requires", "ExecStartPre"} & {
+        name for name, values in host.items() if any("store" in value for value in values)
+    }
 
 
 def check_variables(names: Any) -> None:
@@ -456,6 +476,6 @@ def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) 
                 assert target.parts[0] in sources, path
 
 
-@pytest.mark.parametrize("file", ["nginx.conf", "jackfield.service", "Containerfile"])
+@pytest.mark.parametrize("file", ["nginx.conf", *UNITS, "Containerfile"])
 def test_what_is_deployed_is_on_the_page(file: str) -> None:
     assert f"[`deploy/{file}`](../deploy/{file})" in PAGE

@@ -391,7 +391,8 @@ def test_headers_that_clients_send_do_not_make_them_strangers() -> None:
         "sec-websocket-key sec-websocket-version te traceparent upgrade upgrade-insecure-requests user-agent "
         "x-client-data x-client-version x-request-id x-requested-with x-user-agent"
     )
-    assert OPEN.admit(arrival(**{name.replace("-", "_"): "x" for name in sent.split()})).user == "local"
+    headers: dict[str, Any] = {name.replace("-", "_"): "x" for name in sent.split()}
+    assert OPEN.admit(arrival(**headers)).user == "local"
 
 
 @pytest.mark.parametrize(

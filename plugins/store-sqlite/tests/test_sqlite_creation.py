@@ -160,7 +160,9 @@ def test_a_store_that_is_asked_for_by_its_id_is_not_created(path: Path) -> None:
     settings = {"path": str(path), "id": "0" * 32}
     assert "asks for the one with the id 0000" in str(OFFER.missing(settings))
     assert OFFER.initialise
-    with pytest.raises(StoreUnavailableError, match="nothing was created: .* asks for the one with the id 0000"):
+    with pytest.raises(
+        StoreUnavailableError, match=r"nothing was created: .* asks for the one with the id 0000"
+    ):
         OFFER.initialise(settings)
 
     async def use() -> None:

@@ -36,8 +36,8 @@ def missing(path: Path, pinned: str | None) -> str | None:
     """Why the store cannot be opened as it is, and what to do; None when it can, or nobody can tell."""
     if beside := files.leftover(path):
         return (
-            f"the store {path} does not exist, but {beside.name}, a part of it, does; put the file back, or, if "
-            f"you want to start with an empty store, remove {beside} too"
+            f"the store {path} does not exist, but {beside.name}, a part of it, does; put the file back, or, "
+            f"if you want to start with an empty store, remove {beside} too"
         )
     try:
         if stat.S_ISDIR(path.stat().st_mode):
@@ -56,7 +56,7 @@ def missing(path: Path, pinned: str | None) -> str | None:
 def describe(path: Path) -> dict[str, Any]:
     """What `jackfield store show` prints; what has expired is counted until it is pruned."""
     with reported(path), _opened(path) as db:
-        found = schema.identity(db)
+        found = schema.known_identity(db)
         counts = {
             name: db.execute(f"SELECT count(*) FROM {table}").get  # noqa: S608 - names from this module
             for name, table in (("claims", "claims"), ("values", "kept"), ("streams", "streams"))
@@ -74,9 +74,7 @@ def describe(path: Path) -> dict[str, Any]:
 def _fill(draft: Path) -> schema.Identity:
     with _opened(draft) as db:
         schema.bring_up_to_date(db, draft, _PATIENCE, nullcontext())
-        made = schema.identity(db)
-    assert made is not None
-    return made
+        return schema.identity(db)
 
 
 @contextmanager
@@ -98,8 +96,8 @@ def _absent(path: Path, pinned: str | None) -> str:
         )
     if pinned:
         return (
-            f"the store {path} does not exist, and [stores.sqlite] asks for the one with the id {pinned}; put "
-            "the file back or check the mount; for a new store, remove the setting `id` first"
+            f"the store {path} does not exist, and [stores.sqlite] asks for the one with the id {pinned}; "
+            "put the file back or check the mount; for a new store, remove the setting `id` first"
         )
     return (
         f"the store {path} does not exist; if this is a new deployment, run `jackfield store create`; "
@@ -112,7 +110,7 @@ def _what_is_there(path: Path, pinned: str | None = None) -> str:
         return why
     try:
         with _opened(path) as db:
-            found = schema.identity(db)
+            found = schema.known_identity(db)
     except apsw.Error as error:
         return str(unavailable(path, error))
     return f"{path} is a store already, with the id {found.id}" if found else f"{path} is a store already"

@@ -1,4 +1,4 @@
-"""The file of a store: created whole for its owner alone, and told apart from another one at the same path."""
+"""The file of a store: created whole, for its owner alone, and told apart from another one at its path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def create(path: Path, fill: Callable[[Path], Result]) -> Result:
     for folder in reversed(missing):
         folder.mkdir(0o700, exist_ok=True)
         _flush(folder.parent)
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    draft = path.with_name(f".jackfield-{secrets.token_hex(4)}.part")
     os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     try:
         filled = fill(draft)
@@ -77,7 +77,5 @@ def identify(path: Path) -> Inode:
     try:
         found = path.stat()
     except FileNotFoundError:
-        raise StoreUnavailableError(
-            f"the store {path} is gone; put it back, or check the mount"
-        ) from None
+        raise StoreUnavailableError(f"the store {path} is gone; put it back, or check the mount") from None
     return found.st_dev, found.st_ino

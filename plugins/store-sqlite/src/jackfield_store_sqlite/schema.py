@@ -60,11 +60,14 @@ class Identity(NamedTuple):
     """Seconds since 1970; None where the file is older than this record."""
 
 
-def identity(db: apsw.Connection) -> Identity | None:
-    """The identity of a store, unless it was written before stores had one."""
-    if not db.table_exists("main", "identity"):
-        return None
+def identity(db: apsw.Connection) -> Identity:
+    """The identity of a store that is up to date."""
     return Identity(*db.execute("SELECT id, created FROM identity").get)
+
+
+def known_identity(db: apsw.Connection) -> Identity | None:
+    """The identity of a store, unless it is from before stores had one."""
+    return identity(db) if db.table_exists("main", "identity") else None
 
 
 def is_empty(db: apsw.Connection) -> bool:
@@ -81,13 +84,13 @@ def why_not(db: apsw.Connection, path: Path, pinned: str | None) -> str | None:
         )
     if db.pragma("application_id") != APPLICATION:
         return f"{path} is another program's SQLite database; give the store another path"
-    found = identity(db)
+    found = known_identity(db)
     if pinned is None or (found is not None and found.id == pinned):
         return None
     has = f"has the id {found.id}" if found else "is from an older version and has no id yet"
     return (
-        f"the store {path} {has}, but [stores.sqlite] asks for the id {pinned}: it is not the same store; put "
-        "the right file back, or, if you want to use this one, change the setting `id`"
+        f"the store {path} {has}, but [stores.sqlite] asks for the id {pinned}: it is not the same store; "
+        "put the right file back, or, if you want to use this one, change the setting `id`"
     )
 
 

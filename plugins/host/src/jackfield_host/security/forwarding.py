@@ -15,13 +15,13 @@ _ADDED_BY_PROXIES = re.compile(
     r"via|forwarded|cdn-loop"
     # What an intermediary says about the request that it got: X-Forwarded-For, X-Original-URL, X-Real-IP.
     r"|x-(?:forwarded|original|real|proxy|proxyuser|envoy)(?:-.*)?"
-    # The address of whoever asked it: True-Client-IP, CF-Connecting-IP, X-Cluster-Client-IP, X-Azure-ClientIP.
+    # The address of its client: True-Client-IP, CF-Connecting-IP, X-Cluster-Client-IP, X-Azure-ClientIP.
     r"|(?:.*-)?(?:client|connecting|remote|source|user)-?(?:ip|ipv6|addr|address|port)",
     re.ASCII,
 )
 
 OLD_HTTP = frozenset({"0.9", "1.0"})
-"""Versions that clients have not used by default for decades, and nginx still speaks to what is behind it."""
+"""What clients no longer speak, but nginx before 1.30 does to its upstreams unless it is told otherwise."""
 
 
 def came_through_proxy(header_names: Iterable[str], http_version: str) -> bool:

@@ -57,8 +57,8 @@ REFUSALS: MappingProxyType[Code, tuple[int, str]] = MappingProxyType(
         "not_local": (
             403,
             "This host requires no token, so it refuses requests from other machines and requests that came "
-            "through a proxy (they carry a forwarding header, or use HTTP/1.0). To allow them, set up a token "
-            "with `jackfield key`.",
+            "through a proxy (they carry a forwarding header, or use HTTP/1.0). To allow them, set up a "
+            "token with `jackfield key`.",
         ),
     }
 )
