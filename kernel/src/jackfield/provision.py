@@ -80,11 +80,12 @@ class Provision:
         offered = {each.name for each in self.plugins.of("jackfield_stores")}
         return self._settings.store or ("sqlite" if "sqlite" in offered else "memory")
 
-    def store(self) -> Store:
+    def store(self, *, create: bool = True) -> Store:
         """The store the settings name.
 
-        One that does not exist yet is created in development. In production that is one of the `mistakes`,
-        to be told with the others before the store is used; until then it refuses every operation.
+        One that does not exist yet is created in development, unless `create` is false. In production that
+        is one of the `mistakes`, to be told with the others before the store is used. A store that was not
+        created refuses every operation.
         """
         if self.store_name == "memory":
             return self.hold(MemoryStore())
@@ -94,7 +95,7 @@ class Provision:
         except ValueError as error:
             raise SettingsError(f"[stores.{offer.name}]: {error}") from None
         with self.mistakes:
-            self._require_store(offer, settings)
+            self._require_store(offer, settings, create=create)
         return store
 
     def store_missing(self) -> str | None:
@@ -118,13 +119,15 @@ class Provision:
             )
         return offer, self._settings.table("stores", self.store_name)
 
-    def _require_store(self, offer: StoreOffer, settings: PluginSettings) -> None:
+    def _require_store(self, offer: StoreOffer, settings: PluginSettings, *, create: bool) -> None:
         why = offer.missing(settings)
         if why is None:
             return
         # Only a person can tell a new deployment from one whose store was lost.
         if self._settings.deployment != Deployment.DEVELOPMENT or offer.initialise is None:
             raise SettingsError(why)
+        if not create:
+            return
         try:
             created = offer.initialise(settings)
         except StoreUnavailableError as error:

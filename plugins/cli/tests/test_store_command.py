@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,16 @@ def test_a_command_in_development_still_creates_the_store(site: Any, folder: Pat
     assert site.run(*CALL, **GOVERNED).returncode == 0
     assert stores(folder) == ["jackfield.db"]
     assert site.run("store", "show", **GOVERNED).returncode == 0
+
+
+def test_commands_that_start_together_in_development_share_one_new_store(site: Any, folder: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: site.run("call", "echo", TEXT, **GOVERNED), range(4)))
+    assert [(each.returncode, each.stdout) for each in done] == [(0, done[0].stdout)] * 4
+    facts = json.loads(site.run("store", "show", "--json", **GOVERNED).stdout)
+    assert facts["claims"] == 4
+    assert stores(folder) == ["jackfield.db"]
+    assert not list(folder.glob(".jackfield-*"))
 
 
 @pytest.mark.parametrize("deployment", ["development", "production"])

@@ -154,3 +154,20 @@ def test_the_missing_store_is_told_together_with_other_mistakes(workshop: Worksh
     assert "prt" in said
     assert f"does not exist; {CREATE}" in said
     assert files(workshop) == {}
+
+
+@pytest.mark.parametrize(
+    ("deployment", "right", "wrong"),
+    [("production", '"production"', '"produktion"'), ("development", "port = 0", "prt = 0")],
+)
+def test_a_start_that_is_refused_for_its_settings_creates_nothing(
+    workshop: Workshop, deployment: str, right: str, wrong: str
+) -> None:
+    """Whoever misspells `production` must not find an empty store there when it is spelt right."""
+    configure(workshop, deployment)
+    config = workshop.folder / "jackfield.toml"
+    config.write_text(config.read_text().replace(right, wrong))
+    said = refusal(workshop)
+    assert ("produktion" in said) or ("prt" in said)
+    assert "does not exist" not in said
+    assert files(workshop) == {}
