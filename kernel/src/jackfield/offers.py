@@ -159,7 +159,7 @@ class StoreOffer:
     calls that ran already would run again. A store that needs no initialising leaves the other fields out.
 
     - `missing` says why there is no store to open and what to do about it, in a sentence; None when there is
-      one. It also covers a store that is not the one the settings name.
+      one. It also covers a store that is not the one the settings name. It may raise `StoreUnavailableError`.
     - `initialise` creates the store and returns a sentence with its place and identity. It raises
       `StoreUnavailableError` when something is there already or the store cannot be created.
     - `describe` returns facts about an existing store, by name, for `jackfield store show`.
