@@ -24,6 +24,7 @@ from jackfield.session.machine import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_store_sqlite.creation import initialise
 
 PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite")
 TEXT = '{"text": "one two three"}'
@@ -223,6 +224,7 @@ def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_pr
 ) -> None:
     site.tool("fab_words")
     settings = frozen(store="sqlite", deployment=deployment)
+    initialise(Path("jackfield.db").absolute())
 
     async def begin() -> None:
         runtime = await Runtime.start(settings)

@@ -73,7 +73,10 @@ class Settings:
     """The file the registry is frozen into."""
 
     deployment: str = "development"
-    """`development` stops when code is not what was frozen; `production` goes on without it."""
+    """`development` stops when code is not what was frozen, and creates a missing store.
+
+    `production` goes on without the code, and never creates a store by itself.
+    """
 
     store: str = ""
     """The store by its name; empty takes `sqlite` where it is installed, else `memory`."""
