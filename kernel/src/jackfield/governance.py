@@ -32,7 +32,8 @@ class Call:
     __slots__ = (
         "_encoded", "answers_for", "args", "began", "call_id", "children", "confirmed", "decisions",
         "defaults_filled", "ended", "ended_by", "fingerprint", "key", "meta", "notes", "parent", "policies",
-        "ran_for", "remarks", "session", "stopped", "task", "text", "took", "tool", "turn", "vouched", "wire",
+        "ran_for", "remarks", "returns_violations", "session", "stopped", "task", "text", "took", "tool",
+        "turn", "vouched", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -79,6 +80,8 @@ class Call:
         """What the user is told besides, where he is asked."""
         self.defaults_filled = False
         """Whether arguments that were left out were given their defaults."""
+        self.returns_violations = 0
+        """How many violations of the tool's `returns` were found in its data; counting stops early."""
         self.meta: dict[str, Any] = {}
         self.decisions: dict[str, str] = {}
         self.notes: list[dict[str, Any]] = []
@@ -144,6 +147,11 @@ class Call:
             )
         self._encoded = (response.data, data)
         return response
+
+    @property
+    def encoded_data(self) -> bytes:
+        """The data that `encode` wrote out last."""
+        return self._encoded[1]
 
     def seal(self, response: ToolResponse) -> bytes:
         """The envelope as it is sent, stored and replayed: made once, never changed."""

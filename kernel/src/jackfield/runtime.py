@@ -40,7 +40,8 @@ class Runtime:
         provision = Provision.of(registry.snapshot(), settings)
         try:
             with provision.mistakes:
-                runtime = cls._made(registry, provision, observers)
+                enforce_returns = settings.returns == "enforce"
+                runtime = cls._made(registry, provision, observers, enforce_returns=enforce_returns)
             provision.mistakes.tell()
             registry.lock()
             for capability in runtime.capabilities.values():
@@ -53,7 +54,14 @@ class Runtime:
         return runtime
 
     @classmethod
-    def _made(cls, registry: Registry, provision: Provision, observers: Sequence[Observer]) -> Runtime:
+    def _made(
+        cls,
+        registry: Registry,
+        provision: Provision,
+        observers: Sequence[Observer],
+        *,
+        enforce_returns: bool,
+    ) -> Runtime:
         for tool in list(registry.tools.values()):
             if reason := provision.withheld(tool.frozen):
                 registry.withhold(tool.id, reason)
@@ -73,6 +81,7 @@ class Runtime:
             intents=provision.made("intents", services),
             capabilities=capabilities,
             observers=[*provision.made("observers", services).values(), *map(provision.hold, observers)],
+            enforce_returns=enforce_returns,
         )
         return cls(registry, store, orchestrator, Confirmations(store), capabilities, provision)
 

@@ -15,8 +15,10 @@ from jackfield.contract.intents import Intent
 
 RESPONSE_SCHEMA_VERSION = "1.0.0"
 
-ENVELOPE_META = ("toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration")
-"""What every envelope's `meta` says of the call; nobody else says it in its place."""
+ENVELOPE_META = (
+    "toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration", "returnsViolations",
+)  # fmt: skip
+"""What the kernel says of the call in an envelope's `meta`; nobody else says it in its place."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
