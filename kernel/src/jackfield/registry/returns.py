@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import jsonschema_rs
 import orjson
 
 from jackfield.registry.arguments import Violation, compile_schema, shortened, violations
@@ -17,8 +19,6 @@ MOST_REPORTED = 5
 
 class Returns:
     """The `returns` of one tool, compiled once."""
-
-    __slots__ = ("_schema", "_validator")
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
@@ -36,9 +36,12 @@ class Returns:
         data = orjson.loads(encoded)
         if self._validator.is_valid(data):
             return []
-        # Compiled for the occasion, because tools rarely break their promise.
-        masked = compile_schema(self._schema, mask="the value")
         return [
             {"path": shortened(pointer(*error.instance_path)), "message": shortened(error.message)}
-            for error in islice(masked.iter_errors(data), MOST_REPORTED)
+            for error in islice(self._masked.iter_errors(data), MOST_REPORTED)
         ]
+
+    @cached_property
+    def _masked(self) -> jsonschema_rs.Draft202012Validator:
+        # Compiled at the first violation, because most tools never break their promise.
+        return compile_schema(self._schema, mask="the value")
