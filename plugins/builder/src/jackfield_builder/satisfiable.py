@@ -131,9 +131,8 @@ class _Search:
             if not extra:
                 yield plain
                 continue
-            inner, deeper = self._flattened(extra)
             # A choice inside a choice is left open: that accepts more, never less.
-            del deeper
+            inner, _ = self._flattened(extra)
             yield list(dict.fromkeys([*plain, *inner]))
 
     def _flattened(self, atoms: Atoms) -> tuple[list[Path], list[list[Path | None]]]:
