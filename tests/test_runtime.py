@@ -250,6 +250,23 @@ def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_pr
         assert "pinned to registry" in caplog.text
 
 
+@pytest.mark.parametrize("returns", ["report", "enforce"])
+def test_the_setting_returns_decides_whether_broken_data_is_passed_on(site: Any, returns: str) -> None:
+    site.tool("fab_words", returns={"type": "object", "properties": {"words": {"maximum": 100}}})
+    settings = frozen(store="memory", returns=returns)
+
+    async def main() -> Any:
+        runtime = await Runtime.start(settings)
+        text = json.dumps({"text": "word " * 101})
+        answer = await call(runtime, await runtime.open_session("text"), "fab_words", text)
+        await runtime.close()
+        return answer
+
+    answer = asyncio.run(main())
+    assert answer["ok"] is (returns == "report")
+    assert [each["path"] for each in answer["meta"]["returnsViolations"]] == ["/words"]
+
+
 def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(site: Any) -> None:
     site.tool("fab_words")
     settings = frozen(store="cloud")

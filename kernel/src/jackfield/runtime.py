@@ -48,7 +48,10 @@ class Runtime:
         provision = Provision.of(registry.snapshot(), settings, registry.drift)
         try:
             with provision.mistakes:
-                runtime = cls._made(registry, provision, observers, create_store=create_store)
+                enforce = settings.returns == "enforce"
+                runtime = cls._made(
+                    registry, provision, observers, create_store=create_store, enforce_returns=enforce
+                )
             provision.mistakes.tell()
             registry.lock()
             _tell_started(runtime)
@@ -60,7 +63,13 @@ class Runtime:
 
     @classmethod
     def _made(
-        cls, registry: Registry, provision: Provision, observers: Sequence[Observer], *, create_store: bool
+        cls,
+        registry: Registry,
+        provision: Provision,
+        observers: Sequence[Observer],
+        *,
+        create_store: bool,
+        enforce_returns: bool,
     ) -> Runtime:
         for tool in list(registry.tools.values()):
             if reason := provision.withheld(tool.frozen):
@@ -81,6 +90,7 @@ class Runtime:
             intents=provision.made("intents", services),
             capabilities=capabilities,
             observers=[*provision.made("observers", services).values(), *map(provision.hold, observers)],
+            enforce_returns=enforce_returns,
         )
         confirmations, ledger = Confirmations(store), CallLedger(store)
         return cls(registry, store, orchestrator, confirmations, ledger, capabilities, provision)
