@@ -207,6 +207,8 @@ class Workshop:
     folder: Path
     registry: Path
     site: Path
+    store_settings: dict[str, Any] = field(default_factory=dict)
+    """What hosts in processes of their own say about their store, besides its path."""
 
     def settings(self, served: Provider, tables: Mapping[str, Any] | None = None) -> Settings:
         """Settings of a host in this folder that talks to this provider."""
@@ -449,7 +451,7 @@ def _toml(workshop: Workshop, served: Provider, options: Mapping[str, Any]) -> s
         [
             "".join(f"{key} = {json.dumps(value)}\n" for key, value in top.items()),
             table(f"transports.{served.provider}", served.table),
-            table("stores.sqlite", {"path": str(workshop.store)}),
+            table("stores.sqlite", {"path": str(workshop.store), **workshop.store_settings}),
             table("observers.audit", {"path": str(workshop.folder / "audit.jsonl")}),
             table("host", options),
         ]
