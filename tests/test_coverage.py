@@ -219,10 +219,15 @@ def test_every_field_of_a_snapshot_is_listed(site: Any) -> None:
 
 
 def test_every_rule_and_every_fault_has_its_number() -> None:
-    for section, chapter, count in (("By rule", "4. Policies", 9), ("", "10. Faults", 14)):
+    # Of the faults, 18 is about a database server and 20 about foreign tool servers.
+    faults = {*range(1, 18), 19}
+    for section, chapter, expected in (
+        ("By rule", "4. Policies", {*range(1, 10)}),
+        ("", "10. Faults", faults),
+    ):
         said = [row.cells[0] for row in rows() if (row.section, row.chapter) == (section, chapter)]
         numbers = {int(found[1]) for each in said if (found := re.match(r"(\d+)\. ", each))}
-        assert numbers == set(range(1, count + 1))
+        assert numbers == expected
 
 
 def known(create: Callable[..., Any], *more: Any) -> set[str]:

@@ -1,0 +1,80 @@
+"""`jackfield calls`: what is in doubt is listed, and settled by a person once."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TEXT = '{"text": "hello"}'
+GOVERNED = {"JACKFIELD_ALLOW": "fab-*,jackfield-policies,jackfield-store-sqlite,jackfield-observability"}
+CALL = ("call", "dies", TEXT, "--session", "s", "--user", "ada", "--call-id", "call_123456")
+HANDLER = """\
+import os
+import signal
+from pathlib import Path
+
+async def execute(args, ctx):
+    Path("effect").touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.fixture
+def key(site: Any) -> str:
+    """The key of a call whose process was killed in the middle of it."""
+    schema = {"category": "action", "sideEffects": "writes", "idempotent": False}
+    site.tool("dies", schema=schema, handler=HANDLER)
+    settings = Path(site.folder.parent) / "jackfield.toml"
+    settings.write_text('[observers.audit]\npath = "audit.jsonl"\n')
+    assert site.run("build", **GOVERNED).returncode == 0
+    assert site.run(*CALL, **GOVERNED).returncode == -signal.SIGKILL
+    (doubtful,) = json.loads(site.run("calls", "list", "--in-doubt", "--json", **GOVERNED).stdout)
+    assert (doubtful["tool_id"], doubtful["user"], doubtful["call_id"]) == ("dies", "ada", "call_123456")
+    assert json.loads(doubtful["arguments"]) == {"text": "hello"}
+    return str(doubtful["key"])
+
+
+def test_a_call_in_doubt_is_shown_with_what_a_person_needs_to_know(site: Any, key: str) -> None:
+    shown = site.run("calls", "list", "--in-doubt", **GOVERNED)
+    for part in (key, "dies", "ada", "hello"):
+        assert part in shown.stdout
+    assert "jackfield calls settle KEY --ran" in shown.stderr
+    again = site.run(*CALL, **GOVERNED)
+    assert again.returncode == 1
+    assert "may or may not have taken effect" in again.stderr
+
+
+def test_what_a_person_found_out_is_the_outcome_from_then_on(site: Any, key: str) -> None:
+    settled = site.run("calls", "settle", key, "--ran", "--data", '{"number": 7}', **GOVERNED)
+    assert settled.stdout == f"{key} is settled: it ran\n"
+    again = site.run(*CALL, "--json", **GOVERNED)
+    answer = json.loads(again.stdout)["answer"]
+    assert (again.returncode, answer["data"]) == (0, {"number": 7})
+    assert answer["meta"]["settled"]["ran"] is True
+    assert site.run("calls", "list", "--in-doubt", **GOVERNED).stdout == "no call is in doubt\n"
+    audit = (Path(site.folder.parent) / "audit.jsonl").read_text()
+    assert "settled as run by" in audit
+
+    twice = site.run("calls", "settle", key, "--not-run", **GOVERNED)
+    assert twice.returncode == 1
+    assert "no call in doubt has the key" in twice.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "say what you found out: --ran or --not-run"),
+        (("--not-run", "--data", "1"), "a call that was not run has no --data"),
+        (("--ran", "--data", "{"), "it is not JSON"),
+    ],
+)
+def test_a_settlement_that_says_nothing_clear_is_refused(
+    site: Any, key: str, arguments: tuple[str, ...], sentence: str
+) -> None:
+    refused = site.run("calls", "settle", key, *arguments, **GOVERNED)
+    assert refused.returncode == 2
+    assert sentence in refused.stderr
