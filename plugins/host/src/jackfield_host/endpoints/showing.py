@@ -96,6 +96,7 @@ async def registry(visit: Visit) -> Response:
             "gitCommit": snapshot.wire["gitCommit"],
             "builtAt": snapshot.wire["buildTimestamp"],
             "tools": parts,
+            "distributions": snapshot.wire.get("distributions", []),
             "withheld": dict(held.withdrawn),
         }
     )

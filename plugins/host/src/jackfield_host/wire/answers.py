@@ -267,4 +267,8 @@ class RegistryAnswer(Outgoing):
     git_commit: str | None
     built_at: str
     tools: list[FrozenPart]
+    distributions: list[dict[str, Any]] = Field(
+        description="The distributions of tools and plugins, with the hashes of their modules and what they "
+        "depend on, as docs/registry.md describes them."
+    )
     withheld: dict[str, str]
