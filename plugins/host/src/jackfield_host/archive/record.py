@@ -42,8 +42,8 @@ async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> N
     """Mark calls that nobody decided about in time, and those in doubt; no event tells the first."""
     states: dict[Any, CallState] = {}
     for pending in await Confirmations(store).of_session(session_id):
-        state = (await CallLedger(store).status_of(pending)).state
-        states[pending.tool_id, pending.call_id] = state
+        status = await CallLedger(store).status_of(pending)
+        states[pending.tool_id, pending.call_id] = status.state
     for line in lines:
         if line["type"] == "confirmation_required" or _waits(line):
             state = states.get((line.get("tool"), line.get("callId")))
