@@ -223,6 +223,7 @@ def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployme
             await items.nth(1).get_by_role("button", name="It did not run").click()
             dialog = page.get_by_role("dialog")
             await expect(dialog).to_contain_text("Record that book_room did not run?")
+            await expect(dialog.get_by_label("Arguments of book_room")).to_contain_text("xxx")
             await console.check_accessibility()
             await dialog.get_by_role("button", name="Cancel").click()
             await expect(dialog).to_be_hidden()

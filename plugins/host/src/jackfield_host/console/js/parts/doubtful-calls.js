@@ -40,14 +40,13 @@ export class DoubtfulCalls {
   }
 
   #item(call) {
-    const label = `Arguments of ${call.tool}`;
     return element("li", { class: "stack doubt", data: { key: call.key } },
       element("div", { class: "row spread" },
         element("div", { class: "row" }, element("code", { class: "tool-name" }, call.tool),
           element("span", { class: "tag warn" }, "in doubt")),
         element("span", { class: "hint" }, `${call.user ?? "nobody"}, began ${moment(call.beganAt)}, session `,
           element("code", { title: call.session }, call.session.slice(0, 8)))),
-      element("pre", { tabindex: "0", role: "group", "aria-label": label }, readableJson(call.arguments)),
+      given(call),
       element("div", { class: "row" }, [true, false].map((ran) =>
         element("button", { type: "button", class: "small", on: { click: () => this.#ask(call, ran) } },
           ANSWERS[ran].button))));
@@ -60,6 +59,7 @@ export class DoubtfulCalls {
       `Record: ${button.toLowerCase()}`);
     replace(this.#dialog, element("div", { class: "stack" },
       element("h2", { id: "settle-title" }, "Record that ", element("code", {}, call.tool), ` ${question}?`),
+      given(call),
       element("p", {}, "From now on everybody who asks about this call is given this outcome, the assistant included. "
         + "It goes into the audit with your name, and cannot be changed."),
       element("div", { class: "row end" },
@@ -87,4 +87,9 @@ export class DoubtfulCalls {
     this.#result = element("p", { class: "card", role: "status" }, words);
     replace(this.root, this.#section, this.#result);
   }
+}
+
+function given(call) {
+  const label = `Arguments of ${call.tool}`;
+  return element("pre", { tabindex: "0", role: "group", "aria-label": label }, readableJson(call.arguments));
 }
