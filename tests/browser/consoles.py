@@ -48,6 +48,7 @@ ALLOW = (
 )
 
 BOOKING = """\
+import asyncio
 import os
 from pathlib import Path
 
@@ -57,6 +58,8 @@ from jackfield import ok
 async def execute(args, ctx):
     with (Path(os.environ["CON_FOLDER"]) / "booked.txt").open("a") as file:
         file.write(f"{args['room']}\\n")
+    while (Path(os.environ["CON_FOLDER"]) / "held").exists():
+        await asyncio.sleep(0.02)
     return ok({"room": args["room"], "reference": "R-17"})
 """
 

@@ -1,4 +1,4 @@
-"""The operations view: figures that live, conversations to read and to take away, and the audit."""
+"""The operations view: figures that live, calls in doubt, conversations to read and save, and the audit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 
 import pytest
+from jackfield.store import Store
 from jackfield_host.security.keys import new_key
+from jackfield_store_sqlite.store import SqliteStore
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from playwright.async_api import Locator, expect
 
@@ -181,6 +183,62 @@ def test_the_audit_is_narrowed_down(deployment: Deployment) -> None:
             assert len(await audit.get_by_role("textbox", name="Session").input_value()) == 32
             await audit.get_by_label("Outcome").select_option("failed")
             await expect(audit).to_contain_text("No call fits.")
+
+    asyncio.run(main())
+
+
+async def make_doubt(store: Store, call_id: str, arguments: str) -> str:
+    """Leave a call in doubt, as a host does that is killed while the call runs; its key."""
+    key = f"call/{'5e' * 16}/{call_id}"
+    meta = {"toolId": "book_room", "toolVersion": "1.0.0", "registryVersion": "1", "duration": 0.0}
+    note = {"callId": call_id, "session": "5e" * 16, "user": "ada", "arguments": arguments, "meta": meta}
+    await store.claim(key, b"arguments", ttl=3600, note=json.dumps({**note, "at": store.now()}).encode())
+    await store.abandon(key)
+    return key
+
+
+def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployment) -> None:
+    harmful = json.dumps({"room": "<img src=x onerror=alert(1)>"})
+
+    async def main() -> None:
+        async with consoled(deployment) as console:
+            page, address = console.page, console.deployment.address
+            await console.open("operations")
+            await expect(section(console, "Audit")).to_contain_text("No call fits.")
+            doubts = section(console, "Calls in doubt")
+            await expect(doubts).to_have_count(0)
+
+            store = await SqliteStore.open(deployment.folder / "jackfield.db")
+            first = await make_doubt(store, "first-call-1", harmful)
+            await make_doubt(store, "second-call-2", "x" * 4000)
+            await store.close()
+            items = doubts.get_by_role("listitem")
+            await expect(items).to_have_count(2)
+            await expect(doubts).to_contain_text("may or may not have taken effect")
+            await expect(items.first).to_contain_text("ada, began")
+            await expect(items.first.get_by_label("Arguments of book_room")).to_contain_text("<img src=x")
+            await console.check_accessibility()
+
+            # Nothing is recorded by one click.
+            await items.nth(1).get_by_role("button", name="It did not run").click()
+            dialog = page.get_by_role("dialog")
+            await expect(dialog).to_contain_text("Record that book_room did not run?")
+            await expect(dialog.get_by_label("Arguments of book_room")).to_contain_text("xxx")
+            await console.check_accessibility()
+            await dialog.get_by_role("button", name="Cancel").click()
+            await expect(dialog).to_be_hidden()
+            assert len((await (await page.request.get(f"{address}/calls")).json())["calls"]) == 2
+            await items.nth(1).get_by_role("button", name="It did not run").click()
+            await dialog.get_by_role("button", name="Record: it did not run").click()
+            await expect(page.get_by_text("book_room is settled: it did not run.")).to_be_visible()
+            await expect(items).to_have_count(1)
+
+            # Somebody else was faster.
+            await items.first.get_by_role("button", name="It ran").click()
+            await page.request.post(f"{address}/calls/settle", data={"key": first, "ran": False})
+            await dialog.get_by_role("button", name="Record: it ran").click()
+            await expect(page.get_by_text("Somebody else may have settled it.")).to_be_visible()
+            await expect(doubts).to_have_count(0)
 
     asyncio.run(main())
 

@@ -195,7 +195,7 @@ def test_a_call_that_asks_first_runs_only_after_the_click(deployment: Deployment
             await run(console)
             card = page.get_by_role("group", name="Confirmation")
             await expect(card).to_contain_text("Book the Blue room on 2026-03-01?")
-            await expect(outcome(console)).to_contain_text("Waits for your word")
+            await expect(outcome(console)).to_contain_text("Waits for your decision")
             await expect(page.locator(".decisions li.warn")).to_contain_text("confirmation")
             assert not booked.exists()
             await console.check_accessibility()
@@ -223,7 +223,7 @@ def test_calls_in_one_session_meet_its_budgets(deployment: Deployment) -> None:
             for _ in range(3):
                 await run(console)
                 await expect(outcome(console)).to_contain_text("Succeeded")
-            await page.get_by_label("in the session of the call before").check()
+            await page.get_by_label("Reuse the previous call's session").check()
             for _ in range(2):
                 await run(console)
                 await expect(page.get_by_role("button", name="Run")).to_be_enabled()

@@ -161,12 +161,127 @@ def test_a_confirmation_expires_before_the_eyes_of_the_user(deployment: Deployme
         await console.say("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await expect(card).to_contain_text("Expires in 0:0")
-        await expect(card).to_contain_text("This has expired, and nothing was run.")
+        await expect(card).to_contain_text("The time to decide is over.")
         await expect(card.get_by_role("button")).to_have_count(0)
         await console.check_accessibility()
 
     browse(deployment, steps, books, more="[policies.confirmation]\nexpiry_seconds = 2")
     assert booked(deployment) == []
+
+
+def test_a_decision_that_comes_too_late_closes_the_card_and_says_why(deployment: Deployment) -> None:
+    async def steps(console: Console) -> None:
+        # The page is told of a later expiry than the host knows.
+        def prolong(route: WebSocketRoute) -> None:
+            server = route.connect_to_server()
+
+            def pass_on(message: str | bytes) -> None:
+                told = json.loads(message) if isinstance(message, str) else {}
+                if told.get("type") == "confirmation_required":
+                    message = json.dumps({**told, "expires_at": told["expires_at"] + 600})
+                route.send(message)
+
+            server.on_message(pass_on)
+
+        page = console.page
+        await page.route_web_socket(re.compile("/ws/text"), prolong)
+        await page.reload()
+        await console.say("Book the photo room")
+        card = page.get_by_role("group", name="Confirmation")
+        await expect(card).to_contain_text("Expires in 10:00")
+        await asyncio.sleep(1)  # The host's own expiry, which nobody tells of.
+        await card.get_by_role("button", name="Approve").click()
+        await expect(card).to_contain_text("This has expired, and nothing was run.")
+        await expect(card.get_by_role("button")).to_have_count(0)
+        await expect(page.locator(".tool")).to_contain_text("Expired: nobody decided in time")
+        await expect(page.get_by_text("Then not.")).to_be_visible()
+
+    browse(deployment, steps, books, more="[policies.confirmation]\nexpiry_seconds = 1")
+    assert booked(deployment) == []
+
+
+def test_a_call_that_was_declined_in_another_window_is_closed_here(deployment: Deployment) -> None:
+    async def steps(console: Console) -> None:
+        sessions: list[str] = []
+        cards: list[str] = []
+
+        def overhear(route: WebSocketRoute) -> None:
+            server = route.connect_to_server()
+
+            def pass_on(message: str | bytes) -> None:
+                told = json.loads(message) if isinstance(message, str) else {}
+                if told.get("type") == "session":
+                    sessions.append(told["token"])
+                if told.get("type") == "confirmation_required":
+                    cards.append(told["token"])
+                # What the other window decides is not told here.
+                if told.get("type") != "confirmation_settled":
+                    route.send(message)
+
+            server.on_message(pass_on)
+
+        page = console.page
+        await page.route_web_socket(re.compile("/ws/text"), overhear)
+        await page.reload()
+        await console.say("Book the photo room")
+        card = page.get_by_role("group", name="Confirmation")
+        await expect(card.get_by_role("button", name="Approve")).to_be_visible()
+        await page.request.post(
+            f"{deployment.address}/confirmations/{cards[-1]}",
+            data={"approve": False},
+            headers={"Jackfield-Session": sessions[-1]},
+        )
+        await card.get_by_role("button", name="Approve").click()
+        await expect(card).to_contain_text("The user declined this call before; it was not run.")
+        await expect(card.get_by_role("button")).to_have_count(0)
+
+    browse(deployment, steps, books)
+    assert booked(deployment) == []
+
+
+def test_a_call_in_doubt_is_shown_as_such_until_an_operator_settles_it(deployment: Deployment) -> None:
+    name = "<img src=x onerror=alert(1)>"
+
+    async def asks(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("book_room", {"room": name, "day": "2026-11-20"}))
+        await model.says("Please confirm.")
+
+    async def learns(model: ScriptedModel) -> None:
+        while True:
+            await model.hears()
+            await model.says("I see.")
+
+    async def steps(console: Console) -> None:
+        page = console.page
+        (deployment.folder / "held").touch()
+        await console.say("Book the photo room")
+        await page.get_by_role("button", name="Approve").click()
+        async with asyncio.timeout(60):
+            while not booked(deployment):  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+        await deployment.stop(signal.SIGKILL)
+        await deployment.start()
+        tool = page.locator(".tool")
+        await expect(tool).to_contain_text("In doubt: it may or may not have taken effect.")
+        await expect(tool.locator(".tag")).to_have_text("in doubt")
+        await expect(page.get_by_text("failed")).to_have_count(0)
+        await expect(page.get_by_role("group", name="Confirmation")).to_contain_text("You approved this.")
+        await console.check_accessibility()
+
+        operations = await console.context.new_page()
+        await operations.goto(f"{deployment.address}/#/operations")
+        doubts = operations.get_by_role("region", name="Calls in doubt")
+        await expect(doubts).to_contain_text("book_room")
+        await expect(doubts.get_by_label("Arguments of book_room")).to_contain_text(name)
+        await doubts.get_by_role("button", name="It ran").click()
+        await operations.get_by_role("button", name="Record: it ran").click()
+        await expect(operations.get_by_text("book_room is settled: it ran.")).to_be_visible()
+        await expect(doubts).to_be_hidden()
+        await expect(tool.locator(".tag")).to_have_text("done")
+
+    browse(deployment, steps, asks, learns)
+    assert booked(deployment) == [name]
 
 
 def test_a_word_for_something_else_is_refused_and_explained(deployment: Deployment) -> None:
@@ -186,7 +301,7 @@ def test_a_word_for_something_else_is_refused_and_explained(deployment: Deployme
         await console.say("Book the photo room")
         card = console.page.get_by_role("group", name="Confirmation")
         await card.get_by_role("button", name="Approve").click()
-        await expect(card).to_contain_text("decided already, it has expired, or it belongs to another")
+        await expect(card).to_contain_text("This session has no such confirmation")
         await expect(card.get_by_role("button")).to_have_count(0)
 
     browse(deployment, steps, books)

@@ -17,12 +17,23 @@ from jackfield_client.address import address
 from jackfield_client.answers import Answers
 from jackfield_client.errors import ClientError
 from jackfield_client.session import LARGEST_FRAME, LONGEST_NOTE, LONGEST_TEXT
+from jackfield_client.terminal.decisions import Decisions
 from jackfield_client.terminal.lines import Lines
-from jackfield_client.terminal.wording import duration, one_line, plain
+from jackfield_client.terminal.screen import Screen
+from jackfield_client.terminal.wording import duration, one_line, plain, tool_error
 from jackfield_client.unsettled import MOST, Unsettled
 from jackfield_client.wire import PROTOCOL, closings
-from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSettled, Said, TextDelta
-from jackfield_client.wire.reading import KINDS, MEMBERS
+from jackfield_client.wire.messages import (
+    ConfirmationRequired,
+    ConfirmationSettled,
+    HostError,
+    Message,
+    Said,
+    TextDelta,
+    ToolComplete,
+    ToolError,
+)
+from jackfield_client.wire.reading import KINDS, MEMBERS, read
 from jackfield_host import wire
 from jackfield_host.options import HostOptions
 from jackfield_host.wire import closing, incoming, outgoing
@@ -155,6 +166,66 @@ def test_what_is_acknowledged_is_not_said_again() -> None:
         unsettled.add({"type": "text", "text": "more"})
     with pytest.raises(ClientError, match="wait for the host already"):
         unsettled.add({"type": "text", "text": "too much"})
+
+
+def failed(call_id: str | None = "call-1", error: str = "INTERNAL", state: str | None = None) -> ToolError:
+    return ToolError(4, 1.0, "book", call_id, 1.0, error, "It broke.", None, recoverable=False, state=state)
+
+
+OUTCOMES = [
+    ToolComplete(4, 1.0, "book", "call-1", 1.0, {}),
+    failed(),
+    failed(error="PERMANENT", state="expired"),
+    failed(state="in_doubt"),
+]
+
+
+@pytest.mark.parametrize("told", [*OUTCOMES, HostError("already_decided", "Declined before.")])
+@pytest.mark.parametrize("decision", ["approve", "decline"])
+def test_a_decision_about_a_call_with_an_outcome_is_not_sent_again(told: Message, decision: str) -> None:
+    unsettled = Unsettled()
+    unsettled.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 9.0, "token"))
+    unsettled.add({"type": decision, "token": "token"})
+    unsettled.see(failed(error="CONFIRMATION_REQUIRED", state="waiting"))
+    unsettled.see(failed("another-call"))
+    assert len(unsettled) == 1
+    unsettled.see(told)
+    assert len(unsettled) == 0
+
+
+@pytest.mark.parametrize("told", OUTCOMES)
+def test_nobody_is_asked_about_a_call_that_has_an_outcome(told: Message) -> None:
+    async def main() -> None:
+        session: Any = None
+        decisions = Decisions(session, Screen(prompting=False), None, approve=True)
+        decisions.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 2e10, "token"))
+        decisions.see(told)
+        assert not await decisions.next(lambda: None)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("event", "words"),
+    [
+        (failed(), "· book failed after 0.0 s: It broke."),
+        (failed(state="of a newer host"), "· book failed after 0.0 s: It broke."),
+        (failed(error="CONFIRMATION_REQUIRED", state="waiting"), "· book waits for your decision"),
+        (failed(state="declined"), "· book was declined; it was not run"),
+        (failed(state="in_doubt"), "· book is in doubt: it may or may not have taken effect."),
+    ],
+)
+def test_a_call_is_said_to_have_failed_only_if_it_did(event: ToolError, words: str) -> None:
+    assert tool_error(event).startswith(words)
+
+
+def test_an_older_host_says_no_state() -> None:
+    wire = {"type": "tool_error", "id": 4, "at": 1.0, "tool": "book", "callId": None, "durationMs": 1.0}
+    told = {"errorType": "INTERNAL", "message": "It broke.", "suggestion": None, "recoverable": False}
+    without, with_state = read({**wire, **told}), read({**wire, **told, "state": "in_doubt"})
+    assert isinstance(without, ToolError)
+    assert isinstance(with_state, ToolError)
+    assert (without.state, with_state.state) == (None, "in_doubt")
 
 
 @given(st.text())

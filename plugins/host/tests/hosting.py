@@ -28,6 +28,7 @@ from typing import Any, Self, TypeVar
 import jsonschema_rs
 import websockets
 from jackfield.settings import Settings
+from jackfield.store import Store
 from jackfield_host.app import application, opened
 from jackfield_host.house import House
 from jackfield_host.options import HostOptions
@@ -432,6 +433,20 @@ async def eventually(condition: Callable[[], object]) -> None:
     async with asyncio.timeout(PATIENCE * 2):
         while not condition():  # noqa: ASYNC110 - there is no event to wait for
             await asyncio.sleep(0.01)
+
+
+async def make_doubt(store: Store, key: str, **note: Any) -> None:
+    """Leave a call in doubt, as a host does that is killed while the call runs."""
+    known = {
+        "callId": key.rpartition("/")[2],
+        "session": "0" * 32,
+        "user": "ada",
+        "arguments": "{}",
+        "at": store.now(),
+        "meta": {"toolId": "hst_note", "toolVersion": "1.2.3", "registryVersion": "1", "duration": 0.0},
+    }
+    await store.claim(key, b"arguments", ttl=3600, note=json.dumps({**known, **note}).encode())
+    await store.abandon(key)
 
 
 def free_port() -> int:

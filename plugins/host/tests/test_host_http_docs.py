@@ -15,7 +15,7 @@ import httpx
 import jackfield_host
 import pytest
 from asking import asking, told
-from hosting import WRITES, Workshop, hosted, provided
+from hosting import WRITES, Workshop, hosted, make_doubt, provided
 from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.identity import REFUSALS
@@ -103,6 +103,14 @@ def test_the_examples_run(shop: Workshop) -> None:
         async with provided(script) as served:
             tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
             async with hosted(shop, served, tables=tables) as host, asking(host) as ada:
+                assert host.house
+                await make_doubt(
+                    host.house.switchboard.runtime.store,
+                    "call/5e8f2c/order-7731",
+                    session="5e8f2c",
+                    arguments='{"lamps": 3}',
+                    meta={"toolId": "order_lamps"},
+                )
                 known: dict[str, str] = {}
                 for each in examples():
                     await play(ada, each, known)

@@ -283,7 +283,8 @@ def test_pages_of_allowed_origins_can_read_the_answers(workshop: Workshop) -> No
     async def test(_: Hosted, client: httpx.AsyncClient) -> None:
         asking_first = {
             "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization, content-type, jackfield-session",
+            "Access-Control-Request-Headers": "authorization, content-type, idempotency-key, "
+            "jackfield-session, jackfield-turn",
         }
         before = await client.options("/chat", headers={"Origin": allowed, **asking_first})
         assert (before.status_code, before.headers["Access-Control-Allow-Origin"]) == (200, allowed)

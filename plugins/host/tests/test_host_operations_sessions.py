@@ -12,6 +12,8 @@ import pytest
 from asking import asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import MemoryStore
+from jackfield_host.archive.record import as_markdown
+from jackfield_host.archive.sessions import KeptSession
 from jackfield_host.operations import conversations
 from jackfield_host.security.keys import digest
 from jackfield_testkit.providers.model import Call, ScriptedModel
@@ -180,3 +182,19 @@ def test_a_user_is_not_looked_for_without_end(monkeypatch: pytest.MonkeyPatch) -
         assert found == ([], False)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("in_doubt", "hst_note is in doubt: it may or may not have taken effect"),
+        ("expired", "hst_note was not approved in time"),
+        ("never_run", "hst_note was not run: the host stopped before it took effect"),
+        (None, "hst_note failed: As asked."),
+    ],
+)
+def test_a_transcript_says_failed_only_of_calls_that_failed(state: str | None, words: str) -> None:
+    session = KeptSession("s" * 32, "ada", "text", "open", 1.0, 2.0, "1", 1)
+    error = {"type": "tool_error", "tool": "hst_note", "errorType": "INTERNAL", "message": "As asked."}
+    line = {**error, "at": 1.0, **({"state": state} if state else {})}
+    assert f"> {words}" in list(as_markdown(session, [line]))

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from jackfield_client.errors import ClientError
-from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSettled, HostError, Message, Said
+from jackfield_client.wire.messages import (
+    ConfirmationRequired,
+    ConfirmationSettled,
+    HostError,
+    Message,
+    Said,
+    is_outcome,
+)
 
 MOST = 64
 """How much waits for a host that is away."""
+
+_DECIDED = frozenset({"unknown_confirmation", "already_decided"})
+"""Errors that answer a decision: it did not count, and sending it again changes nothing."""
 
 _NOT_SAID = frozenset({"store_unavailable", "provider_unavailable", "internal"})
 """Errors after which the host has given up what it was told last."""
@@ -63,10 +73,10 @@ class Unsettled:
             self._remember(message)
         elif isinstance(message, Said) and message.speaker == "user":
             self._first(lambda each: each.payload["clientId"] == message.client_id, "text")
-        elif isinstance(message, ConfirmationSettled):
+        elif isinstance(message, ConfirmationSettled) or is_outcome(message):
             self._first(lambda each: each.call_id == message.call_id, "approve", "decline")
-        elif isinstance(message, HostError) and message.code == "unknown_confirmation":
-            self._first(lambda _: True, "approve")
+        elif isinstance(message, HostError) and message.code in _DECIDED:
+            self._first(lambda _: True, "approve", "decline")
         elif isinstance(message, HostError) and message.code in _NOT_SAID:
             self._first(lambda _: True, "text", "approve", "decline")
 

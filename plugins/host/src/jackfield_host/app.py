@@ -40,7 +40,14 @@ ROUTES: list[Route | WebSocketRoute] = [
     *(operation.route() for operation in OPERATIONS),
 ]
 
-ALLOWED_HEADERS = ("Authorization", "Content-Type", "Idempotency-Key", "Jackfield-Session", "Last-Event-ID")
+ALLOWED_HEADERS = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "Jackfield-Session",
+    "Jackfield-Turn",
+    "Last-Event-ID",
+)
 """What a page of another origin may send, where that origin is allowed."""
 
 

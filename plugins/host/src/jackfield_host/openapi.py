@@ -13,6 +13,7 @@ from pydantic.json_schema import models_json_schema
 from starlette.responses import Response
 
 from jackfield_host.endpoints.browser import SDP, SESSION
+from jackfield_host.endpoints.calls import CALLS, SETTLE
 from jackfield_host.endpoints.chat import CHAT
 from jackfield_host.endpoints.confirmations import CONFIRMATIONS
 from jackfield_host.endpoints.events import EVENTS
@@ -66,7 +67,7 @@ OPENAPI = Operation(
 
 OPERATIONS = (
     SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, STATUS, METRICS,
-    SESSIONS, TRANSCRIPT, AUDIT, STATS, DIFFERENCE, RENDER, OPENAPI,
+    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, DIFFERENCE, RENDER, OPENAPI,
 )  # fmt: skip
 """Every endpoint of the HTTP side."""
 

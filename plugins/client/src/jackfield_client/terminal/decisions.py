@@ -8,7 +8,7 @@ from collections.abc import Callable
 from jackfield_client.session import Session
 from jackfield_client.terminal.lines import Lines
 from jackfield_client.terminal.screen import Screen
-from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSettled, Message
+from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSettled, Message, is_outcome
 
 MOST = 64
 """How many calls wait; of more than that the oldest are left to expire."""
@@ -32,10 +32,10 @@ class Decisions:
             self._waiting[message.confirmation] = message
             while len(self._waiting) > MOST:
                 del self._waiting[next(iter(self._waiting))]
-        elif isinstance(message, ConfirmationSettled):
-            settled = [key for key, card in self._waiting.items() if card.call_id == message.call_id]
-            for key in settled:
-                del self._waiting[key]
+        elif isinstance(message, ConfirmationSettled) or is_outcome(message):
+            self._waiting = {
+                key: card for key, card in self._waiting.items() if card.call_id != message.call_id
+            }
 
     async def next(self, decided: Callable[[], None]) -> bool:
         """Ask about the next call, and pass the answer on; whether there was one."""

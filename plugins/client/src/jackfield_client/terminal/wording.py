@@ -43,10 +43,22 @@ def tool_complete(event: ToolComplete) -> str:
     return f"· {one_line(event.tool)} done ({duration(event.duration_ms / 1000)})"
 
 
+_OUTCOMES = {
+    "waiting": "waits for your decision",
+    "declined": "was declined; it was not run",
+    "expired": "has expired: nobody decided in time, and it was not run",
+    "running": "is still running",
+    "in_doubt": "is in doubt: it may or may not have taken effect. It is not run again",
+    "never_run": "was not run: the host stopped before it took effect",
+}
+"""What became of a call that did not simply fail, by its state."""
+
+
 def tool_error(event: ToolError) -> str:
-    """Why a tool did not do it."""
-    if event.error_type == "CONFIRMATION_REQUIRED":
-        return f"· {one_line(event.tool)} waits for your word"
+    """What became of a call that did not succeed."""
+    state = "waiting" if event.error_type == "CONFIRMATION_REQUIRED" else event.state
+    if state in _OUTCOMES:
+        return f"· {one_line(event.tool)} {_OUTCOMES[state]}"
     said = " ".join(one_line(part) for part in (event.message, event.suggestion) if part)
     return f"· {one_line(event.tool)} failed after {duration(event.duration_ms / 1000)}: {said}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 
 class Tool(NamedTuple):
@@ -167,7 +167,7 @@ class ToolComplete(Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolError(Event):
-    """A tool, or a policy in front of it, said no."""
+    """A call did not succeed: it failed, or it has the outcome that `state` says."""
 
     tool: str
     call_id: str | None
@@ -176,6 +176,15 @@ class ToolError(Event):
     message: str
     suggestion: str | None
     recoverable: bool
+    state: str | None = None
+    """`waiting`, `declined`, `expired`, `running`, `in_doubt` or `never_run`; None if it ran and failed."""
+
+
+def is_outcome(message: Message) -> TypeGuard[ToolComplete | ToolError]:
+    """Whether a call with an id has its outcome, so that nobody has to decide about it."""
+    if isinstance(message, ToolError):
+        return message.call_id is not None and message.error_type != "CONFIRMATION_REQUIRED"
+    return isinstance(message, ToolComplete) and message.call_id is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,13 +108,26 @@ _DONE = {
 }
 
 
+_OUTCOMES = {
+    "waiting": "waits for approval",
+    "running": "is still running",
+    "declined": "was declined",
+    "expired": "was not approved in time",
+    "in_doubt": "is in doubt: it may or may not have taken effect",
+    "never_run": "was not run: the host stopped before it took effect",
+}
+"""What a `tool_error` says that has a state, other than that the tool failed."""
+
+
 def _told(line: Line) -> tuple[str, str]:
     """Who did what."""
     kind = line["type"]
     expired, in_doubt = line.get("expired", False), line.get("inDoubt", False)
+    state = line.get("state") if kind == "tool_error" else None
     if _waits(line):
-        state = "was not approved in time" if expired else "is in doubt" if in_doubt else "waits for approval"
-        return "tool", f"{line['tool']} {state}"
+        state = "expired" if expired else "in_doubt" if in_doubt else "waiting"
+    if state in _OUTCOMES:
+        return "tool", f"{line['tool']} {_OUTCOMES[state]}"
     if kind in _DONE:
         return "tool", _DONE[kind].format_map(line)
     match kind:

@@ -55,7 +55,7 @@ def check_operates(visit: Visit) -> None:
 async def sessions(visit: Visit) -> Response:
     """The latest conversations: one's own, and an operator's all."""
     everybodys = operates(visit)
-    limit = _limit(visit)
+    limit = asked_limit(visit)
     store = visit.switchboard.runtime.store
     if visit.identity.session is not None:
         own = await find(store, visit.identity.session)
@@ -116,7 +116,7 @@ def _conversation(visit: Visit, kept: KeptSession) -> dict[str, Any]:
 async def audit(visit: Visit) -> Response:
     """The latest calls, from the record of the observer `audit`."""
     check_operates(visit)
-    limit = _limit(visit)
+    limit = asked_limit(visit)
     ok = _choice(visit, "ok", ("true", "false"))
     given = visit.request.query_params
     kept = recording(visit.switchboard.runtime.orchestrator.observers)
@@ -165,7 +165,8 @@ async def registry_diff(visit: Visit) -> Response:
     return JSONResponse(found)
 
 
-def _limit(visit: Visit) -> int:
+def asked_limit(visit: Visit) -> int:
+    """The most that a request wants to be told."""
     given = visit.request.query_params.get("limit", str(USUAL))
     if not (given.isascii() and given.isdecimal() and len(given) <= 4 and 1 <= int(given) <= MOST):
         raise HttpError(400, "invalid", f"The query, at limit: a number from 1 to {MOST} is wanted.")
@@ -179,21 +180,23 @@ def _choice(visit: Visit, name: str, known: tuple[str, ...]) -> str | None:
     return given
 
 
-_LIMIT = Parameter(
+LIMIT = Parameter(
     "limit",
     "query",
     f"How many at most; {USUAL} when left out.",
     {"type": "integer", "minimum": 1, "maximum": MOST},
 )
+"""The parameter that `asked_limit` reads."""
 
-_OPERATORS = {403: f"Where tokens are in use, this is for the role `{OPERATOR}`."}
+OPERATORS_ONLY = {403: f"Where tokens are in use, this is for the role `{OPERATOR}`."}
+"""How an endpoint fails that calls `check_operates`."""
 
 SESSIONS = Operation(
     "GET",
     "/sessions",
     "The latest conversations: your own, or all for an operator.",
     sessions,
-    parameters=(_LIMIT,),
+    parameters=(LIMIT,),
     answers={200: (Said("Conversations, the latest first.", ConversationList),)},
     fails={400: "The query is wrong; the message says where."},
 )
@@ -225,7 +228,7 @@ AUDIT = Operation(
     "The latest calls, from the audit.",
     audit,
     parameters=(
-        _LIMIT,
+        LIMIT,
         Parameter("tool", "query", "Only calls of this tool.", {"type": "string"}),
         Parameter("session", "query", "Only calls of this session, by its id.", {"type": "string"}),
         Parameter("ok", "query", "Only those that did or did not succeed.", {"type": "boolean"}),
@@ -234,7 +237,7 @@ AUDIT = Operation(
     fails={
         400: "The query is wrong; the message says where.",
         404: "The observer `audit` is not installed.",
-        **_OPERATORS,
+        **OPERATORS_ONLY,
     },
 )
 
@@ -244,7 +247,7 @@ STATS = Operation(
     "The figures of this process, and how they have grown in the last half hour.",
     stats,
     answers={200: (Said("The figures.", Stats),)},
-    fails={404: "The observer `metrics` is not installed.", **_OPERATORS},
+    fails={404: "The observer `metrics` is not installed.", **OPERATORS_ONLY},
 )
 
 DIFFERENCE = Operation(

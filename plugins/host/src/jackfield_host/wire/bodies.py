@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from jackfield_host.wire.zones import TimeZone
@@ -61,3 +61,22 @@ class DecisionBody(Body):
     """The user's word on a call that waits for it."""
 
     approve: bool
+
+
+class SettleBody(Body):
+    """What an operator found out about a call in doubt."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"dependentSchemas": {"data": {"properties": {"ran": {"const": True}}}}}
+    )
+
+    key: str = Field(min_length=1, max_length=1024, description="As `GET /calls` lists it.")
+    ran: bool = Field(description="Whether the call took effect.")
+    data: Any = Field(None, description="The result, as the tool would have returned it; only with `ran`.")
+
+    @field_validator("data")
+    @classmethod
+    def _check_data(cls, data: Any, info: ValidationInfo) -> Any:
+        if info.data.get("ran") is False:
+            raise ValueError("a call that did not run has no result")
+        return data

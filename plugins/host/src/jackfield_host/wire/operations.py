@@ -50,6 +50,33 @@ class AuditAnswer(Outgoing):
     lines: list[dict[str, Any]] = Field(description="As docs/observability.md describes them.")
 
 
+class CallInDoubt(Outgoing):
+    """A call whose host stopped while it ran: it may or may not have taken effect."""
+
+    key: str = Field(description="Names the call for POST /calls/settle.")
+    tool: str
+    session: str
+    user: str | None
+    call_id: str | None
+    arguments: str = Field(description="As JSON, cut after 4000 characters; written by a model or a client.")
+    began_at: float = Field(description="When it began to run, in seconds since 1970.")
+
+
+class CallsInDoubt(Outgoing):
+    """The calls in doubt, the oldest first."""
+
+    complete: bool = Field(description="Whether there are no more.")
+    calls: list[CallInDoubt]
+
+
+class SettledCall(Outgoing):
+    """A call that was in doubt, with the outcome it has from now on."""
+
+    key: str
+    state: Literal["done", "never_run"]
+    envelope: dict[str, Any] = Field(description="What everybody who asks about the call is answered with.")
+
+
 class Totals(Outgoing):
     """What this process has counted since its start."""
 

@@ -53,6 +53,22 @@ export function duration(ms) {
   return clock(ms / 1000);
 }
 
+/** A time in seconds since 1970, as people read it. */
+export function moment(seconds) {
+  const date = new Date(seconds * 1000);
+  const today = date.toDateString() === new Date().toDateString();
+  return today ? date.toLocaleTimeString() : date.toLocaleString();
+}
+
+/** JSON text with two blanks a level; text that is not JSON as it is. */
+export function readableJson(text) {
+  try {
+    return readable(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
 /** Seconds as minutes and seconds. */
 export function clock(seconds) {
   const whole = Math.max(0, Math.ceil(seconds));

@@ -1,7 +1,17 @@
-// A call that waits for the user's word: what exactly would happen, until when, and the two answers.
+// A call that waits for the user's decision: what exactly would happen, until when, and the two answers.
 
 import { element, readable, replace } from "../dom.js";
 import { countdown } from "./countdown.js";
+
+/** What the card says once its call has an outcome, by the call's state. */
+const SENTENCES = {
+  declined: ["declined", "This was declined. Nothing was run."],
+  expired: ["expired", "This has expired, and nothing was run. Ask for it again if you still want it."],
+  in_doubt: ["approved", "This was approved. It may or may not have taken effect."],
+  never_run: ["approved", "This was approved, but the host stopped before it took effect."],
+};
+
+const APPROVED = ["approved", "This was approved. It runs once."];
 
 /** One question; nothing happens unless `decide` is called with a click. */
 export class Confirmation {
@@ -27,18 +37,27 @@ export class Confirmation {
   #decide;
   #card;
   #foot;
+  /** Whether the user's decision was sent, and the host has neither taken nor refused it. */
+  #unanswered = false;
 
-  /** The word has arrived, from here or from elsewhere. */
+  /** The decision has arrived, from here or from elsewhere. */
   settle(approved) {
+    this.#unanswered = false;
     this.#end(approved ? "approved" : "declined",
       approved ? "You approved this. It runs once." : "You declined this. Nothing was run.");
   }
 
-  /** The host did not accept the word. */
+  /** The call has an outcome: nobody has to decide any more. What the user decided here stays. */
+  conclude(state) {
+    if (this.state === "approved" || this.state === "declined") return;
+    this.#end(...(SENTENCES[state] ?? APPROVED));
+  }
+
+  /** The host did not accept the decision; a card that is closed already says why. */
   refuse(message, suggestion) {
-    if (this.state !== "sent") return false;
-    const why = "Either it was decided already, it has expired, or it belongs to another conversation.";
-    this.#end("refused", `${message} ${why}${suggestion ? ` ${suggestion}` : ""}`);
+    if (!this.#unanswered) return false;
+    this.#unanswered = false;
+    if (this.state === "sent") this.#end("refused", `${message}${suggestion ? ` ${suggestion}` : ""}`);
     return true;
   }
 
@@ -56,12 +75,14 @@ export class Confirmation {
       return;
     }
     this.state = "sent";
+    this.#unanswered = true;
     for (const button of this.#foot.querySelectorAll("button")) button.disabled = true;
   }
 
   #expire() {
     if (this.state === "open") {
-      this.#end("expired", "This has expired, and nothing was run. Ask for it again if you still want it.");
+      // Whether it was run is the host's to say: another window may have approved it in time.
+      this.#end("expired", "The time to decide is over. Ask for it again if you still want it.");
     }
   }
 

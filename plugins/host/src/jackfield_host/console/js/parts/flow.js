@@ -105,13 +105,12 @@ export class Flow {
     tool_decisions: (event) => this.#call(event)?.take(event),
     tool_complete: (event) => {
       this.#evidence.take(event.data);
-      this.#call(event)?.take(event);
+      this.#end(event, "done");
     },
-    tool_error: (event) => this.#call(event)?.take(event),
+    tool_error: (event) => this.#end(event, event.state ?? "failed"),
     confirmation_required: (event, line) => this.#ask(event, line),
     confirmation_settled: (event) => {
-      this.#confirmations.findLast((each) => each.callId === event.callId && each.tool === event.tool)
-        ?.settle(event.approved);
+      this.#asked(event)?.settle(event.approved);
       this.#call(event)?.take(event);
     },
     notification: ({ text, suggestion }) => this.add(notice(text, suggestion)),
@@ -229,6 +228,16 @@ export class Flow {
     return this.#calls.get(callId) ?? [...this.#calls.values()].findLast((each) => !each.callId && each.tool === tool);
   }
 
+  /** A call has its outcome, and nobody has to decide about it any more. */
+  #end(event, state) {
+    this.#call(event)?.take(event);
+    if (event.errorType !== "CONFIRMATION_REQUIRED") this.#asked(event)?.conclude(state);
+  }
+
+  #asked({ tool, callId }) {
+    return this.#confirmations.findLast((each) => each.callId === callId && each.tool === tool);
+  }
+
   #ask(event, line) {
     const left = event.expires_at - (Date.now() / 1000 - this.#skew);
     const decide = (approve) => line.send({ type: approve ? "approve" : "decline", token: event.token });
@@ -238,7 +247,11 @@ export class Flow {
   }
 
   #complain({ code, message, suggestion }) {
-    if (code === "unknown_confirmation" && this.#confirmations.some((each) => each.refuse(message, suggestion))) return;
+    if (code === "unknown_confirmation" || code === "already_decided") {
+      // The error does not name its confirmation; one that still waits for the host comes first.
+      const sent = this.#confirmations.filter((each) => each.state === "sent");
+      if ([...sent, ...this.#confirmations].some((each) => each.refuse(message, suggestion))) return;
+    }
     if (code === "banned" || code === "full") return;
     this.add(notice(message, suggestion));
   }

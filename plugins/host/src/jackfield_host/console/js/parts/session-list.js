@@ -1,7 +1,8 @@
 // Conversations, going on and over, and what was said in one of them.
 
 import { ApiError, address } from "../api.js";
-import { element, readable, replace } from "../dom.js";
+import { element, moment, readable, replace } from "../dom.js";
+import { OUTCOMES } from "./words.js";
 
 const FORMS = { markdown: ["Markdown", "md"], jsonl: ["JSON lines", "jsonl"] };
 
@@ -104,11 +105,14 @@ const TOLD = {
   tool_start: ({ tool, arguments: given }) => `calls ${tool} ${given}`,
   tool_progress: ({ tool, message }) => `${tool}: ${message}`,
   tool_complete: ({ tool, durationMs }) => `${tool} is done after ${Math.round(durationMs)} ms`,
-  tool_error: ({ tool, message, errorType, expired }) => {
-    if (errorType !== "CONFIRMATION_REQUIRED") return `${tool} failed: ${message}`;
-    return `${tool} ${expired ? "was not approved in time" : "waits for approval"}`;
+  tool_error: ({ tool, message, errorType, state, expired, inDoubt }) => {
+    if (errorType === "CONFIRMATION_REQUIRED") {
+      return `${tool} ${expired ? "was not approved in time" : inDoubt ? "is in doubt" : "waits for approval"}`;
+    }
+    return OUTCOMES[state] ? `${tool}: ${OUTCOMES[state]}` : `${tool} failed: ${message}`;
   },
-  confirmation_required: ({ preview, expired }) => `asks: ${preview}${expired ? " (expired)" : ""}`,
+  confirmation_required: ({ preview, expired, inDoubt }) =>
+    `asks: ${preview}${expired ? " (expired)" : inDoubt ? " (in doubt)" : ""}`,
   confirmation_settled: ({ tool, approved }) => `${approved ? "approved" : "declined"} ${tool}`,
   notification: ({ text }) => text,
 };
@@ -122,10 +126,4 @@ function line(told) {
   }
   const words = TOLD[told.type]?.(told) ?? readable(told.fields ?? told.name ?? told.type);
   return element("li", { class: "event" }, element("span", { class: "row spread" }, element("span", {}, words), time));
-}
-
-function moment(seconds) {
-  const date = new Date(seconds * 1000);
-  const today = date.toDateString() === new Date().toDateString();
-  return today ? date.toLocaleTimeString() : date.toLocaleString();
 }

@@ -44,12 +44,12 @@ function line(call, reveal) {
 }
 
 function took(call) {
-  if (call.durationMs === null || call.state === "waiting") return call.progress?.message ?? "";
+  if (!call.timed) return call.progress?.message ?? "";
   return call.budgetMs ? `${duration(call.durationMs)} of ${duration(call.budgetMs)}` : duration(call.durationMs);
 }
 
 function bar(call) {
-  if (call.durationMs === null || !call.budgetMs || call.state === "waiting") return null;
+  if (!call.timed || !call.budgetMs) return null;
   const most = Math.max(call.durationMs, call.budgetMs);
   const made = element("div", { class: "spent-bar", "aria-hidden": "true" }, element("span"), element("i"));
   made.classList.toggle("over", call.durationMs > call.budgetMs);

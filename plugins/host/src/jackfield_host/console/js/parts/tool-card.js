@@ -1,7 +1,8 @@
 // One call of a tool, from its beginning to its end.
 
-import { duration, element, readable, replace } from "../dom.js";
+import { duration, element, readable, readableJson, replace } from "../dom.js";
 import { decisionList } from "./policy-order.js";
+import { OUTCOMES } from "./words.js";
 
 /** What the kinds of errors mean, and which policy said no where it was one. */
 const MEANINGS = {
@@ -27,7 +28,13 @@ const STATES = {
   done: ["done", "good"],
   failed: ["failed", "bad"],
   declined: ["declined", ""],
+  expired: ["expired", ""],
+  in_doubt: ["in doubt", "warn"],
+  never_run: ["not run", ""],
 };
+
+/** What a user can expect of a call in doubt. */
+const DOUBT = "The host stopped while it ran. It is not run again; an operator can find out what happened and settle it.";
 
 /** What is known about a call; shown as a card in the flow and as a line on the timeline. */
 export class Call extends EventTarget {
@@ -63,16 +70,26 @@ export class Call extends EventTarget {
       this.durationMs = event.durationMs;
       this.error = event.type === "tool_error" ? event : null;
       this.result = event.data;
-      this.state = this.error ? "failed" : "done";
-      if (this.error?.errorType === "CONFIRMATION_REQUIRED") this.state = "waiting";
+      this.state = this.error ? stateOf(this.error) : "done";
     }
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** Whether the time it took says something: of a call that ran to its end. */
+  get timed() {
+    return this.durationMs !== null && (this.state === "done" || this.state === "failed");
   }
 
   /** The state in words, and the colour it has. */
   get words() {
     return STATES[this.state];
   }
+}
+
+/** What an event `tool_error` says about its call; one of a newer host may have a state that is not known here. */
+function stateOf({ errorType, state }) {
+  if (errorType === "CONFIRMATION_REQUIRED") return "waiting";
+  return state in STATES ? state : "failed";
 }
 
 /** A call in the flow; `cancel` is called when the user does not want to wait. */
@@ -94,7 +111,7 @@ function head(call, cancel) {
     element("div", { class: "row" },
       element("code", { class: "tool-name" }, call.tool),
       element("span", { class: `tag ${colour}` }, words),
-      call.durationMs !== null && call.state !== "waiting" && spent(call)),
+      call.timed && spent(call)),
     call.state === "running" && call.callId &&
       element("button", { type: "button", class: "small plain", on: { click: cancel } }, "Cancel"));
 }
@@ -114,7 +131,11 @@ function progress(call) {
 }
 
 function problem(call) {
-  if (!call.error || call.state === "waiting") return null;
+  if (OUTCOMES[call.state] && call.state !== "running") {
+    return element("div", { class: "tool-problem" }, element("p", {}, OUTCOMES[call.state]),
+      call.state === "in_doubt" && element("p", { class: "hint" }, DOUBT));
+  }
+  if (call.state !== "failed") return null;
   const { errorType, message, suggestion } = call.error;
   return element("div", { class: "tool-problem" },
     element("p", {}, MEANINGS[errorType] ?? "It failed."),
@@ -125,19 +146,11 @@ function inside(call, open) {
   return element("details", { open },
     element("summary", {}, call.result === undefined ? "Arguments" : "Arguments and result"),
     call.description && element("p", { class: "hint" }, call.description),
-    labelled("Arguments", pretty(call.arguments)),
+    labelled("Arguments", readableJson(call.arguments)),
     call.result !== undefined && labelled("Result", readable(call.result)),
     call.decisions && [element("div", { class: "label" }, "What each policy decided"), decisionList(call.decisions)]);
 }
 
 function labelled(label, text) {
   return [element("div", { class: "label" }, label), element("pre", { tabindex: "0", "aria-label": label }, text)];
-}
-
-function pretty(json) {
-  try {
-    return readable(JSON.parse(json));
-  } catch {
-    return json;
-  }
 }

@@ -5,6 +5,7 @@ import { duration, element, readable, replace } from "../dom.js";
 import { Confirmation } from "./confirmation-card.js";
 import { decisionList } from "./policy-order.js";
 import { SchemaForm } from "./schema-form.js";
+import { OUTCOMES } from "./words.js";
 
 /** Runs calls of one tool as this user, under the policies that hold for a model. */
 export class Trial {
@@ -35,7 +36,7 @@ export class Trial {
       this.#form.root,
       element("div", { class: "row" }, this.#run,
         element("span", { class: "choice" }, this.#same,
-          element("label", { for: "same-session" }, "in the session of the call before, whose budgets count")))),
+          element("label", { for: "same-session" }, "Reuse the previous call's session and turn (its budgets apply)")))),
       this.#outcome);
   }
 
@@ -59,7 +60,9 @@ export class Trial {
   async #asked(args) {
     const session = this.#same.checked ? this.#token : null;
     try {
-      return await this.#api.post(`execute/${encodeURIComponent(this.#tool.toolId)}`, { arguments: args }, { session });
+      // In one group, so that calls of the same session share a turn.
+      const options = { session, headers: { "Jackfield-Turn": "trial" } };
+      return await this.#api.post(`execute/${encodeURIComponent(this.#tool.toolId)}`, { arguments: args }, options);
     } catch (error) {
       if (error.body?.envelope) return error.body;
       throw error;
@@ -99,14 +102,16 @@ export class Trial {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       card.refuse(error.message, error.suggestion);
+      const envelope = error.body?.envelope;
+      if (envelope) replace(after, headline(envelope, envelope.meta.duration, this.#tool.latencyBudgetMs), answer(envelope));
     }
   }
 }
 
-function headline({ ok, error }, ms, budget) {
+function headline({ ok, error, meta }, ms, budget) {
   const waits = error?.type === "CONFIRMATION_REQUIRED";
-  const tone = ok ? "good" : waits ? "warn" : "bad";
-  const words = ok ? "Succeeded" : waits ? "Waits for your word" : `Failed: ${error.type}`;
+  const tone = ok ? "good" : waits || OUTCOMES[meta.state] ? "warn" : "bad";
+  const words = ok ? "Succeeded" : waits ? "Waits for your decision" : OUTCOMES[meta.state] ?? `Failed: ${error.type}`;
   const time = `${duration(ms)} of ${duration(budget)}`;
   return element("div", { class: "row headline" }, element("span", { class: `tag ${tone}`, role: "status" }, words),
     element("span", { class: ms > budget ? "tag warn" : "hint" }, time));

@@ -1,4 +1,4 @@
-// States and troubles in words.
+// States, outcomes and troubles in words.
 
 /** The states of a session in words. */
 export const WORDS = {
@@ -16,6 +16,15 @@ export const WORDS = {
 
 /** The same where nobody speaks aloud. */
 export const WORDS_IN_TEXT = { ...WORDS, listening: "ready", speaking: "writing" };
+
+/** What the states of a call that did not simply fail mean to its user. */
+export const OUTCOMES = {
+  running: "Still running.",
+  declined: "Declined: it was not run.",
+  expired: "Expired: nobody decided in time, and it was not run.",
+  in_doubt: "In doubt: it may or may not have taken effect.",
+  never_run: "Not run: the host stopped before it took effect.",
+};
 
 /** Why there is no call, and what the user can do. */
 export function whyNoCall(error) {

@@ -1,9 +1,10 @@
-// Operations: how the host does, who talks, and what tools did.
+// Operations: how the host does, which calls are in doubt, who talks, and what tools did.
 
 import { ApiError } from "../api.js";
 import { clock, duration, element, replace } from "../dom.js";
 import { AuditTail } from "../parts/audit-tail.js";
 import { TrendChart, brief, many, percentileBar } from "../parts/chart.js";
+import { DoubtfulCalls } from "../parts/doubtful-calls.js";
 import { SessionList } from "../parts/session-list.js";
 import { style } from "../styles.js";
 
@@ -52,12 +53,14 @@ class OperationsView {
   #trouble = element("div");
   #tools = element("tbody");
   #decisions = element("div");
+  #doubts;
   #sessions;
   #audit;
   #looks = 0;
 
   constructor(root, api) {
     this.#api = api;
+    this.#doubts = new DoubtfulCalls(api);
     this.#sessions = new SessionList(api);
     this.#audit = new AuditTail(api);
     const heads = ["Tool", "Calls", "Errors", "Late", "P50", "P95", "P99", "Budget", "Against its budget"];
@@ -71,12 +74,13 @@ class OperationsView {
         element("h2", { id: "decisions-title" }, "What policies did, other than let pass"), this.#decisions));
     replace(root, element("div", { class: "operations stack" },
       element("div", { class: "row spread" }, element("h1", {}, "Operations"), this.#uptime), this.#trouble,
-      this.#figures, this.#sessions.root, this.#audit.root));
+      this.#doubts.root, this.#figures, this.#sessions.root, this.#audit.root));
   }
 
   async refresh() {
     const listed = this.#looks++ % SESSIONS_EVERY === 0;
     const troubles = await Promise.all([
+      this.#attempt(this.#doubts.root, () => this.#doubts.refresh()),
       this.#attempt(this.#figures, () => this.#showFigures()),
       listed && this.#attempt(this.#sessions.root, () => this.#sessions.refresh()),
       this.#attempt(this.#audit.root, () => this.#audit.refresh()),
