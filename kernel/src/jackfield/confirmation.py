@@ -24,6 +24,7 @@ from jackfield.contract.errors import ErrorType
 from jackfield.contract.preview import render
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, Failure, ToolResponse
 from jackfield.governance import Call
+from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
 
@@ -81,6 +82,17 @@ def confirmation_token(session: Session, confirmation_id: str) -> str:
 def confirmation_id(key: str) -> str:
     """The id of the confirmation of a call: the same whenever the call is repeated."""
     return hashlib.sha256(key.encode()).hexdigest()[:32] if key else secrets.token_hex(16)
+
+
+def unrun_meta(tool: RegisteredTool) -> dict[str, Any]:
+    """The `meta` of an envelope about a call that was not run."""
+    return {
+        "toolId": tool.id,
+        "toolVersion": tool.manifest.version,
+        "registryVersion": tool.registry_version,
+        "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
+        "duration": 0.0,
+    }
 
 
 def waiting(pending: PendingConfirmation) -> ToolResponse:
@@ -155,13 +167,7 @@ class Confirmations:
             preview="\n".join([card, *call.remarks]),
             expires_at=self._store.now() + seconds,
             token_hash=_hash(confirmation_token(session, named)),
-            meta={
-                "toolId": tool.id,
-                "toolVersion": tool.manifest.version,
-                "registryVersion": tool.registry_version,
-                "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
-                "duration": 0.0,
-            },
+            meta=unrun_meta(tool),
         )
 
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jackfield.confirmation import Confirmations, PendingConfirmation, waiting
+from jackfield.confirmation import Confirmations, PendingConfirmation, unrun_meta, waiting
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail, ok
 from jackfield.governance import DUPLICATES, Call, Proceed, policy_failed
@@ -208,9 +208,13 @@ class CallLedger:
         response = ok(data) if ran else never_ran()
         response = response.with_meta(**orjson.loads(note)["meta"], settled=settled)
         wire = orjson.dumps(response.to_wire())
-        if not await store.complete(key, wire, ttl=self._seconds):
-            return None
-        return wire
+        try:
+            return wire if await store.complete(key, wire, ttl=self._seconds) else None
+        except BaseException:
+            # It stays in doubt, for the next one who tries.
+            with contextlib.suppress(Exception):
+                await store.abandon(key)
+            raise
 
     # The steps of a run.
 
@@ -383,12 +387,7 @@ class CallLedger:
                 "user": session.user,
                 "arguments": arguments[:NOTED_CHARACTERS],
                 "at": self._store.now(),
-                "meta": {
-                    "toolId": tool.id,
-                    "toolVersion": tool.manifest.version,
-                    "registryVersion": tool.registry_version,
-                    "duration": 0.0,
-                },
+                "meta": unrun_meta(tool),
             }
         )
 
