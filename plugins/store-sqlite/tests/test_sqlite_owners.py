@@ -178,7 +178,7 @@ def test_a_holder_is_told_that_it_holds_only_with_a_lease_that_lasts(path: Path)
             return_exceptions=True,
         )
         assert isinstance(found[0], OverflowError)
-        assert found[1:] == [True, False]
+        assert list(found[1:]) == [True, False]
         assert (await other.claim("k", b"", ttl=600)).state is ClaimState.RUNNING
         assert not await other.reclaim("k")
         await other.close()

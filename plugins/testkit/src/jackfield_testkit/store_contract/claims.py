@@ -158,7 +158,7 @@ class ClaimTests:
 
 async def meanwhile(store: Store, act: Awaitable[object], key: str = "k") -> Claim:
     """What those are told who wait for a claim while something is done about it."""
-    waiting = [asyncio.create_task(store.outcome(key, within=20)) for _ in range(10)]
+    waiting = [asyncio.create_task(store.outcome(key, within=5)) for _ in range(10)]
     await asyncio.sleep(0.1)
     before = time.monotonic()
     await act

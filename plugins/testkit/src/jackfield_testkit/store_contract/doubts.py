@@ -137,7 +137,8 @@ class DoubtTests:
         async with world.store() as store:
             await store.abandon("k")
             same(await store.outcome("k", within=0), FREE, "outcome() after abandon() of no claim")
-            await store.claim("k", b"f", ttl=600)
+            same(await store.claim("k", b"f", ttl=600), RUN, "claim() after abandon() of no claim")
+            same(await store.outcome("k", within=0), RUNNING, "outcome() of the same")
             same(await meanwhile(store, store.abandon("k")), IN_DOUBT, "outcome() after abandon()")
             same(await store.claim("k", b"f", ttl=600), IN_DOUBT, "claim() after abandon()")
             same(await store.claim("k", b"g", ttl=600), CONFLICT, "another fingerprint after abandon()")
