@@ -27,6 +27,9 @@ from jackfield.governance import Call
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
 
+APPROVED = "approved/"
+"""How the keys of approved calls begin."""
+
 _IS_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -50,12 +53,17 @@ class PendingConfirmation(NamedTuple):
     @property
     def run_key(self) -> str:
         """The claim under which the call runs once it is approved; it decides what became of it."""
-        return f"approved/{self.session_id}/{self.id}"
+        return f"{APPROVED}{self.session_id}/{self.id}"
 
     @property
     def fingerprint(self) -> bytes:
         """The fingerprint of that claim; the record fixes the arguments, so the key says it all."""
         return hashlib.sha256(self.run_key.encode()).digest()
+
+    @property
+    def known_until(self) -> float:
+        """When the record of this question is dropped; its claims have to be remembered for as long."""
+        return self.expires_at + 2 * RECOVERY_SECONDS
 
     @property
     def request(self) -> dict[str, Any]:
@@ -111,8 +119,7 @@ class Confirmations:
             await self._store.put(
                 _record(pending.session_id, pending.id),
                 orjson.dumps(pending._asdict()),
-                # Longer than any outcome is remembered, so that a late question is answered truthfully.
-                ttl=2 * RECOVERY_SECONDS + seconds,
+                ttl=pending.known_until - self._store.now(),
             )
         call.session.publish("confirmation_required", pending.card(call.session))
         return pending
@@ -129,6 +136,11 @@ class Confirmations:
     async def of_key(self, session_id: str, key: str) -> PendingConfirmation | None:
         """What the user was asked about a call."""
         return await self._read(session_id, confirmation_id(key))
+
+    async def of_run(self, run_key: str) -> PendingConfirmation | None:
+        """What the user was asked about an approved call."""
+        session_id, _, named = run_key.removeprefix(APPROVED).rpartition("/")
+        return await self._read(session_id, named)
 
     async def of_session(self, session_id: str) -> list[PendingConfirmation]:
         """Everything the user of a session was asked, decided or not."""

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jackfield.confirmation import Confirmations, PendingConfirmation, waiting
+from jackfield.confirmation import APPROVED, Confirmations, PendingConfirmation, waiting
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail, ok
 from jackfield.governance import DUPLICATES, Call, Proceed, policy_failed
@@ -146,21 +146,42 @@ class CallLedger:
         return await self._record(call, response, durable=durable)
 
     def _claim(self, call: Call, *, durable: bool) -> Awaitable[Claim]:
+        if call.confirmed:
+            return self._claim_approved(call, durable=durable)
         if may_repeat(call) or never_runs_unasked(call):
             # Nobody ever has to settle it, so it needs no note.
             return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, durable=durable)
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
 
+    async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
+        ttl = self._outlasting(await self._confirmations.of_run(call.key))
+        note = b"" if may_repeat(call) else self._note(call)
+        return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
+
+    def _outlasting(self, pending: PendingConfirmation | None) -> float:
+        """How long a claim of a call that needed approval is remembered from now on.
+
+        Longer than the question: if it were forgotten first, a call that ran would seem to have expired.
+        """
+        return max(self._seconds, pending.known_until - self._store.now()) if pending else self._seconds
+
+    async def _ttl(self, key: str, wire: bytes) -> float:
+        """How long a recorded envelope is remembered from now on."""
+        if key.startswith(APPROVED):
+            return self._outlasting(await self._confirmations.of_run(key))
+        if _is_waiting(wire):
+            return self._outlasting(await self._confirmations.of_key(_session_of(key), key))
+        return self._seconds
+
     async def status(self, key: str, *, always_asks: bool = False) -> CallStatus:
         """What became of the call with this key; `always_asks` says that its tool always needs approval."""
         claim = await self._store.outcome(key, within=0)
-        session_id = key.split("/", 2)[1] if key.count("/") > 1 else ""
         if claim.state is ClaimState.DONE:
             state = state_of(claim.result or b"")
             if state is not CallState.WAITING:
                 return CallStatus(state, claim.result)
         if claim.state in (ClaimState.DONE, ClaimState.IN_DOUBT):
-            pending = await self._confirmations.of_key(session_id, key)
+            pending = await self._confirmations.of_key(_session_of(key), key)
             if pending is not None:
                 return await self.status_of(pending)
         if claim.state is ClaimState.IN_DOUBT and always_asks:
@@ -184,7 +205,10 @@ class CallLedger:
     async def settle_unrun(self, pending: PendingConfirmation, response: ToolResponse) -> bool:
         """Record that a waiting call is not run; false when something else was decided before."""
         claim = await self._store.claim(
-            pending.run_key, pending.fingerprint, ttl=self._seconds, result=pending.unrun(response)
+            pending.run_key,
+            pending.fingerprint,
+            ttl=self._outlasting(pending),
+            result=pending.unrun(response),
         )
         return claim.state is ClaimState.RUN
 
@@ -192,7 +216,7 @@ class CallLedger:
 
     async def in_doubt(self) -> list[DoubtfulCall]:
         """Every call in doubt."""
-        found = [each for prefix in ("approved/", "call/") for each in await self._store.in_doubt(prefix)]
+        found = [each for prefix in (APPROVED, "call/") for each in await self._store.in_doubt(prefix)]
         return [_doubtful(each) for each in found]
 
     async def settle(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:
@@ -202,22 +226,26 @@ class CallLedger:
         """
         store = self._store
         note = next((each.note for each in await store.in_doubt(key) if each.key == key), None)
-        if note is None or not await store.reclaim(key):
+        if note is None:
             return None
         settled = {"ran": ran, "at": store.now(), "by": by}
         response = ok(data) if ran else never_ran()
         response = response.with_meta(**orjson.loads(note)["meta"], settled=settled)
+        # Written out and timed before the claim is taken over: what fails here must leave it in doubt.
         wire = orjson.dumps(response.to_wire())
-        if not await store.complete(key, wire, ttl=self._seconds):
-            return None
-        return wire
+        ttl = await self._ttl(key, wire)
+        recorded = await store.reclaim(key) and await store.complete(key, wire, ttl=ttl)
+        return wire if recorded else None
 
     # The steps of a run.
 
     async def _record(self, call: Call, response: ToolResponse, *, durable: bool) -> ToolResponse:
         """Record the answer of a call that ran here; what its caller is told."""
         try:
-            if await self._store.complete(call.key, call.seal(response), durable=durable):
+            wire = call.seal(response)
+            # A call that writes may have hung for longer than its claim lasts; its answer counts from now.
+            ttl = None if may_repeat(call) and response.ok else await self._ttl(call.key, wire)
+            if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
                 return response
         except StoreUnavailableError as error:
             # It ran, and the model has to know what came of it.
@@ -230,8 +258,10 @@ class CallLedger:
 
     async def _lost(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Answer for a call whose claim was taken over while this process hung: the record is the answer."""
-        claim = await self._store.outcome(call.key, within=_patience(call))
-        if claim.state is not ClaimState.DONE:
+        claim = None
+        with contextlib.suppress(StoreUnavailableError):
+            claim = await self._store.outcome(call.key, within=_patience(call))
+        if claim is None or claim.state is not ClaimState.DONE:
             _log.error("call %s: its claim was lost, and its answer is not recorded", call.key)
             call.decide(DUPLICATES, "answer not recorded")
             return response
@@ -267,7 +297,7 @@ class CallLedger:
         """Record this answer, without anything that was said beside another one."""
         call.wire, call.meta = None, {}
         try:
-            await self._store.complete(call.key, call.seal(response))
+            await self._store.complete(call.key, call.seal(response), ttl=self._seconds)
         except Exception as error:  # noqa: BLE001 - a store is somebody else's code, too
             self._record_later(call, error)
         return response
@@ -289,7 +319,7 @@ class CallLedger:
             await asyncio.sleep(RECORD_AGAIN_SECONDS)
             for key, wire in list(self._unrecorded.items()):
                 try:
-                    await self._store.complete(key, wire)
+                    await self._store.complete(key, wire, ttl=await self._ttl(key, wire))
                 except Exception:  # noqa: BLE001 - still away; it was logged the first time
                     break
                 self._unrecorded.pop(key, None)
@@ -335,7 +365,7 @@ class CallLedger:
             if not await store.reclaim(key):
                 return None
             wire = pending.unrun(waiting(pending))
-            await store.complete(key, wire, ttl=self._seconds)
+            await store.complete(key, wire, ttl=self._outlasting(pending))
             return await self._follow(call, wire)
         if may_repeat(call) or never_runs_unasked(call):
             if await store.reclaim(key):
@@ -346,7 +376,7 @@ class CallLedger:
 
     async def _answer_recorded(self, call: Call, wire: bytes) -> ToolResponse:
         """The recorded answer; where that was "waiting", what became of the call since."""
-        if b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING:
+        if _is_waiting(wire):
             return await self._follow(call, wire)
         return _replay(call, wire)
 
@@ -391,6 +421,16 @@ class CallLedger:
                 },
             }
         )
+
+
+def _session_of(key: str) -> str:
+    """The session that a call's key belongs to."""
+    return key.split("/", 2)[1] if key.count("/") > 1 else ""
+
+
+def _is_waiting(wire: bytes) -> bool:
+    # Most envelopes need not be read to be told from one of a waiting call.
+    return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 
 
 def may_repeat(call: Call) -> bool:
