@@ -1,9 +1,10 @@
-"""Duplicates and tokens against a model of what they promise, over sequences that hypothesis draws."""
+"""Duplicates and approvals against a model of what they promise, over sequences that hypothesis draws."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import dataclass
 from typing import Any
 
 import jackfield_policies
@@ -11,7 +12,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 from jackfield import ToolResponse, ok
-from jackfield.confirmation import Confirmations
+from jackfield.session.session import Session
 from jackfield.store import MemoryStore
 from jackfield_testkit.workbench import Workbench, make_tool
 
@@ -20,10 +21,21 @@ SESSIONS = [("s1", "ada"), ("s2", "ada"), ("s3", "grace")]
 EXPIRY = 300
 
 
+@dataclass(eq=False)
+class Question:
+    """What a user was asked, and what became of it."""
+
+    token: str
+    owner: tuple[str, str]
+    expires: float
+    first: bytes
+    outcome: bytes | None = None
+
+
 class Hosts(RuleBasedStateMachine):
     """Calls, approvals, restarts and time, in any order; what happened is remembered beside."""
 
-    tokens = Bundle("tokens")
+    questions = Bundle("questions")
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +43,7 @@ class Hosts(RuleBasedStateMachine):
         self.store = MemoryStore(clock=lambda: self.now)
         self.effects: list[tuple[str, str]] = []
         self.answers: dict[tuple[str, str], tuple[int, bytes]] = {}
-        self.used: set[str] = set()
+        self.asked: dict[tuple[tuple[str, str], int], Question] = {}
         self.restart()
 
     @rule()
@@ -52,8 +64,10 @@ class Hosts(RuleBasedStateMachine):
 
     def _call(self, session: tuple[str, str], tool: str, n: int, call_id: str) -> bytes:
         self.work.events.clear()
-        held = self.work.session(session_id=session[0], user=session[1])
-        return asyncio.run(self.work.call(held, tool, json.dumps({"n": n}), call_id)).wire
+        return asyncio.run(self.work.call(self._session(session), tool, json.dumps({"n": n}), call_id)).wire
+
+    def _session(self, session: tuple[str, str]) -> Session:
+        return self.work.session(session_id=session[0], user=session[1], secret=f"secret of {session[0]}")
 
     @rule(
         session=st.sampled_from(SESSIONS),
@@ -69,34 +83,44 @@ class Hosts(RuleBasedStateMachine):
         else:
             assert json.loads(wire)["error"]["type"] == "CONFLICT"
 
-    @rule(target=tokens, session=st.sampled_from(SESSIONS), number=st.integers(0, 10**6))
-    def ask(self, session: tuple[str, str], number: int) -> tuple[str, tuple[str, str], float]:
-        """A call that needs its user's word."""
+    @rule(target=questions, session=st.sampled_from(SESSIONS), number=st.integers(0, 3))
+    def ask(self, session: tuple[str, str], number: int) -> Question:
+        """A call that needs its user's approval arrives, perhaps again."""
         before = len(self.effects)
         wire = self._call(session, "ask", 0, f"ask_{number:07}")
-        assert json.loads(wire)["error"]["type"] == "CONFIRMATION_REQUIRED"
         assert len(self.effects) == before
-        token = str(self.work.events[0][1]["token"]) if self.work.events else "replayed"
-        assert token not in wire.decode()
-        return token, session, self.now + EXPIRY
+        question = self.asked.get((session, number))
+        if question is None:
+            assert json.loads(wire)["error"]["type"] == "CONFIRMATION_REQUIRED"
+            token = str(self.work.events[0][1]["token"])
+            assert token not in wire.decode()
+            question = self.asked[session, number] = Question(token, session, self.now + EXPIRY, wire)
+        assert wire == self._told(question, wire)
+        return question
 
-    @rule(held=tokens, by=st.sampled_from(SESSIONS))
-    def redeem(self, held: tuple[str, tuple[str, str], float], by: tuple[str, str]) -> None:
-        """Somebody uses a token: it counts for its owner, once, in time."""
-        token, owner, expires = held
-        session = self.work.session(session_id=by[0], user=by[1])
+    @rule(question=questions, by=st.sampled_from(SESSIONS), approve=st.booleans())
+    def decide(self, question: Question, by: tuple[str, str], approve: bool) -> None:
+        """Somebody uses a token: the first decision of its owner counts, if it comes in time."""
+        before = len(self.effects)
+        answer = asyncio.run(self.work.resolve(self._session(by), question.token, approve=approve))
+        if by != question.owner:
+            assert answer is None
+            return
+        assert answer is not None
+        decides = question.outcome is None and self.now < question.expires
+        if decides:
+            question.outcome = answer.wire
+            state = json.loads(answer.wire)["meta"].get("state", "done")
+            assert state == ("done" if approve else "declined")
+        assert answer.wire == self._told(question, answer.wire)
+        assert len(self.effects) == before + (decides and approve)
 
-        async def use() -> bool:
-            pending = await Confirmations(self.store).redeem(session, token)
-            if pending is None:
-                return False
-            return (await self.work.orchestrator.run_confirmed(session, pending)).response.ok
-
-        ran = asyncio.run(use())
-        good = token != "replayed" and by == owner and token not in self.used and self.now < expires
-        assert ran is good
-        if ran:
-            self.used.add(token)
+    def _told(self, question: Question, wire: bytes) -> bytes:
+        """What is to be said about a call that needed approval; expiry is final once it was said."""
+        if question.outcome is None and self.now >= question.expires:
+            assert json.loads(wire)["meta"]["state"] == "expired"
+            question.outcome = wire
+        return question.outcome or question.first
 
     @rule(seconds=st.sampled_from([1, 100, EXPIRY + 1]))
     def wait(self, seconds: int) -> None:
