@@ -90,10 +90,10 @@ class Host:
     A call stops before the handler while `passes` is not set, and inside of it while `ends` is not set.
     """
 
-    def __init__(self, clock: Clock, other: Host | None = None) -> None:
+    def __init__(self, clock: Clock, other: Host | None = None, *, remember: float = DAY) -> None:
         self.clock = clock
         self.store: SharedStore = SharedStore(clock, other.store if other else None)
-        self.ledger = CallLedger(self.store)
+        self.ledger = CallLedger(self.store, remember)
         self.runs: list[str] = other.runs if other else []
         self.calls: list[Call] = []
         self.reached, self.began = asyncio.Event(), asyncio.Event()
@@ -311,12 +311,22 @@ def test_a_call_approved_in_time_never_expires_however_long_it_runs() -> None:
     run(main())
 
 
-@pytest.mark.parametrize("after", [DAY + 10, 2 * DAY - 10, 2 * DAY + EXPIRY - 10])
-def test_an_approved_call_is_never_said_to_have_expired_or_to_wait_as_long_as_its_card_is_known(
-    after: float,
+@pytest.mark.parametrize(
+    ("remember", "after"),
+    [
+        (60.0, 70.0),
+        (60.0, 2 * DAY + EXPIRY - 10),
+        (DAY, DAY + 10),
+        (DAY, 2 * DAY + EXPIRY - 10),
+        (7 * DAY, 2 * DAY + EXPIRY + 10),
+        (7 * DAY, 7 * DAY - 10),
+    ],
+)
+def test_what_became_of_an_approved_call_is_told_as_long_as_its_question_is_known(
+    remember: float, after: float
 ) -> None:
     async def main() -> None:
-        host = Host(Clock())
+        host = Host(Clock(), remember=remember)
         pending = await host.asked()
         answer = await host.decide(pending)
         host.clock.now += after
@@ -462,6 +472,56 @@ def test_a_read_whose_process_died_is_run_again() -> None:
         assert (state(answer), len(host.runs)) == ("done", 2)
         assert await other.ledger.in_doubt() == []
         assert (await host.go_on(calling)).wire == answer.wire
+
+    run(main())
+
+
+def test_a_store_that_goes_away_while_a_read_is_taken_over_does_not_block_it() -> None:
+    async def away(key: str) -> None:
+        raise StoreUnavailableError("the test has cut the connection")
+
+    async def main() -> None:
+        host = Host(Clock())
+        other = Host(host.clock, host)
+        calling = await host.hang("read")
+        with pytest.MonkeyPatch.context() as monkey:
+            monkey.setattr(other.store, "release", away)
+            await other.call("read")
+        assert state(await other.call("read")) == "done"
+        await host.go_on(calling)
+
+    run(main())
+
+
+def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_goes_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ledger, "RECORD_AGAIN_SECONDS", 0.01)
+
+    async def away(key: str, result: bytes, **options: Any) -> bool:
+        raise StoreUnavailableError("the test has cut the connection")
+
+    async def main() -> None:
+        host = Host(Clock())
+        other, third = Host(host.clock, host), Host(host.clock, host)
+        asked = asyncio.Event()
+
+        async def hang(key: str, result: bytes, **options: Any) -> bool:
+            asked.set()
+            return await asyncio.Future()
+
+        # The question is kept, and the answer under the call's own key is not.
+        monkeypatch.setattr(host.store, "complete", hang)
+        calling = asyncio.create_task(host.call("ask"))
+        await asked.wait()
+        host.store.hangs = True
+        with pytest.MonkeyPatch.context() as monkey:
+            monkey.setattr(other.store, "complete", away)
+            assert "is not known" in envelope(await other.call("ask"))["error"]["message"]
+        found = await third.store.outcome(KEY, within=20)
+        assert found.state is ClaimState.DONE
+        assert state(await third.call("ask")) == "waiting"
+        calling.cancel()
 
     run(main())
 

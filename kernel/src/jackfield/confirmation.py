@@ -62,7 +62,7 @@ class PendingConfirmation(NamedTuple):
 
     @property
     def known_until(self) -> float:
-        """When the record of this question is dropped; its claims have to be remembered for as long."""
+        """How long this question is known at least; its claims have to be remembered for as long."""
         return self.expires_at + 2 * RECOVERY_SECONDS
 
     @property
@@ -116,13 +116,14 @@ class Confirmations:
         pending = await self.of_key(call.session.id, call.key) if call.key else None
         if pending is None:
             pending = self._pending(call, seconds)
-            await self._store.put(
-                _record(pending.session_id, pending.id),
-                orjson.dumps(pending._asdict()),
-                ttl=pending.known_until - self._store.now(),
-            )
+            await self.keep(pending, pending.known_until - self._store.now())
         call.session.publish("confirmation_required", pending.card(call.session))
         return pending
+
+    async def keep(self, pending: PendingConfirmation, seconds: float) -> None:
+        """Keep the record of a question for this long from now."""
+        record = orjson.dumps(pending._asdict())
+        await self._store.put(_record(pending.session_id, pending.id), record, ttl=seconds)
 
     async def find(self, session: Session, token: str) -> PendingConfirmation | None:
         """What a token stands for; nothing when it is unknown or belongs to another session or user."""

@@ -125,9 +125,9 @@ class CallLedger:
         while claim.state is not ClaimState.RUN:
             try:
                 answer = await self._answer(claim, call)
-                if answer is not None:
+                if isinstance(answer, ToolResponse):
                     return answer
-                claim = await self._claim(call, durable=durable)
+                claim = answer or await self._claim(call, durable=durable)
             except StoreUnavailableError as error:
                 # Whoever claimed it may have run it, so nobody may say now that it was not run.
                 _log.error("call %s: what became of it is not known: %s", call.key, error)
@@ -170,7 +170,12 @@ class CallLedger:
         if key.startswith(APPROVED):
             return self._outlasting(await self._confirmations.of_run(key))
         if _is_waiting(wire):
-            return self._outlasting(await self._confirmations.of_key(_session_of(key), key))
+            pending = await self._confirmations.of_key(_session_of(key), key)
+            ttl = self._outlasting(pending)
+            if pending and self._store.now() + ttl > pending.known_until:
+                # Without the question nobody would find the claim of the run.
+                await self._confirmations.keep(pending, ttl)
+            return ttl
         return self._seconds
 
     async def status(self, key: str, *, always_asks: bool = False) -> CallStatus:
@@ -307,7 +312,10 @@ class CallLedger:
         _log.error("call %s: its answer could not be recorded: %s", call.key, error)
         decided = call.decisions.get(DUPLICATES)
         call.decide(DUPLICATES, f"{decided}, answer not recorded" if decided else "answer not recorded")
-        self._unrecorded[call.key] = call.wire or b""
+        self._offer_later(call.key, call.wire or b"")
+
+    def _offer_later(self, key: str, wire: bytes) -> None:
+        self._unrecorded[key] = wire
         if len(self._unrecorded) > MOST_UNRECORDED:
             del self._unrecorded[next(iter(self._unrecorded))]
         if self._recording is None or self._recording.done():
@@ -324,8 +332,11 @@ class CallLedger:
                     break
                 self._unrecorded.pop(key, None)
 
-    async def _answer(self, claim: Claim, call: Call) -> ToolResponse | None:
-        """Answer a call that was claimed before; nothing when it may be claimed again."""
+    async def _answer(self, claim: Claim, call: Call) -> ToolResponse | Claim | None:
+        """Answer a call that was claimed before.
+
+        Nothing when it may be claimed again, and a claim when this process has taken it over.
+        """
         if claim.state is ClaimState.RUNNING:
             claim = await self._outcome(call, claim)
         match claim.state:
@@ -356,8 +367,8 @@ class CallLedger:
             return await self._store.outcome(call.key, within=_patience(call))
         return running
 
-    async def _answer_doubt(self, call: Call) -> ToolResponse | None:
-        """Answer a call whose process died; nothing when it may run, as that does no harm."""
+    async def _answer_doubt(self, call: Call) -> ToolResponse | Claim | None:
+        """Answer a call whose process died, or take it over where running it again does no harm."""
         store, key = self._store, call.key
         pending = None if call.confirmed else await self._confirmations.of_key(call.session.id, key)
         if pending is not None:
@@ -365,13 +376,18 @@ class CallLedger:
             if not await store.reclaim(key):
                 return None
             wire = pending.unrun(waiting(pending))
-            await store.complete(key, wire, ttl=self._outlasting(pending))
+            try:
+                await store.complete(key, wire, ttl=self._outlasting(pending))
+            except StoreUnavailableError:
+                # This process holds the claim now, and to others it would seem to run for ever.
+                self._offer_later(key, wire)
+                raise
             return await self._follow(call, wire)
         if may_repeat(call) or never_runs_unasked(call):
-            if await store.reclaim(key):
-                call.decide(DUPLICATES, "run again after a crash")
-                await store.release(key)
-            return None
+            if not await store.reclaim(key):
+                return None
+            call.decide(DUPLICATES, "run again after a crash")
+            return Claim(ClaimState.RUN)
         return _unsettled(call, "in doubt", in_doubt())
 
     async def _answer_recorded(self, call: Call, wire: bytes) -> ToolResponse:

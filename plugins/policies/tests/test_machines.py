@@ -100,14 +100,15 @@ class Hosts(RuleBasedStateMachine):
 
     @rule(question=questions, by=st.sampled_from(SESSIONS), approve=st.booleans())
     def decide(self, question: Question, by: tuple[str, str], approve: bool) -> None:
-        """Somebody uses a token: the first decision of its owner counts, if it comes in time."""
+        """Somebody uses a token: the first decision of its owner counts, and a yes only in time."""
         before = len(self.effects)
         answer = asyncio.run(self.work.resolve(self._session(by), question.token, approve=approve))
         if by != question.owner:
             assert answer is None
             return
         assert answer is not None
-        decides = question.outcome is None and self.now < question.expires
+        # A late no is recorded as one, unless somebody was told before that the question has expired.
+        decides = question.outcome is None and (not approve or self.now < question.expires)
         if decides:
             question.outcome = answer.wire
             state = json.loads(answer.wire)["meta"].get("state", "done")
