@@ -28,6 +28,9 @@ from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
 
+APPROVED = "approved/"
+"""How the keys of approved calls begin."""
+
 _IS_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -51,12 +54,17 @@ class PendingConfirmation(NamedTuple):
     @property
     def run_key(self) -> str:
         """The claim under which the call runs once it is approved; it decides what became of it."""
-        return f"approved/{self.session_id}/{self.id}"
+        return f"{APPROVED}{self.session_id}/{self.id}"
 
     @property
     def fingerprint(self) -> bytes:
         """The fingerprint of that claim; the record fixes the arguments, so the key says it all."""
         return hashlib.sha256(self.run_key.encode()).digest()
+
+    @property
+    def known_until(self) -> float:
+        """How long this question is known at least; its claims have to be remembered for as long."""
+        return self.expires_at + 2 * RECOVERY_SECONDS
 
     @property
     def request(self) -> dict[str, Any]:
@@ -120,14 +128,14 @@ class Confirmations:
         pending = await self.of_key(call.session.id, call.key) if call.key else None
         if pending is None:
             pending = self._pending(call, seconds)
-            await self._store.put(
-                _record(pending.session_id, pending.id),
-                orjson.dumps(pending._asdict()),
-                # Longer than any outcome is remembered, so that a late question is answered truthfully.
-                ttl=2 * RECOVERY_SECONDS + seconds,
-            )
+            await self.keep(pending, pending.known_until - self._store.now())
         call.session.publish("confirmation_required", pending.card(call.session))
         return pending
+
+    async def keep(self, pending: PendingConfirmation, seconds: float) -> None:
+        """Keep the record of a question for this long from now."""
+        record = orjson.dumps(pending._asdict())
+        await self._store.put(_record(pending.session_id, pending.id), record, ttl=seconds)
 
     async def find(self, session: Session, token: str) -> PendingConfirmation | None:
         """What a token stands for; nothing when it is unknown or belongs to another session or user."""
@@ -141,6 +149,11 @@ class Confirmations:
     async def of_key(self, session_id: str, key: str) -> PendingConfirmation | None:
         """What the user was asked about a call."""
         return await self._read(session_id, confirmation_id(key))
+
+    async def of_run(self, run_key: str) -> PendingConfirmation | None:
+        """What the user was asked about an approved call."""
+        session_id, _, named = run_key.removeprefix(APPROVED).rpartition("/")
+        return await self._read(session_id, named)
 
     async def of_session(self, session_id: str) -> list[PendingConfirmation]:
         """Everything the user of a session was asked, decided or not."""

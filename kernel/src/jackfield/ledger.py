@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jackfield.confirmation import Confirmations, PendingConfirmation, unrun_meta, waiting
+from jackfield.confirmation import APPROVED, Confirmations, PendingConfirmation, unrun_meta, waiting
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse, fail, ok
 from jackfield.governance import DUPLICATES, Call, Proceed, policy_failed
@@ -125,9 +125,9 @@ class CallLedger:
         while claim.state is not ClaimState.RUN:
             try:
                 answer = await self._answer(claim, call)
-                if answer is not None:
+                if isinstance(answer, ToolResponse):
                     return answer
-                claim = await self._claim(call, durable=durable)
+                claim = answer or await self._claim(call, durable=durable)
             except StoreUnavailableError as error:
                 # Whoever claimed it may have run it, so nobody may say now that it was not run.
                 _log.error("call %s: what became of it is not known: %s", call.key, error)
@@ -146,21 +146,47 @@ class CallLedger:
         return await self._record(call, response, durable=durable)
 
     def _claim(self, call: Call, *, durable: bool) -> Awaitable[Claim]:
+        if call.confirmed:
+            return self._claim_approved(call, durable=durable)
         if may_repeat(call) or never_runs_unasked(call):
             # Nobody ever has to settle it, so it needs no note.
             return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, durable=durable)
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
 
+    async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
+        ttl = self._outlasting(await self._confirmations.of_run(call.key))
+        note = b"" if may_repeat(call) else self._note(call)
+        return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
+
+    def _outlasting(self, pending: PendingConfirmation | None) -> float:
+        """How long a claim of a call that needed approval is remembered from now on.
+
+        Longer than the question: if it were forgotten first, a call that ran would seem to have expired.
+        """
+        return max(self._seconds, pending.known_until - self._store.now()) if pending else self._seconds
+
+    async def _ttl(self, key: str, wire: bytes) -> float:
+        """How long a recorded envelope is remembered from now on."""
+        if key.startswith(APPROVED):
+            return self._outlasting(await self._confirmations.of_run(key))
+        if _is_waiting(wire):
+            pending = await self._confirmations.of_key(_session_of(key), key)
+            ttl = self._outlasting(pending)
+            if pending and self._store.now() + ttl > pending.known_until:
+                # Without the question nobody would find the claim of the run.
+                await self._confirmations.keep(pending, ttl)
+            return ttl
+        return self._seconds
+
     async def status(self, key: str, *, always_asks: bool = False) -> CallStatus:
         """What became of the call with this key; `always_asks` says that its tool always needs approval."""
         claim = await self._store.outcome(key, within=0)
-        session_id = key.split("/", 2)[1] if key.count("/") > 1 else ""
         if claim.state is ClaimState.DONE:
             state = state_of(claim.result or b"")
             if state is not CallState.WAITING:
                 return CallStatus(state, claim.result)
         if claim.state in (ClaimState.DONE, ClaimState.IN_DOUBT):
-            pending = await self._confirmations.of_key(session_id, key)
+            pending = await self._confirmations.of_key(_session_of(key), key)
             if pending is not None:
                 return await self.status_of(pending)
         if claim.state is ClaimState.IN_DOUBT and always_asks:
@@ -184,7 +210,10 @@ class CallLedger:
     async def settle_unrun(self, pending: PendingConfirmation, response: ToolResponse) -> bool:
         """Record that a waiting call is not run; false when something else was decided before."""
         claim = await self._store.claim(
-            pending.run_key, pending.fingerprint, ttl=self._seconds, result=pending.unrun(response)
+            pending.run_key,
+            pending.fingerprint,
+            ttl=self._outlasting(pending),
+            result=pending.unrun(response),
         )
         return claim.state is ClaimState.RUN
 
@@ -192,7 +221,7 @@ class CallLedger:
 
     async def in_doubt(self) -> list[DoubtfulCall]:
         """Every call in doubt."""
-        found = [each for prefix in ("approved/", "call/") for each in await self._store.in_doubt(prefix)]
+        found = [each for prefix in (APPROVED, "call/") for each in await self._store.in_doubt(prefix)]
         return [_doubtful(each) for each in found]
 
     async def settle(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:
@@ -202,14 +231,18 @@ class CallLedger:
         """
         store = self._store
         note = next((each.note for each in await store.in_doubt(key) if each.key == key), None)
-        if note is None or not await store.reclaim(key):
+        if note is None:
             return None
         settled = {"ran": ran, "at": store.now(), "by": by}
         response = ok(data) if ran else never_ran()
         response = response.with_meta(**orjson.loads(note)["meta"], settled=settled)
+        # Written out and timed before the claim is taken over: what fails here must leave it in doubt.
         wire = orjson.dumps(response.to_wire())
+        ttl = await self._ttl(key, wire)
+        if not await store.reclaim(key):
+            return None
         try:
-            return wire if await store.complete(key, wire, ttl=self._seconds) else None
+            return wire if await store.complete(key, wire, ttl=ttl) else None
         except BaseException:
             # It stays in doubt, for the next one who tries.
             with contextlib.suppress(Exception):
@@ -221,7 +254,10 @@ class CallLedger:
     async def _record(self, call: Call, response: ToolResponse, *, durable: bool) -> ToolResponse:
         """Record the answer of a call that ran here; what its caller is told."""
         try:
-            if await self._store.complete(call.key, call.seal(response), durable=durable):
+            wire = call.seal(response)
+            # A call that writes may have hung for longer than its claim lasts; its answer counts from now.
+            ttl = None if may_repeat(call) and response.ok else await self._ttl(call.key, wire)
+            if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
                 return response
         except StoreUnavailableError as error:
             # It ran, and the model has to know what came of it.
@@ -234,8 +270,10 @@ class CallLedger:
 
     async def _lost(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Answer for a call whose claim was taken over while this process hung: the record is the answer."""
-        claim = await self._store.outcome(call.key, within=_patience(call))
-        if claim.state is not ClaimState.DONE:
+        claim = None
+        with contextlib.suppress(StoreUnavailableError):
+            claim = await self._store.outcome(call.key, within=_patience(call))
+        if claim is None or claim.state is not ClaimState.DONE:
             _log.error("call %s: its claim was lost, and its answer is not recorded", call.key)
             call.decide(DUPLICATES, "answer not recorded")
             return response
@@ -271,7 +309,7 @@ class CallLedger:
         """Record this answer, without anything that was said beside another one."""
         call.wire, call.meta = None, {}
         try:
-            await self._store.complete(call.key, call.seal(response))
+            await self._store.complete(call.key, call.seal(response), ttl=self._seconds)
         except Exception as error:  # noqa: BLE001 - a store is somebody else's code, too
             self._record_later(call, error)
         return response
@@ -281,7 +319,10 @@ class CallLedger:
         _log.error("call %s: its answer could not be recorded: %s", call.key, error)
         decided = call.decisions.get(DUPLICATES)
         call.decide(DUPLICATES, f"{decided}, answer not recorded" if decided else "answer not recorded")
-        self._unrecorded[call.key] = call.wire or b""
+        self._offer_later(call.key, call.wire or b"")
+
+    def _offer_later(self, key: str, wire: bytes) -> None:
+        self._unrecorded[key] = wire
         if len(self._unrecorded) > MOST_UNRECORDED:
             del self._unrecorded[next(iter(self._unrecorded))]
         if self._recording is None or self._recording.done():
@@ -293,13 +334,16 @@ class CallLedger:
             await asyncio.sleep(RECORD_AGAIN_SECONDS)
             for key, wire in list(self._unrecorded.items()):
                 try:
-                    await self._store.complete(key, wire)
+                    await self._store.complete(key, wire, ttl=await self._ttl(key, wire))
                 except Exception:  # noqa: BLE001 - still away; it was logged the first time
                     break
                 self._unrecorded.pop(key, None)
 
-    async def _answer(self, claim: Claim, call: Call) -> ToolResponse | None:
-        """Answer a call that was claimed before; nothing when it may be claimed again."""
+    async def _answer(self, claim: Claim, call: Call) -> ToolResponse | Claim | None:
+        """Answer a call that was claimed before.
+
+        Nothing when it may be claimed again, and a claim when this process has taken it over.
+        """
         if claim.state is ClaimState.RUNNING:
             claim = await self._outcome(call, claim)
         match claim.state:
@@ -330,8 +374,8 @@ class CallLedger:
             return await self._store.outcome(call.key, within=_patience(call))
         return running
 
-    async def _answer_doubt(self, call: Call) -> ToolResponse | None:
-        """Answer a call whose process died; nothing when it may run, as that does no harm."""
+    async def _answer_doubt(self, call: Call) -> ToolResponse | Claim | None:
+        """Answer a call whose process died, or take it over where running it again does no harm."""
         store, key = self._store, call.key
         pending = None if call.confirmed else await self._confirmations.of_key(call.session.id, key)
         if pending is not None:
@@ -339,18 +383,23 @@ class CallLedger:
             if not await store.reclaim(key):
                 return None
             wire = pending.unrun(waiting(pending))
-            await store.complete(key, wire, ttl=self._seconds)
+            try:
+                await store.complete(key, wire, ttl=self._outlasting(pending))
+            except StoreUnavailableError:
+                # This process holds the claim now, and to others it would seem to run for ever.
+                self._offer_later(key, wire)
+                raise
             return await self._follow(call, wire)
         if may_repeat(call) or never_runs_unasked(call):
-            if await store.reclaim(key):
-                call.decide(DUPLICATES, "run again after a crash")
-                await store.release(key)
-            return None
+            if not await store.reclaim(key):
+                return None
+            call.decide(DUPLICATES, "run again after a crash")
+            return Claim(ClaimState.RUN)
         return _unsettled(call, "in doubt", in_doubt())
 
     async def _answer_recorded(self, call: Call, wire: bytes) -> ToolResponse:
         """The recorded answer; where that was "waiting", what became of the call since."""
-        if b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING:
+        if _is_waiting(wire):
             return await self._follow(call, wire)
         return _replay(call, wire)
 
@@ -390,6 +439,16 @@ class CallLedger:
                 "meta": unrun_meta(tool),
             }
         )
+
+
+def _session_of(key: str) -> str:
+    """The session that a call's key belongs to."""
+    return key.split("/", 2)[1] if key.count("/") > 1 else ""
+
+
+def _is_waiting(wire: bytes) -> bool:
+    # Most envelopes need not be read to be told from one of a waiting call.
+    return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 
 
 def may_repeat(call: Call) -> bool:

@@ -256,7 +256,8 @@ class MemoryStore:
         if key not in self._abandoned:
             return False
         self._abandoned.discard(key)
-        return True
+        # It may have expired meanwhile: then there is nothing left to take over.
+        return self._running(key) is not None
 
     async def complete(
         self, key: str, result: bytes, *, durable: bool = True, ttl: float | None = None

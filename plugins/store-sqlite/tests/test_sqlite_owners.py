@@ -155,3 +155,33 @@ def test_a_dead_process_that_nobody_reaped_is_gone() -> None:
     else:
         pytest.fail("a zombie is taken for a living process")
     dying.wait()
+
+
+def test_a_holder_is_told_that_it_holds_only_with_a_lease_that_lasts(path: Path) -> None:
+    moment = 1_000_000.0
+    machine = Machine("boot", lambda: moment, lambda: moment)
+
+    async def use() -> None:
+        nonlocal moment
+        paused = await SqliteStore.open(path, machine=machine)
+        other = await SqliteStore.open(path, machine=machine)
+        await paused.claim("k", b"", ttl=600, note=b"n")
+        await paused.claim("taken", b"", ttl=600, note=b"n")
+        await paused.add("counter", 2**63 - 1, window=600)
+        moment += 11
+        assert await other.reclaim("taken")
+        # The second addition fails, and takes the transaction along in which the lease would be renewed.
+        found = await asyncio.gather(
+            paused.add("counter", 1, window=600),
+            paused.holds("k"),
+            paused.holds("taken"),
+            return_exceptions=True,
+        )
+        assert isinstance(found[0], OverflowError)
+        assert list(found[1:]) == [True, False]
+        assert (await other.claim("k", b"", ttl=600)).state is ClaimState.RUNNING
+        assert not await other.reclaim("k")
+        await other.close()
+        await paused.close()
+
+    asyncio.run(use())

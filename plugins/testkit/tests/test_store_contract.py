@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.store import Claim, ClaimState, MemoryStore, Store
+from jackfield.store import Claim, ClaimState, Doubt, MemoryStore, Store
 from jackfield_testkit.sealing import suite_tests
 from jackfield_testkit.store_contract import StoreContractTests
 from jackfield_testkit.store_contract.world import World
@@ -50,21 +50,21 @@ class TakesInTwoSteps(MemoryStore):
 
 
 class ClaimsInTwoSteps(MemoryStore):
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
         known = key in self._claims
         await asyncio.sleep(0)
         if not known:
             self._claims.pop(key, None)
-        return await super().claim(key, fingerprint, ttl=ttl, durable=durable)
+        return await super().claim(key, fingerprint, **options)
 
 
 class IgnoresFingerprints(MemoryStore):
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
-        return await super().claim(key, b"", ttl=ttl, durable=durable)
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
+        return await super().claim(key, b"", **options)
 
 
 class ReplacesResults(MemoryStore):
-    async def complete(self, key: str, result: bytes, *, durable: bool = True) -> bool:
+    async def complete(self, key: str, result: bytes, **_options: Any) -> bool:
         held = self._claims.get(key)
         if held:
             self._claims[key] = (held[0], held[1], result, key)
@@ -123,8 +123,150 @@ class ListsWhatIsEmpty(MemoryStore):
 
 
 class SkipsWhatIsNotDurable(MemoryStore):
-    async def claim(self, key: str, fingerprint: bytes, *, ttl: float, durable: bool = True) -> Claim:
-        return await super().claim(key, fingerprint, ttl=ttl) if durable else Claim(ClaimState.RUN)
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
+        if options.get("durable", True):
+            return await super().claim(key, fingerprint, **options)
+        return Claim(ClaimState.RUN)
+
+
+class IgnoresNotes(MemoryStore):
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
+        return await super().claim(key, fingerprint, **{**options, "note": b""})
+
+
+class PrunesWhatIsNoted(MemoryStore):
+    async def prune(self) -> int:
+        self._notes.clear()
+        return await super().prune()
+
+
+class ForgetsDoubtsInTime(MemoryStore):
+    async def abandon(self, key: str) -> None:
+        await super().abandon(key)
+        self._notes.pop(key, None)
+
+
+class NeverForgetsNotes(MemoryStore):
+    async def complete(self, key: str, result: bytes, **options: Any) -> bool:
+        note = self._notes.get(key)
+        done = await super().complete(key, result, **options)
+        if done and note:
+            self._notes[key] = note
+        return done
+
+
+class IgnoresTheNewTtl(MemoryStore):
+    async def complete(self, key: str, result: bytes, *, ttl: float | None = None, **options: Any) -> bool:
+        return await super().complete(key, result, **options)
+
+
+class AddsTheNewTtl(MemoryStore):
+    async def complete(self, key: str, result: bytes, *, ttl: float | None = None, **options: Any) -> bool:
+        left = self._claims[key][1] - self._clock() if ttl is not None and key in self._claims else 0.0
+        return await super().complete(key, result, ttl=None if ttl is None else ttl + left, **options)
+
+
+class IgnoresResults(MemoryStore):
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
+        return await super().claim(key, fingerprint, **{**options, "result": None})
+
+
+class TakesNothingForNoResult(MemoryStore):
+    async def claim(self, key: str, fingerprint: bytes, **options: Any) -> Claim:
+        return await super().claim(key, fingerprint, **{**options, "result": options.get("result") or None})
+
+
+class OverridesWhoRuns(MemoryStore):
+    async def claim(
+        self, key: str, fingerprint: bytes, *, result: bytes | None = None, **options: Any
+    ) -> Claim:
+        found = await super().claim(key, fingerprint, **options)
+        if result is not None:
+            await self.complete(key, result)
+        return found
+
+
+class RecordsInTwoSteps(MemoryStore):
+    async def claim(
+        self, key: str, fingerprint: bytes, *, result: bytes | None = None, **options: Any
+    ) -> Claim:
+        found = await super().claim(key, fingerprint, **options)
+        if result is not None and found.state is ClaimState.RUN:
+            await asyncio.sleep(0)
+            await self.complete(key, result)
+        return found
+
+
+class HoldsWhatIsDone(MemoryStore):
+    async def holds(self, key: str) -> bool:
+        return key in self._claims
+
+
+class HoldsWhatIsInDoubt(MemoryStore):
+    async def holds(self, key: str) -> bool:
+        return (await self.outcome(key, within=0)).state in (ClaimState.RUNNING, ClaimState.IN_DOUBT)
+
+
+class HoldsNothingItTookOver(MemoryStore):
+    async def reclaim(self, key: str) -> bool:
+        return key in self._abandoned
+
+
+class ReleasesWhatIsAbandoned(MemoryStore):
+    async def abandon(self, key: str) -> None:
+        await self.release(key)
+
+
+class AbandonsWhatIsDone(MemoryStore):
+    async def abandon(self, key: str) -> None:
+        if held := self._claims.get(key):
+            self._claims[key] = (held[0], held[1], None, key)
+        await super().abandon(key)
+
+
+class AbandonsInSilence(MemoryStore):
+    async def abandon(self, key: str) -> None:
+        if self._running(key):
+            self._abandoned.add(key)
+
+
+class AbandonsWhatNobodyClaimed(MemoryStore):
+    async def abandon(self, key: str) -> None:
+        self._abandoned.add(key)
+        self._wake(key)
+
+
+class TakesOverWhatHasExpired(MemoryStore):
+    async def reclaim(self, key: str) -> bool:
+        found = key in self._abandoned
+        self._abandoned.discard(key)
+        return found
+
+
+class ListsByPattern(MemoryStore):
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        pattern = re.escape(prefix).replace("_", ".")
+        return [each for each in await super().in_doubt("") if re.match(pattern, each.key)]
+
+
+class ListsUnsorted(MemoryStore):
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        return [
+            Doubt(key, note)
+            for key, note in self._notes.items()
+            if key in self._abandoned and key.startswith(prefix)
+        ]
+
+
+class ListsWhatHasNoNote(MemoryStore):
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        keys = sorted(key for key in self._abandoned if key.startswith(prefix))
+        return [Doubt(key, self._notes.get(key, b"")) for key in keys]
+
+
+class ListsWhatIsRunning(MemoryStore):
+    async def in_doubt(self, prefix: str) -> list[Doubt]:
+        return [Doubt(key, self._notes[key]) for key in sorted(self._notes) if key.startswith(prefix)]
 
 
 BROKEN: list[tuple[type[MemoryStore], str]] = [
@@ -136,6 +278,28 @@ BROKEN: list[tuple[type[MemoryStore], str]] = [
     (ForgetsResults, "test_a_result_is_final"),
     (InvitesWhoWaited, "test_outcome_waits"),
     (Dispossesses, "test_who_lives_cannot_be_dispossessed"),
+    (IgnoresNotes, "test_a_noted_claim_is_kept_until_it_has_a_result"),
+    (PrunesWhatIsNoted, "test_a_noted_claim_is_kept_until_it_has_a_result"),
+    (ForgetsDoubtsInTime, "test_a_noted_claim_is_kept_until_it_has_a_result"),
+    (NeverForgetsNotes, "test_a_noted_claim_with_a_result_expires"),
+    (IgnoresTheNewTtl, "test_a_result_can_be_given_a_new_ttl"),
+    (AddsTheNewTtl, "test_a_result_can_be_given_a_new_ttl"),
+    (IgnoresResults, "test_an_outcome_is_recorded_in_one_step"),
+    (TakesNothingForNoResult, "test_an_outcome_is_recorded_in_one_step"),
+    (OverridesWhoRuns, "test_an_outcome_is_recorded_in_one_step"),
+    (RecordsInTwoSteps, "test_of_many_outcomes_the_first_counts"),
+    (HoldsWhatIsDone, "test_a_holder_is_told_that_it_holds"),
+    (HoldsWhatIsInDoubt, "test_a_holder_is_told_that_it_holds"),
+    (HoldsNothingItTookOver, "test_a_holder_is_told_that_it_holds"),
+    (ReleasesWhatIsAbandoned, "test_an_abandoned_claim_is_in_doubt"),
+    (AbandonsWhatIsDone, "test_an_abandoned_claim_is_in_doubt"),
+    (AbandonsInSilence, "test_an_abandoned_claim_is_in_doubt"),
+    (AbandonsWhatNobodyClaimed, "test_an_abandoned_claim_is_in_doubt"),
+    (TakesOverWhatHasExpired, "test_an_abandoned_claim_without_a_note_expires"),
+    (ListsByPattern, "test_claims_in_doubt_are_listed"),
+    (ListsUnsorted, "test_claims_in_doubt_are_listed"),
+    (ListsWhatHasNoNote, "test_claims_in_doubt_are_listed"),
+    (ListsWhatIsRunning, "test_claims_in_doubt_are_listed"),
     (NeverForgets, "test_values_expire"),
     (SlidesTheWindow, "test_counters_count_within_their_window"),
     (TakesPrefixesForPatterns, "test_any_key"),
@@ -189,7 +353,11 @@ def methods() -> list[str]:
 def signature(name: str) -> str:
     method = getattr(Store, name)
     described = (
-        str(inspect.signature(method)).replace("'", "").replace("(self, ", "(").replace("(self)", "()")
+        str(inspect.signature(method))
+        .replace("b''", 'b""')
+        .replace("'", "")
+        .replace("(self, ", "(")
+        .replace("(self)", "()")
     )
     return f"{'async ' if inspect.iscoroutinefunction(method) else ''}{name}{described}"
 

@@ -7,6 +7,7 @@ from typing import Any
 import apsw
 from jackfield.store import Claim, ClaimState, Doubt
 
+from jackfield_store_sqlite.kept import after_all_that_begin_with
 from jackfield_store_sqlite.owners import Owner
 
 RUN, RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
@@ -75,8 +76,8 @@ def in_doubt(db: apsw.Connection, now: float, prefix: str, owner: Owner) -> list
     """The claims with a note whose holders are dead."""
     rows: list[Any] = db.execute(
         "SELECT key, owner, note FROM claims WHERE note IS NOT NULL AND result IS NULL "
-        "AND key >= ? AND substr(key, 1, ?) = ? ORDER BY key",
-        (prefix, len(prefix), prefix),
+        "AND key >= ? AND key < ? ORDER BY key",
+        (prefix, after_all_that_begin_with(prefix)),
     ).fetchall()
     return [Doubt(key, note) for key, holder, note in rows if owner.believes_dead(db, now, holder)]
 

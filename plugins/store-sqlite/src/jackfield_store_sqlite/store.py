@@ -152,10 +152,16 @@ class SqliteStore:
         """See `Store.holds`."""
         look = partial(claims.holds, key=limits.key(key), owner=self._owner)
         await self._ready()
-        if not self._writer.is_known:
-            # The lease ran out or is about to. A write renews it, and claims that were lost stay lost.
-            return await self._writer.submit(look)
-        return await self._read(look)
+        if self._writer.is_known:
+            return await self._read(look)
+
+        def renew_and_look(db: apsw.Connection, now: float) -> bool:
+            self._owner.renew(db, now)
+            return look(db, now)
+
+        # The lease ran out or is about to. It is renewed in the same transaction, and not left to the writer,
+        # which renews it with some transactions only. A claim that was taken over stays lost.
+        return await self._writer.submit(renew_and_look)
 
     async def reclaim(self, key: str) -> bool:
         """See `Store.reclaim`."""

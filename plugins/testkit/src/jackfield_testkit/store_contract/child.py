@@ -62,6 +62,45 @@ async def hold(store: Store, *keys: str) -> None:
     await asyncio.Event().wait()
 
 
+async def hold_noted(store: Store, *keys: str) -> None:
+    """Claim with a note, and never finish."""
+    await _claim_noted(store, keys)
+    await asyncio.Event().wait()
+
+
+async def finish_when_told(store: Store, *keys: str) -> None:
+    """Claim with a note, wait for a line on the input, then report `holds` and complete."""
+    await _claim_noted(store, keys)
+    async for _ in _lines():
+        break
+    for key in keys:
+        held = await store.holds(key)
+        say(key=key, held=held, completed=await store.complete(key, f"{key}, finished".encode()))
+
+
+async def _claim_noted(store: Store, keys: tuple[str, ...]) -> None:
+    for key in keys:
+        found = await store.claim(key, key.encode(), ttl=600, note=f"note of {key}".encode())
+        say(key=key, state=found.state.name)
+    say(claimed_all=True)
+
+
+async def record(store: Store, me: str, *keys: str) -> None:
+    """Record an outcome for each key in one step."""
+
+    async def one(key: str) -> None:
+        found = await store.claim(key, key.encode(), ttl=600, result=f"{key} by {me}".encode())
+        say(key=key, state=found.state.name, result=(found.result or b"").decode(), by=me)
+
+    await _side_by_side(one, list(keys))
+
+
+async def record_and_wait(store: Store, me: str, *keys: str) -> None:
+    """Record outcomes until killed."""
+    await record(store, me, *keys)
+    await asyncio.Event().wait()
+
+
 async def finish(store: Store, key: str, result: str, after: str) -> None:
     """Claim, take a while, complete."""
     await claim(store, key)

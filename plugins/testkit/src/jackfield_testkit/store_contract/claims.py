@@ -137,9 +137,9 @@ class ClaimTests:
             before = time.monotonic()
             same(await store.outcome("k", within=0.2), RUNNING, "outcome() when nothing happens")
             holds(0.15 < time.monotonic() - before < 5, "outcome() did not wait as long as it was told to")
-            same(await _meanwhile(store, store.complete("k", b"r")), done(b"r"), "outcome() after complete()")
+            same(await meanwhile(store, store.complete("k", b"r")), done(b"r"), "outcome() after complete()")
             await store.claim("other", b"f", ttl=600)
-            same(await _meanwhile(store, store.release("other"), "other"), FREE, "outcome() after release()")
+            same(await meanwhile(store, store.release("other"), "other"), FREE, "outcome() after release()")
 
     @on_a_loop
     async def test_a_cancelled_claim_holds_nothing(self, world: World) -> None:
@@ -156,8 +156,9 @@ class ClaimTests:
                 await _until_claimed(store, str(number), expected)
 
 
-async def _meanwhile(store: Store, act: Awaitable[object], key: str = "k") -> Claim:
-    waiting = [asyncio.create_task(store.outcome(key, within=20)) for _ in range(10)]
+async def meanwhile(store: Store, act: Awaitable[object], key: str = "k") -> Claim:
+    """What those are told who wait for a claim while something is done about it."""
+    waiting = [asyncio.create_task(store.outcome(key, within=5)) for _ in range(10)]
     await asyncio.sleep(0.1)
     before = time.monotonic()
     await act

@@ -16,6 +16,7 @@ Make = Callable[[str, Callable[[], float]], Store | None]
 
 _KEYS = st.sampled_from(["", "a", "ab", "b", "ä\x00"])
 _VALUES = st.binary(max_size=4)
+_FINGERPRINTS = st.sampled_from([b"", b"f"])
 _TTLS = st.sampled_from([0.0, 5.0, 10.0, 1000.0])
 
 
@@ -50,7 +51,12 @@ class Comparison(RuleBasedStateMachine):
         self._both("put", key, value, ttl=ttl)
 
     @rule(
-        method=st.sampled_from(["get", "take", "delete", "keys", "release", "reclaim", "streams", "clear"]),
+        method=st.sampled_from(
+            [
+                *("get", "take", "delete", "keys", "streams", "clear"),
+                *("holds", "release", "abandon", "reclaim", "in_doubt"),
+            ]
+        ),
         key=_KEYS,
     )
     def ask(self, method: str, key: str) -> None:
@@ -62,15 +68,25 @@ class Comparison(RuleBasedStateMachine):
         """Count."""
         self._both("add", key, amount, window=window)
 
-    @rule(key=_KEYS, fingerprint=st.sampled_from([b"", b"f"]), ttl=_TTLS)
-    def claim(self, key: str, fingerprint: bytes, ttl: float) -> None:
-        """Claim."""
-        self._both("claim", key, fingerprint, ttl=ttl)
+    @rule(key=_KEYS, fingerprint=_FINGERPRINTS, ttl=_TTLS, note=st.sampled_from([b"", b"n"]))
+    def claim(self, key: str, fingerprint: bytes, ttl: float, note: bytes) -> None:
+        """Claim, with or without a note."""
+        self._both("claim", key, fingerprint, ttl=ttl, note=note)
 
-    @rule(key=_KEYS, result=_VALUES)
-    def complete(self, key: str, result: bytes) -> None:
+    @rule(key=_KEYS, fingerprint=_FINGERPRINTS, ttl=_TTLS, result=_VALUES)
+    def record(self, key: str, fingerprint: bytes, ttl: float, result: bytes) -> None:
+        """Claim and record the outcome in one step."""
+        self._both("claim", key, fingerprint, ttl=ttl, note=b"n", result=result)
+
+    @rule(key=_KEYS, result=_VALUES, ttl=st.none() | _TTLS)
+    def complete(self, key: str, result: bytes, ttl: float | None) -> None:
         """Complete, held or not."""
-        self._both("complete", key, result)
+        self._both("complete", key, result, ttl=ttl)
+
+    @rule()
+    def list_doubts(self) -> None:
+        """List everything in doubt."""
+        self._both("in_doubt", "")
 
     @rule(key=_KEYS)
     def outcome(self, key: str) -> None:

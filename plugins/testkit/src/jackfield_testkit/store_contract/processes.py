@@ -9,7 +9,7 @@ from collections import Counter
 from jackfield.store import ClaimState
 
 from jackfield_testkit.store_contract import child
-from jackfield_testkit.store_contract.claims import done
+from jackfield_testkit.store_contract.claims import RUNNING, done
 from jackfield_testkit.store_contract.streams import check_whole, follow
 from jackfield_testkit.store_contract.verdict import holds, same
 from jackfield_testkit.store_contract.world import World, on_a_loop
@@ -85,6 +85,45 @@ class ProcessTests:
             same(await store.outcome("k", within=20), done(b"result"), "outcome() of another's claim")
             holds(time.monotonic() - before < 3, "outcome() took more than 2 s to notice another process")
             await asyncio.to_thread(other.rest)
+
+    @on_a_loop
+    async def test_one_process_records_the_outcome(self, world: World) -> None:
+        """Of several processes that record an outcome in one step one succeeds; the others get its bytes."""
+        keys = [f"call/{number}" for number in range(40)]
+        said = await asyncio.to_thread(
+            world.together, [(child.record, f"p{n}", *keys) for n in range(_PROCESSES)]
+        )
+        firsts = {each["key"]: each["by"] for each in said if each.get("state") == "RUN"}
+        runs = sum(each.get("state") == "RUN" for each in said)
+        same((runs, sorted(firsts)), (len(keys), sorted(keys)), "how often an outcome was recorded")
+        told = {
+            (each["key"], each["state"], each["result"])
+            for each in said
+            if each.get("state") != "RUN" and "key" in each
+        }
+        expected = {(key, "DONE", f"{key} by {by}") for key, by in firsts.items()}
+        same(told, expected, "what the other processes were told")
+
+    @on_a_loop
+    async def test_only_the_holder_can_end_a_claim(self, world: World) -> None:
+        """To another process `holds` is false, and its `abandon`, `release` and `complete` do nothing."""
+        async with world.store() as store:
+            holder = world.start(child.finish_when_told, "k")
+            await asyncio.to_thread(holder.hear, "ready")
+            holder.go()
+            await asyncio.to_thread(holder.hear, "claimed_all")
+            same(await store.holds("k"), False, "holds() of another's claim")
+            await store.abandon("k")
+            await store.release("k")
+            same(await store.complete("k", b"mine"), False, "complete() of another's claim")
+            same(await store.in_doubt(""), [], "in_doubt() after abandon() of another's claim")
+            late = await store.claim("k", b"k", ttl=600, result=b"mine")
+            same(late, RUNNING, "claim(result=) of another's claim")
+            holder.go()
+            said = await asyncio.to_thread(holder.hear, "completed")
+            same((said["held"], said["completed"]), (True, True), "holds() and complete() by the holder")
+            same(await store.claim("k", b"k", ttl=600), done(b"k, finished"), "claim() in the end")
+            await asyncio.to_thread(holder.rest)
 
 
 def check_deliveries(said: list[child.Said], keys: int, deliveries: int) -> None:

@@ -12,6 +12,7 @@ from jackfield.store import Store
 from jackfield_testkit.sealing import SealedTests, standard_tests
 from jackfield_testkit.store_contract.claims import ClaimTests
 from jackfield_testkit.store_contract.crashes import CrashTests
+from jackfield_testkit.store_contract.doubts import DoubtTests
 from jackfield_testkit.store_contract.model import ModelTests
 from jackfield_testkit.store_contract.processes import ProcessTests
 from jackfield_testkit.store_contract.streams import StreamTests
@@ -22,7 +23,15 @@ _SHARED_ONLY = frozenset(standard_tests(ProcessTests, CrashTests))
 
 
 class StoreContractTests(
-    SealedTests, ValueTests, ClaimTests, StreamTests, ModelTests, ProcessTests, CrashTests, suite=True
+    SealedTests,
+    ValueTests,
+    ClaimTests,
+    DoubtTests,
+    StreamTests,
+    ModelTests,
+    ProcessTests,
+    CrashTests,
+    suite=True,
 ):
     """Subclass it, say how the store is opened: the standard tests come with it.
 

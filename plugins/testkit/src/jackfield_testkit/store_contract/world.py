@@ -152,6 +152,14 @@ class Child:
         self._process.communicate()
         return said
 
+    def pause(self) -> None:
+        """Stop it with SIGSTOP: it hangs until it is resumed."""
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on after a pause."""
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> list[child.Said]:
         """End it with SIGKILL; what it had said by then and nobody had heard."""
         if self._process.returncode is not None:
