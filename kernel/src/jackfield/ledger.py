@@ -335,8 +335,10 @@ class CallLedger:
             for key, wire in list(self._unrecorded.items()):
                 try:
                     await self._store.complete(key, wire, ttl=await self._ttl(key, wire))
-                except Exception:  # noqa: BLE001 - still away; it was logged the first time
-                    break
+                except StoreUnavailableError:
+                    break  # It is still away, as was logged the first time.
+                except Exception:  # noqa: BLE001 - a store is somebody else's code
+                    _log.exception("call %s: its answer cannot be recorded", key)
                 self._unrecorded.pop(key, None)
 
     async def _answer(self, claim: Claim, call: Call) -> ToolResponse | Claim | None:
