@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import random
 import time
-from collections.abc import Iterable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from typing import Any
 
 import httpx
 import websockets
 from websockets.typing import Origin, Subprotocol
 
-from faults.deployment import LOOK, Host
+from faults.deployment import ANSWER_SECONDS, LOOK, Host
 from faults.record import NOTHING_RAN, CallRecord, Statement, Told
 
 SESSION, KEY, SEEN = "Jackfield-Session", "Idempotency-Key", "Last-Event-ID"
@@ -136,14 +135,13 @@ async def events(token: str, host: Host, after: str = "") -> list[dict[str, Any]
         async with host.http.stream("GET", "/events", headers=headers) as answer:
             if answer.status_code != 200:
                 return None
-            async with aclosing(answer.aiter_lines()) as lines:
-                await _collect(lines, found)
+            await _collect(answer.aiter_lines(), found)
     except httpx.HTTPError:
         return None
     return found
 
 
-async def _collect(lines: Any, found: list[dict[str, Any]]) -> None:
+async def _collect(lines: AsyncIterator[str], found: list[dict[str, Any]]) -> None:
     number = ""
     while True:
         try:
@@ -169,7 +167,9 @@ def told(call: CallRecord, messages: Iterable[dict[str, Any]]) -> list[Told]:
             case "tool_complete":
                 found.append(Told("done", each["data"], None, number))
             case "tool_error":
-                found.append(Told(each.get("state") or "failed", None, None, number))
+                # What is recoverable may be asked for again, and is no outcome.
+                failed = "unavailable" if each["recoverable"] else "failed"
+                found.append(Told(each.get("state") or failed, None, None, number))
             case "confirmation_required":
                 found.append(Told("asked", None, each["token"], number))
             case "confirmation_settled":
@@ -177,21 +177,61 @@ def told(call: CallRecord, messages: Iterable[dict[str, Any]]) -> list[Told]:
     return found
 
 
-async def resume(token: str, host: Host, approve: str | None, chance: random.Random) -> list[dict[str, Any]]:
-    """Resume a session over its WebSocket and collect what it tells, approving a call if one is named."""
-    found: list[dict[str, Any]] = []
-    origin = Origin(f"http://127.0.0.1:{host.port}")
-    protocols = [Subprotocol("jackfield.1")]
-    try:
-        async with websockets.connect(
-            f"ws://127.0.0.1:{host.port}/ws/text", origin=origin, subprotocols=protocols, compression=None
-        ) as socket:
-            await socket.send(json.dumps({"type": "resume", "token": token, "lastEvent": 0}))
-            if approve is not None:
-                await asyncio.sleep(chance.uniform(0, 0.05))
-                await socket.send(json.dumps({"type": "approve", "token": approve}))
-            while True:
-                async with asyncio.timeout(1.0):
-                    found.append(json.loads(await socket.recv()))
-    except (OSError, TimeoutError, websockets.WebSocketException):
-        return found
+class Line:
+    """A session resumed over its WebSocket; what it tells is collected until the line breaks."""
+
+    def __init__(self, socket: websockets.ClientConnection) -> None:
+        self.messages: list[dict[str, Any]] = []
+        self._socket = socket
+        self._last = time.monotonic()
+        self._reading = asyncio.create_task(self._read())
+
+    @classmethod
+    async def open(cls, token: str, host: Host) -> Line | None:
+        """Resume a session at a host; nothing when the host died meanwhile."""
+        try:
+            socket = await websockets.connect(
+                f"ws://127.0.0.1:{host.port}/ws/text",
+                origin=Origin(f"http://127.0.0.1:{host.port}"),
+                subprotocols=[Subprotocol("jackfield.1")],
+                compression=None,
+                open_timeout=ANSWER_SECONDS,
+            )
+        except (OSError, TimeoutError, websockets.WebSocketException):
+            return None
+        line = cls(socket)
+        await line._say({"type": "resume", "token": token, "lastEvent": 0})
+        return line
+
+    @property
+    def was_resumed(self) -> bool:
+        """Whether the host took the session up."""
+        return any(each["type"] == "session" for each in self.messages)
+
+    async def decide(self, call: CallRecord, *, approve: bool) -> None:
+        """Approve or decline a call over this line."""
+        if call.token is not None:
+            how = "approve" if approve else "decline"
+            call.sent.add(how)
+            await self._say({"type": how, "token": call.token})
+
+    async def quiet(self, seconds: float) -> None:
+        """Wait until nothing has been told for so long, or the line has broken."""
+        while not self._reading.done() and time.monotonic() < self._last + seconds:
+            await asyncio.wait({self._reading}, timeout=0.05)
+
+    async def close(self) -> None:
+        """Hang up."""
+        self._socket.transport.abort()
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _say(self, message: dict[str, Any]) -> None:
+        with suppress(OSError, websockets.WebSocketException):
+            await self._socket.send(json.dumps(message))
+
+    async def _read(self) -> None:
+        with suppress(OSError, websockets.WebSocketException):
+            async for frame in self._socket:
+                self.messages.append(json.loads(frame))
+                self._last = time.monotonic()

@@ -18,13 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from faults import asking
+from faults.asking import Line
 from faults.deployment import BOOK, NOTE, Deployment, Host
 from faults.effects import EffectLog
-from faults.judge import DOUBTS, EVENTS, UNSETTLED, Fault, judge
+from faults.judge import DOUBTS, EVENTS, UNSETTLED, UNTOLD, Fault, judge
 from faults.record import FINAL, CallRecord, Statement
 
 AIMS = ("asking", "deciding", "begun", "effect", "answered", "any")
 """Where in the life of its calls a host is struck; `any` is a random moment."""
+
+RESUMED = 100
+"""How many sessions are resumed over the WebSocket at the end."""
+
+RESUME_SECONDS = 1.0
+"""After so long without a message, a resumed session has told what there is."""
 
 Tell = Callable[[str], None]
 
@@ -156,7 +163,8 @@ class _Campaign:
         victim = self._choose(chance)
         aim = AIMS[number % len(AIMS)]
         calls = await self._calls("k", number, chance)
-        delivered = await self._until_aim(aim, calls, victim, chance)
+        line = await self._line(calls, victim, chance)
+        delivered = await self._until_aim(aim, calls, victim, line, chance)
         self._note(calls)
         await victim.kill()
         self._result.kills[aim] += 1
@@ -166,36 +174,36 @@ class _Campaign:
         self._idle.append(victim)
         await asyncio.gather(*delivered)
         await self._question(calls, chance, [victim, *self._up(victim)])
-        await self._sessions(calls, chance, number)
+        await self._sessions(calls, line, chance)
 
     async def _pause(self, number: int, chance: random.Random) -> None:
         victim = self._choose(chance)
         aims = ("paused", *AIMS)
         aim = aims[number % len(aims)]
         calls = await self._calls("p", number, chance)
-        seconds = self._scale.lease + chance.uniform(0.3, 1.0)
+        line = await self._line(calls, victim, chance)
         if aim == "paused":
             # Delivered into the socket of a host that does not read; it finds them when it goes on.
             await self._cards(calls, chance)
             victim.pause()
-            delivered = self._deliver(calls, victim, chance)
+            delivered = self._deliver(calls, victim, line, chance)
         else:
-            delivered = await self._until_aim(aim, calls, victim, chance)
+            delivered = await self._until_aim(aim, calls, victim, line, chance)
             victim.pause()
         self._note(calls)
         self._result.pauses[aim] += 1
-        ends = time.monotonic() + seconds
-        try:
-            asked = asyncio.create_task(self._question(calls, chance, self._up(victim)))
-            # Some of them again, when those who believe in leases believe that it is dead.
-            await asyncio.sleep(max(0.0, ends - time.monotonic() - 0.2))
-            await self._question(calls, chance, self._up(victim))
-        finally:
-            victim.resume()
-        await asyncio.gather(asked, *delivered)
+        # Asked at once, and again when those who believe in leases believe that the host is dead. Nothing
+        # here waits for an answer: a paused host may hold the store's lock, and then there is none before
+        # it goes on.
+        asked = [_task(self._question(calls, chance, self._up(victim)))]
+        await asyncio.sleep(self._scale.lease + 0.1)
+        asked.append(_task(self._question(calls, chance, self._up(victim))))
+        await asyncio.sleep(chance.uniform(0.2, 0.9))
+        victim.resume()
+        await asyncio.gather(*asked, *delivered)
         self._idle.append(victim)
         await self._question(calls, chance, [victim, *self._up(victim)])
-        await self._sessions(calls, chance, number)
+        await self._sessions(calls, line, chance)
 
     def _choose(self, chance: random.Random) -> Host:
         """A host to strike; nobody else strikes it, or counts on it, until this round is over."""
@@ -215,15 +223,17 @@ class _Campaign:
         made = []
         for index in range(self._scale.calls):
             name = f"{prefix}{number}-{index}"
-            decision = chance.choices(("approve", "decline", "both", "none"), (70, 12, 12, 6))[0]
+            decision = chance.choices(("approve", "decline", "both", "none"), (65, 12, 13, 10))[0]
             tool = chance.choices((BOOK, NOTE), (75, 25))[0]
+            # Long before the effect, long after it, or both.
+            before, after = chance.choice(((0.15, 0.15), (0.3, 0.0), (0.0, 0.3)))
             made.append(
                 CallRecord(
                     name,
                     f"campaign-{self._scale.seed}-{name}",
                     tool,
-                    round(chance.uniform(0, 0.15), 3),
-                    round(chance.uniform(0, 0.15), 3),
+                    round(chance.uniform(0, before), 3),
+                    round(chance.uniform(0, after), 3),
                     decision if tool == BOOK else "none",
                     session if chance.random() < 0.5 else None,
                 )
@@ -232,7 +242,7 @@ class _Campaign:
         return made
 
     async def _until_aim(
-        self, aim: str, calls: list[CallRecord], victim: Host, chance: random.Random
+        self, aim: str, calls: list[CallRecord], victim: Host, line: Line | None, chance: random.Random
     ) -> list[asyncio.Task[Any]]:
         """Deliver the calls and wait for the moment to strike; what is still being answered."""
         if aim == "asking":
@@ -240,7 +250,7 @@ class _Campaign:
             await asyncio.sleep(chance.uniform(0, 0.06))
             return delivered
         await self._cards(calls, chance)
-        delivered = self._deliver(calls, victim, chance)
+        delivered = self._deliver(calls, victim, line, chance)
         names, log = [call.name for call in calls], self._log
         match aim:
             case "deciding":
@@ -270,29 +280,39 @@ class _Campaign:
                 await asking.execute(call, chance.choice(self._up()))
 
         waiting = [call for call in calls if call.needs_approval]
-        await asyncio.gather(*(ask(call, self._some(chance, 1 + (chance.random() < 0.3))) for call in waiting))
+        await asyncio.gather(
+            *(ask(call, self._some(chance, 1 + (chance.random() < 0.3))) for call in waiting)
+        )
+
+    async def _line(self, calls: Iterable[CallRecord], victim: Host, chance: random.Random) -> Line | None:
+        """In some rounds the named session is in conversation, often at the host that will be struck."""
+        named = next((call.session for call in calls if call.session), None)
+        if named is None or chance.random() < 0.5:
+            return None
+        return await Line.open(named, victim if chance.random() < 0.6 else chance.choice(self._up(victim)))
 
     def _deliver(
-        self, calls: Iterable[CallRecord], victim: Host, chance: random.Random
+        self, calls: Iterable[CallRecord], victim: Host, line: Line | None, chance: random.Random
     ) -> list[asyncio.Task[Any]]:
         """Send decisions and plain calls to the victim, and some of them to another host as well."""
         delivered = []
         for call in calls:
             other = chance.choice(self._up(victim)) if chance.random() < 0.3 else None
+            spoken = line if call.session and chance.random() < 0.5 else None
             if not call.needs_approval:
-                delivered.append(_task(asking.execute(call, victim)))
-                if other is not None:
-                    delivered.append(_task(asking.execute(call, other)))
-                continue
-            if call.decision in ("approve", "both"):
-                delivered.append(_task(asking.decide(call, victim, approve=True)))
-            if call.decision == "decline":
-                delivered.append(_task(asking.decide(call, victim, approve=False)))
-            if call.decision == "both":
-                delivered.append(_task(asking.decide(call, other or victim, approve=False)))
-            elif other is not None and call.decision == "approve":
+                delivered += [_task(asking.execute(call, host)) for host in (victim, other) if host]
+            for approve in self._decisions(call):
+                there = other if call.decision == "both" and not approve and other else victim
+                if spoken is not None:
+                    delivered.append(_task(spoken.decide(call, approve=approve)))
+                else:
+                    delivered.append(_task(asking.decide(call, there, approve=approve)))
+            if other is not None and call.decision == "approve":
                 delivered.append(_task(asking.decide(call, other, approve=True)))
         return delivered
+
+    def _decisions(self, call: CallRecord) -> list[bool]:
+        return {"approve": [True], "decline": [False], "both": [True, False], "none": []}[call.decision]
 
     def _note(self, calls: Iterable[CallRecord]) -> None:
         """Count how far the calls have come at the moment of the strike."""
@@ -336,16 +356,17 @@ class _Campaign:
         for way in ways[2:]:
             await way(chance.choice(hosts))
 
-    async def _sessions(self, calls: Iterable[CallRecord], chance: random.Random, number: int) -> None:
-        """Read the events of every session, resume the stream in the middle, sometimes the session too."""
-        by_token: dict[str, list[CallRecord]] = {}
-        for call in calls:
-            if call.session_token is not None:
-                by_token.setdefault(call.session_token, []).append(call)
-        for index, (token, members) in enumerate(by_token.items()):
-            if (number + index) % 4 == 0:
-                await self._resume(token, members, chance)
-        await asyncio.gather(*(self._stream(*each, random.Random(chance.random())) for each in by_token.items()))
+    async def _sessions(self, calls: Sequence[CallRecord], line: Line | None, chance: random.Random) -> None:
+        """Read the events of every session, and resume each stream in the middle."""
+        if line is not None:
+            self._result.resumed += line.was_resumed
+            await line.close()
+            for call in calls:
+                call.told += asking.told(call, line.messages)
+        by_token = _by_session(calls)
+        await asyncio.gather(
+            *(self._stream(*each, random.Random(chance.random())) for each in by_token.items())
+        )
 
     async def _stream(self, token: str, calls: Iterable[CallRecord], chance: random.Random) -> None:
         whole = await asking.events(token, chance.choice(self._up()))
@@ -367,18 +388,26 @@ class _Campaign:
         for call in calls:
             call.told += asking.told(call, kept)
 
-    async def _resume(self, token: str, calls: Iterable[CallRecord], chance: random.Random) -> None:
-        waiting = [call for call in calls if call.decision in ("approve", "both") and call.token]
-        chosen = chance.choice(waiting) if waiting and chance.random() < 0.5 else None
-        if chosen is not None:
-            chosen.sent.add("approve")
-        messages = await asking.resume(
-            token, chance.choice(self._up()), chosen.token if chosen else None, chance
-        )
-        if any(each["type"] == "session" for each in messages):
-            self._result.resumed += 1
+    async def _resume(self, token: str, calls: Sequence[CallRecord], host: Host) -> None:
+        """Resume a session when everything is over: its events have to tell what became of its calls."""
+        line = await Line.open(token, host)
+        if line is None:
+            return
+        await line.quiet(RESUME_SECONDS)
+        await line.close()
+        if not line.was_resumed:
+            named, said = ", ".join(call.name for call in calls), f"not resumed: {line.messages}"
+            self._result.faults.append(Fault(UNTOLD, named, said))
+            return
+        self._result.resumed += 1
         for call in calls:
-            call.told += asking.told(call, messages)
+            told = asking.told(call, line.messages)
+            call.told += told
+            if call.needs_approval and call.last_state() not in {each.state for each in told}:
+                states = ", ".join(each.state for each in told)
+                states = states or f"nothing among {[each['type'] for each in line.messages]}"
+                message = f"{call.last_state()}, and the session's events say {states}"
+                self._result.faults.append(Fault(UNTOLD, call.name, message))
 
     # The end.
 
@@ -398,7 +427,9 @@ class _Campaign:
             where = "answered as in doubt, and not listed" if name in doubted else "listed, but not in doubt"
             self._result.faults.append(Fault(DOUBTS, name, where))
         by_name = {call.name: call for call in calls}
-        await self._in_parts(list(listed.items()), lambda each: self._settle_one(by_name[each[0]], each[1]), 3)
+        await self._in_parts(
+            list(listed.items()), lambda each: self._settle_one(by_name[each[0]], each[1]), 3
+        )
         await self._in_parts(calls, lambda call: self._question_one(call, chance, self._hosts))
         await self._in_parts(calls, lambda call: self._question_one(call, chance, self._hosts))
         for call in calls:
@@ -407,6 +438,10 @@ class _Campaign:
                 said = f"{call.last_state()}; settled as run: {call.settled}"
                 self._result.faults.append(Fault(UNSETTLED, call.name, said))
         self._say("everything was asked once more")
+        sessions = list(_by_session(calls).items())
+        chosen = chance.sample(sessions, min(len(sessions), RESUMED))
+        await self._in_parts(chosen, lambda each: self._resume(each[0], each[1], chance.choice(self._hosts)))
+        self._say(f"{len(chosen)} sessions were resumed")
 
     async def _let_expire(self, calls: Iterable[CallRecord]) -> None:
         """Wait until no call waits for its user any more."""
@@ -437,6 +472,14 @@ class _Campaign:
                 await work(item)
 
         await asyncio.gather(*map(one, items))
+
+
+def _by_session(calls: Iterable[CallRecord]) -> dict[str, list[CallRecord]]:
+    found: dict[str, list[CallRecord]] = {}
+    for call in calls:
+        if call.session_token is not None:
+            found.setdefault(call.session_token, []).append(call)
+    return found
 
 
 def _task(work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:

@@ -1,4 +1,4 @@
-"""Four hosts on one store: a registry with tools that leave a trace, and processes that can be killed or paused.
+"""Hosts on one store: a registry with tools that leave a trace, and processes to be killed or paused.
 
 Every signal goes to a process that was started here, by its handle.
 """

@@ -29,10 +29,11 @@ DIFFERS = "outcomes that differ"
 CARD = "cards that changed or are missing"
 REFUSED = "questions refused"
 EVENTS = "event streams with gaps or repeats"
+UNTOLD = "outcomes that a resumed session is not told"
 UNSETTLED = "calls without an outcome at the end"
 DOUBTS = "calls in doubt not listed, or listed wrongly"
 
-KINDS = (DOUBLED, UNAPPROVED, CONTRADICTS, LOST, DIFFERS, CARD, REFUSED, EVENTS, UNSETTLED, DOUBTS)
+KINDS = (DOUBLED, UNAPPROVED, CONTRADICTS, LOST, DIFFERS, CARD, REFUSED, EVENTS, UNTOLD, UNSETTLED, DOUBTS)
 """Everything that has to be zero."""
 
 
@@ -99,9 +100,9 @@ def _against_each_other(call: CallRecord) -> _Broken:
 
 
 def _cards(call: CallRecord) -> _Broken:
-    tokens = [each.token for each in (*call.statements, *call.told) if each.token]
-    if len(set(tokens)) > 1:
-        yield CARD, f"{len(set(tokens))} different tokens"
+    tokens = {each.token for each in call.statements} | {each.token for each in call.told}
+    if len(tokens - {None}) > 1:
+        yield CARD, f"{len(tokens - {None})} different tokens"
     for each in call.statements:
         if each.state == "waiting" and not each.token:
             yield CARD, f"{_say(each)} without a card"
