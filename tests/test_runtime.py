@@ -24,6 +24,7 @@ from jackfield.session.machine import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_store_sqlite.creation import initialise
 
 PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite")
 TEXT = '{"text": "one two three"}'
@@ -223,6 +224,7 @@ def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_pr
 ) -> None:
     site.tool("fab_words")
     settings = frozen(store="sqlite", deployment=deployment)
+    initialise(Path("jackfield.db").absolute())
 
     async def begin() -> None:
         runtime = await Runtime.start(settings)
@@ -246,6 +248,23 @@ def test_a_session_of_another_registry_is_fatal_in_development_and_goes_on_in_pr
     else:
         assert asyncio.run(resume())["ok"] is True
         assert "pinned to registry" in caplog.text
+
+
+@pytest.mark.parametrize("returns", ["report", "enforce"])
+def test_the_setting_returns_decides_whether_broken_data_is_passed_on(site: Any, returns: str) -> None:
+    site.tool("fab_words", returns={"type": "object", "properties": {"words": {"maximum": 100}}})
+    settings = frozen(store="memory", returns=returns)
+
+    async def main() -> Any:
+        runtime = await Runtime.start(settings)
+        text = json.dumps({"text": "word " * 101})
+        answer = await call(runtime, await runtime.open_session("text"), "fab_words", text)
+        await runtime.close()
+        return answer
+
+    answer = asyncio.run(main())
+    assert answer["ok"] is (returns == "report")
+    assert [each["path"] for each in answer["meta"]["returnsViolations"]] == ["/words"]
 
 
 def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(site: Any) -> None:

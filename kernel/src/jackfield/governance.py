@@ -36,8 +36,8 @@ class Call:
         "_encoded", "answers_for", "approved", "args", "began", "call_id", "children", "claimed", "confirmed",
         "deadline", "decisions", "defaults_filled", "ended", "ended_by", "fingerprint", "held", "invocations",
         "key", "meta", "notes", "overdue", "parent", "policies", "ran_for", "remarks", "replayed",
-        "requested", "retried", "runner", "session", "stopped", "task", "text", "took", "tool", "turn",
-        "vouched", "wire",
+        "requested", "retried", "returns_violations", "runner", "session", "stopped", "task", "text", "took",
+        "tool", "turn", "vouched", "wire",
     )  # fmt: skip
 
     def __init__(
@@ -71,10 +71,8 @@ class Call:
         # retry was used, a policy was cancelled and has not ended yet, and the answer is that of another
         # delivery of the same call; the key under which it was let go on; how far the performance counter may
         # come in this stage; and the task of its policies, until it is answered.
-        self.invocations = 0
+        self.invocations, self.claimed, self.deadline = 0, "", 0.0
         self.retried = self.overdue = self.replayed = False
-        self.claimed = ""
-        self.deadline = 0.0
         self.runner: asyncio.Task[Any] | None = None
         self.parent: Call | None = None
         self.children = 0
@@ -98,6 +96,8 @@ class Call:
         """What the user is told besides, where he is asked."""
         self.defaults_filled = False
         """Whether arguments that were left out were given their defaults."""
+        self.returns_violations = 0
+        """How many violations of the tool's `returns` were found in its data; counting stops early."""
         self.meta: dict[str, Any] = {}
         self.decisions: dict[str, str] = {}
         self.notes: list[dict[str, Any]] = []
@@ -171,6 +171,11 @@ class Call:
             )
         self._encoded = (response.data, data)
         return response
+
+    @property
+    def encoded_data(self) -> bytes:
+        """The data that `encode` wrote out last."""
+        return self._encoded[1]
 
     def seal(self, response: ToolResponse) -> bytes:
         """The envelope as it is sent, stored and replayed: made once, never changed."""

@@ -152,10 +152,24 @@ class TransportOffer:
 
 @dataclass(frozen=True, slots=True)
 class StoreOffer:
-    """A home for shared state; its name is what the `store` setting says."""
+    """A home for shared state; its name is what the `store` setting says.
+
+    A store that lasts is initialised once and opened many times. `create` makes the object that opens it at
+    its first use, and must not initialise it: a store that was lost would be replaced by an empty one, and
+    calls that ran already would run again. A store that needs no initialising leaves the other fields out.
+
+    - `missing` says why there is no store to open and what to do about it, in a sentence; None when there is
+      one. It also covers a store that is not the one the settings name. It may raise `StoreUnavailableError`.
+    - `initialise` creates the store and returns a sentence with its place and identity. It raises
+      `StoreUnavailableError` when something is there already or the store cannot be created.
+    - `describe` returns facts about an existing store, by name, for `jackfield store show`.
+    """
 
     name: str
     create: Callable[[PluginSettings], Store]
+    missing: Callable[[PluginSettings], str | None] = _always
+    initialise: Callable[[PluginSettings], str] | None = None
+    describe: Callable[[PluginSettings], Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,8 +137,11 @@ class Orchestrator:
         intents: Mapping[str, IntentHandler] | None = None,
         capabilities: Mapping[str, Any] | None = None,
         observers: Sequence[Observer] = (),
+        enforce_returns: bool = False,
     ) -> None:
+        """`enforce_returns` turns data that breaks the tool's `returns` into a failure."""
         self.registry = registry
+        self._enforce_returns = enforce_returns
         self._policies = tuple(policies)
         self._intents = intents or {}
         self._capabilities = capabilities or {}
@@ -323,9 +326,8 @@ class Orchestrator:
             admit = [(name, policy) for name, stage, policy in chosen if stage is Stage.ADMIT]
             shape = [(name, policy) for name, stage, policy in chosen if stage is Stage.SHAPE]
             steps = [*admit, (VALIDATION, Validation()), *shape]
-            self._chains[names, tool.reads] = Chain(
-                steps, self._invoke, Outcome(self._intents), writes=not tool.reads
-            )
+            outcome = Outcome(self._intents, enforce_returns=self._enforce_returns)
+            self._chains[names, tool.reads] = Chain(steps, self._invoke, outcome, writes=not tool.reads)
         return self._chains[names, tool.reads]
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:

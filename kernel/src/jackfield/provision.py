@@ -18,7 +18,7 @@ from jackfield.plugins import Offered, Plugins, load
 from jackfield.registry.invoke import is_for_others
 from jackfield.registry.registry import Deployment, RegistryError, compared
 from jackfield.settings import Mistakes, Settings, SettingsError
-from jackfield.store import MemoryStore, Store
+from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield.transport.protocol import Transport
 
 _log = logging.getLogger(__name__)
@@ -101,20 +101,62 @@ class Provision:
         offered = {each.name for each in self.plugins.of("jackfield_stores")}
         return self._settings.store or ("sqlite" if "sqlite" in offered else "memory")
 
-    def store(self) -> Store:
-        """The store the settings name."""
-        offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
-        name = self.store_name
-        if name == "memory":
+    def store(self, *, create: bool = True) -> Store:
+        """The store the settings name.
+
+        One that does not exist yet is created in development, unless `create` is false. In production that
+        is one of the `mistakes`, to be told with the others before the store is used. A store that was not
+        created refuses every operation.
+        """
+        if self.store_name == "memory":
             return self._closed_last(MemoryStore())
-        offer = offers.get(name)
+        offer, settings = self.store_offer()
+        try:
+            store = self._closed_last(offer.create(settings))
+        except ValueError as error:
+            raise SettingsError(f"[stores.{offer.name}]: {error}") from None
+        with self.mistakes:
+            self._require_store(offer, settings, create=create)
+        return store
+
+    def store_missing(self) -> str | None:
+        """Why the store cannot be opened as it is, and what to do; None when it can."""
+        if self.store_name == "memory":
+            return None
+        offer, settings = self.store_offer()
+        try:
+            return offer.missing(settings)
+        except ValueError as error:
+            raise SettingsError(f"[stores.{offer.name}]: {error}") from None
+
+    def store_offer(self) -> tuple[StoreOffer, PluginSettings]:
+        """The offer of the store the settings name, and what they say about it; `memory` has none."""
+        offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
+        offer = offers.get(self.store_name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
-            raise SettingsError(f"no installed plugin offers the store {name!r}; there are {known}")
+            raise SettingsError(
+                f"no installed plugin offers the store {self.store_name!r}; there are {known}"
+            )
+        return offer, self._settings.table("stores", self.store_name)
+
+    def _require_store(self, offer: StoreOffer, settings: PluginSettings, *, create: bool) -> None:
+        why = offer.missing(settings)
+        if why is None:
+            return
+        # Only a person can tell a new deployment from one whose store was lost.
+        if self._settings.deployment != Deployment.DEVELOPMENT or offer.initialise is None:
+            raise SettingsError(why)
+        if not create:
+            return
         try:
-            return self._closed_last(offer.create(self._settings.table("stores", name)))
-        except ValueError as error:
-            raise SettingsError(f"[stores.{name}]: {error}") from None
+            created = offer.initialise(settings)
+        except StoreUnavailableError as error:
+            # Another process that starts at the same time may have created it meanwhile.
+            if offer.missing(settings) is not None:
+                raise SettingsError(str(error)) from None
+        else:
+            _log.info(created)
 
     def _closed_last(self, store: Store) -> Store:
         # Made first, so closed last. What it could not write is for whoever closes to know.

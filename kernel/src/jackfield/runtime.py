@@ -36,13 +36,22 @@ class Runtime:
     provision: Provision
 
     @classmethod
-    async def start(cls, settings: Settings, observers: Sequence[Observer] = ()) -> Runtime:
-        """Load, verify and lock; what cannot be served stops the start with a sentence."""
+    async def start(
+        cls, settings: Settings, observers: Sequence[Observer] = (), *, create_store: bool = True
+    ) -> Runtime:
+        """Load, verify and lock; what cannot be served stops the start with a sentence.
+
+        Without `create_store` a store that development would create is left uncreated, and unusable: for a
+        start that only finds out what is wrong.
+        """
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
         provision = Provision.of(registry.snapshot(), settings, registry.drift)
         try:
             with provision.mistakes:
-                runtime = cls._made(registry, provision, observers)
+                enforce = settings.returns == "enforce"
+                runtime = cls._made(
+                    registry, provision, observers, create_store=create_store, enforce_returns=enforce
+                )
             provision.mistakes.tell()
             registry.lock()
             _tell_started(runtime)
@@ -53,11 +62,19 @@ class Runtime:
         return runtime
 
     @classmethod
-    def _made(cls, registry: Registry, provision: Provision, observers: Sequence[Observer]) -> Runtime:
+    def _made(
+        cls,
+        registry: Registry,
+        provision: Provision,
+        observers: Sequence[Observer],
+        *,
+        create_store: bool,
+        enforce_returns: bool,
+    ) -> Runtime:
         for tool in list(registry.tools.values()):
             if reason := provision.withheld(tool.frozen):
                 registry.withhold(tool.id, reason)
-        store = provision.store()
+        store = provision.store(create=create_store)
         offered = {each.name for each in provision.plugins.of("jackfield_capabilities")}
         services = Services(store, frozenset(offered - set(provision.unavailable)))
         capabilities = provision.made("capabilities", services)
@@ -73,6 +90,7 @@ class Runtime:
             intents=provision.made("intents", services),
             capabilities=capabilities,
             observers=[*provision.made("observers", services).values(), *map(provision.hold, observers)],
+            enforce_returns=enforce_returns,
         )
         confirmations, ledger = Confirmations(store), CallLedger(store)
         return cls(registry, store, orchestrator, confirmations, ledger, capabilities, provision)

@@ -14,7 +14,7 @@ from typing import Any
 CONFIG_FILE = "jackfield.toml"
 
 LISTS = ("allow", "deny")
-KEYS = (*LISTS, "registry", "deployment", "store", "provider", "prompts")
+KEYS = (*LISTS, "registry", "deployment", "store", "provider", "prompts", "returns")
 """What is a key of `jackfield.toml` and a variable JACKFIELD_<KEY>."""
 
 PATHS = {"registry": "the file the registry is frozen into", "prompts": "a folder with prompts"}
@@ -28,6 +28,10 @@ SECTIONS = ("host",)
 _KNOWN = (*KEYS, *TABLES, *SECTIONS)
 
 DEPLOYMENTS = ("development", "production")
+
+RETURNS = ("report", "enforce")
+
+_CHOICES = {"deployment": DEPLOYMENTS, "returns": RETURNS}
 
 
 class SettingsError(Exception):
@@ -73,7 +77,10 @@ class Settings:
     """The file the registry is frozen into."""
 
     deployment: str = "development"
-    """`development` stops when code is not what was frozen; `production` goes on without it."""
+    """`development` stops when code is not what was frozen, and creates a missing store.
+
+    `production` goes on without the code, and never creates a store by itself.
+    """
 
     store: str = ""
     """The store by its name; empty takes `sqlite` where it is installed, else `memory`."""
@@ -83,6 +90,9 @@ class Settings:
 
     prompts: Path | None = None
     """A folder with prompts of one's own; what is missing in it is taken from those that ship."""
+
+    returns: str = "report"
+    """`report` passes on data that breaks the tool's `returns` and reports it; `enforce` fails the call."""
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     """What is said about each offer, by kind and name."""
@@ -173,8 +183,8 @@ def _checked(name: str, value: Any) -> Any:
         return tuple(pattern for pattern in value if pattern)
     if not isinstance(value, str):
         raise SettingsError(f'`{name}` is a text, e.g. {name} = "..."')
-    if name == "deployment" and value not in DEPLOYMENTS:
-        raise SettingsError(f"`deployment` is {value!r}; it is one of {', '.join(DEPLOYMENTS)}")
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise SettingsError(f"`{name}` is {value!r}; it is one of {', '.join(_CHOICES[name])}")
     if name in PATHS:
         if not value:
             raise SettingsError(f"`{name}` is empty; it names {PATHS[name]}")

@@ -51,6 +51,16 @@ NESTED = '{"a": ' * 80 + "1" + "}" * 80
 A = "/parameters/properties/a"
 
 BROKEN: dict[str, Broken] = {
+    # a schema that nothing satisfies
+    "no_value": Broken(Code.UNSATISFIABLE, ("schema.json", A), argument(type="integer", enum=["one", "two"])),
+    "no_number": Broken(
+        Code.UNSATISFIABLE, ("schema.json", A), argument(type="number", minimum=5, maximum=3)
+    ),
+    "no_result": Broken(
+        Code.UNSATISFIABLE,
+        ("schema.json", "/returns"),
+        schema(returns={"type": "string", "allOf": [{"type": "null"}]}),
+    ),
     # files
     "no_schema": Broken(Code.SCHEMA_MISSING, ("schema.json", ""), {"schema": None}),
     "no_guide": Broken(Code.GUIDE_MISSING, ("guide.md", ""), {"guide": None}),

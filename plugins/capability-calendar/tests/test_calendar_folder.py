@@ -104,6 +104,44 @@ def test_one_bad_event_of_a_file_does_not_hide_its_neighbours(tmp_path: Path) ->
     assert found.notices[0].startswith("2 entries of the primary calendar")
 
 
+ENDS = {
+    "zero duration": ("20270302T150000", "PT0S", (13, 14)),
+    "duration that agrees": ("20270302T150000", "PT1H", (13, 14)),
+    "longer duration": ("20270302T150000", "PT2H", (13, 15)),
+    "shorter duration": ("20270302T160000", "PT1H", (13, 15)),
+    "negative duration": ("20270302T150000", "-PT1H", (13, 14)),
+    "end at the start": ("20270302T140000", "PT1H", (13, 14)),
+    "end before the start": ("20270302T120000", "PT1H", (13, 14)),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_an_override_with_both_dtend_and_duration_moves_its_occurrence(name: str, tmp_path: Path) -> None:
+    end, duration, hours = ENDS[name]
+    daily = event("20270301T100000", "20270301T110000", "RRULE:FREQ=DAILY;COUNT=3", uid="daily")
+    instead_of = "RECURRENCE-ID;TZID=Europe/Berlin:20270302T100000"
+    moved = event("20270302T140000", end, f"DURATION:{duration}", instead_of, uid="daily")
+    put(tmp_path, export=calendar(daily, moved))
+    found = agenda(tmp_path)
+    assert [(each.start.hour, each.end.hour) for each in found.busy] == [hours]
+    assert found.notices == ()
+
+
+def test_an_event_that_ends_before_it_starts_stays_a_fault_beside_a_zero_duration(tmp_path: Path) -> None:
+    put(tmp_path, bad=calendar(event("20270302T100000", "20270301T110000", "DURATION:PT0S", uid="bad")))
+    found = agenda(tmp_path)
+    assert found.busy == ()
+    assert len(found.notices) == 1
+
+
+def test_an_all_day_event_keeps_its_days_beside_a_duration_in_hours(tmp_path: Path) -> None:
+    days = ("DTSTART;VALUE=DATE:20270302", "DTEND;VALUE=DATE:20270303", "DURATION:PT0S")
+    put(tmp_path, day=calendar(component(*days, uid="day")))
+    found = agenda(tmp_path)
+    assert [each.all_day for each in found.busy] == [True]
+    assert found.notices == ()
+
+
 def test_an_event_is_created_beside_a_file_that_cannot_be_read_and_the_answer_says_so(tmp_path: Path) -> None:
     put(tmp_path, bad="nonsense")
     made = asyncio.run(view(tmp_path).create(EventDraft("Fitting", START, START + timedelta(hours=1))))

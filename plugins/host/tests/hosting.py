@@ -33,6 +33,7 @@ from jackfield_host.house import House
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import Server, configured, listening
 from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, schemas, type_of
+from jackfield_store_sqlite.creation import initialise
 from jackfield_testkit.providers.audio import tone
 from jackfield_testkit.providers.gemini import GeminiServer
 from jackfield_testkit.providers.model import Script, ScriptedModel
@@ -211,7 +212,7 @@ class Workshop:
         """Settings of a host in this folder that talks to this provider."""
         given = {
             "transports": {served.provider: served.table},
-            "stores": {"sqlite": {"path": str(self.folder / "jackfield.db")}},
+            "stores": {"sqlite": {"path": str(self.store)}},
             "observers": {"audit": {"path": str(self.folder / "audit.jsonl")}},
         }
         return Settings(
@@ -220,6 +221,15 @@ class Workshop:
             provider=served.provider,
             tables={**given, **(tables or {})},
         )
+
+    @property
+    def store(self) -> Path:
+        """The file of the store."""
+        return self.folder / "jackfield.db"
+
+    def create_store(self) -> str:
+        """Create the store, as a host in production needs it; its id."""
+        return initialise(self.store).id
 
     def effects(self, line: str) -> int:
         """How often a tool left this line."""
@@ -439,7 +449,7 @@ def _toml(workshop: Workshop, served: Provider, options: Mapping[str, Any]) -> s
         [
             "".join(f"{key} = {json.dumps(value)}\n" for key, value in top.items()),
             table(f"transports.{served.provider}", served.table),
-            table("stores.sqlite", {"path": str(workshop.folder / "jackfield.db")}),
+            table("stores.sqlite", {"path": str(workshop.store)}),
             table("observers.audit", {"path": str(workshop.folder / "audit.jsonl")}),
             table("host", options),
         ]

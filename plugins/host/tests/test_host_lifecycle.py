@@ -49,7 +49,8 @@ def toml(workshop: Workshop, host: str = "", top: str = "", tables: str = "") ->
 
 @pytest.fixture
 def refused(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
-    """What `serve` says when it does not start."""
+    """What `serve` says when it does not start, in a folder where a host has run before."""
+    workshop.create_store()
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
 
@@ -86,7 +87,7 @@ def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
     assert "  provider  openai (text, voice)\n" in said
     assert "  store     sqlite\n" in said
     assert "hst_look" in said.partition(" offered: ")[2].partition("\n")[0].split(", ")
-    assert "  token     none is required; the host serves this machine alone\n" in said
+    assert "  token     not required: every program on this machine has access; if a proxy or tunnel " in said
     assert "  settings  " in said
     assert "host-PORT.toml" in said
 
@@ -147,6 +148,7 @@ def test_a_host_on_every_address_says_how_others_reach_it() -> None:
 
 def test_a_port_in_use_is_told(workshop: Workshop) -> None:
     toml(workshop)
+    workshop.create_store()
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -437,6 +439,8 @@ def test_requests_are_logged_when_asked_for_and_without_what_they_carry(workshop
 
 
 def test_a_start_for_machines_is_one_line_of_json(workshop: Workshop) -> None:
+    workshop.create_store()
+
     async def drive() -> list[Any]:
         async with provided(silent) as served, HostProcess(workshop, served, log_format="json") as host:
             await host.kill(signal.SIGTERM)
@@ -474,7 +478,7 @@ def test_a_host_is_ready_while_its_store_takes_something(
 
     with caplog.at_level(logging.INFO):
         asyncio.run(drive())
-    told = [record.message for record in caplog.records if "ready" in record.message]
+    told = [each.message for each in caplog.records if each.name == readiness.__name__]
     assert told == ["not ready: the store is gone", "ready again: the store takes what is written"]
 
 

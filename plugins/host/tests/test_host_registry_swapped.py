@@ -25,6 +25,7 @@ def test_a_session_of_another_registry_is_refused_or_goes_on_and_is_told(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, deployment: str
 ) -> None:
     monkeypatch.setenv("JACKFIELD_DEPLOYMENT", deployment)
+    workshop.create_store()
     registry = workshop.folder / "tool_registry.json"
     shutil.copy(workshop.registry, registry)
     own = Workshop(workshop.folder, registry, workshop.site)

@@ -30,10 +30,15 @@ def access(**said: Any) -> AccessSettings:
 
 
 def arrival(
-    *, websocket: bool = False, scheme: str = "http", client: str | None = "127.0.0.1", **headers: str
+    *,
+    websocket: bool = False,
+    scheme: str = "http",
+    client: str | None = "127.0.0.1",
+    http_version: str = "1.1",
+    **headers: str,
 ) -> Arrival:
     named = {"host": "localhost:8000", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return Arrival(Headers(named), scheme, client, websocket)
+    return Arrival(Headers(named), scheme, client, websocket, http_version)
 
 
 def code(gate: Gate, coming: Arrival) -> str:
@@ -351,13 +356,43 @@ def test_origins_that_are_set_up_are_let_in() -> None:
         {"client": "somewhere"},
         {"x_forwarded_for": "203.0.113.9"},
         {"x_forwarded_for": "127.0.0.1, 203.0.113.9"},
-        {"x_forwarded_for": "unknown"},
+        {"x_forwarded_for": "127.0.0.1"},
+        {"x_forwarded_for": ""},
+        {"x_forwarded_proto": "https"},
+        {"x_forwarded": "for=203.0.113.9"},
         {"forwarded": "for=203.0.113.9"},
+        {"via": "1.1 edge"},
+        {"cdn_loop": "edge"},
+        {"x_real_ip": "127.0.0.1"},
+        {"true_client_ip": "203.0.113.9"},
+        {"cf_connecting_ip": "203.0.113.9"},
+        {"cf_connecting_ipv6": "2001:db8::1"},
+        {"x_cluster_client_ip": "203.0.113.9"},
+        {"x_azure_clientip": "203.0.113.9"},
+        {"client_ip": "203.0.113.9"},
+        {"x_appengine_user_ip": "203.0.113.9"},
+        {"x_original_host": "agent.example"},
+        {"x_original_url": "/status"},
+        {"x_envoy_external_address": "203.0.113.9"},
+        {"x_proxyuser_ip": "203.0.113.9"},
+        {"http_version": "1.0"},
     ],
+    ids=str,
 )
 def test_a_proxy_does_not_make_everybody_local(told: dict[str, str]) -> None:
     assert code(OPEN, arrival(**told)) == "not_local"  # type: ignore[arg-type]
     assert GUARDED.admit(arrival(authorization=BEARER, **told)).user == "ada"  # type: ignore[arg-type]
+
+
+def test_headers_that_clients_send_do_not_make_them_strangers() -> None:
+    sent = (
+        "accept accept-encoding accept-language cache-control connection content-length content-type cookie "
+        "dnt if-none-match keep-alive last-event-id pragma priority range referer sec-ch-ua sec-fetch-mode "
+        "sec-websocket-key sec-websocket-version te traceparent upgrade upgrade-insecure-requests user-agent "
+        "x-client-data x-client-version x-request-id x-requested-with x-user-agent"
+    )
+    headers: dict[str, Any] = {name.replace("-", "_"): "x" for name in sent.split()}
+    assert OPEN.admit(arrival(**headers)).user == "local"
 
 
 @pytest.mark.parametrize(

@@ -242,3 +242,18 @@ def test_a_call_of_which_no_line_can_be_made_is_counted_and_reported(
     assert fine["tool"] == "fine"
     assert (dropped["event"], dropped["lines"]) == ("dropped", 1)
     assert "no line could be made of a call of echo" in caplog.text
+
+
+def test_a_line_says_how_many_violations_of_returns_were_found(
+    audited: Callable[..., Any], exchange: ModuleType
+) -> None:
+    returns = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
+    talk = audited(exchange.tool(returns=returns))
+    talk.call(a=1, b=2)
+    talk.call(a="one", b="two")
+    kept, broken = talk.lines()
+
+    assert "returnsViolations" not in kept
+    assert broken["returnsViolations"] == 2
+    assert broken["ok"] is True
+    assert [each["path"] for each in broken["meta"]["returnsViolations"]] == ["/a", "/b"]

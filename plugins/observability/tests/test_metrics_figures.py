@@ -269,3 +269,20 @@ def test_an_empty_host_can_be_scraped(metrics: Metrics) -> None:
     assert scraped(metrics)["jackfield_open_sessions",] == 0
     assert metrics.snapshot()["metrics"]["jackfield_calls"] == []
     assert CONTENT_TYPE.split(";")[0] == CONTENT_TYPE_LATEST.split(";")[0]
+
+
+def test_calls_that_break_returns_are_counted_by_tool(
+    opened: Callable[..., Any], exchange: ModuleType
+) -> None:
+    metrics = Metrics()
+    strict = exchange.tool(tool_id="strict", returns={"type": "object", "maxProperties": 0})
+    talk = opened(strict, exchange.tool(), observers=[metrics])
+    for name in ("strict", "strict", "echo"):
+        talk.call(name, text="x")
+    talk.call("strict")
+
+    assert metrics.snapshot()["metrics"]["jackfield_returns_violations"] == [
+        {"tool": "echo", "value": 0},
+        {"tool": "strict", "value": 2},
+    ]
+    assert scraped(metrics)["jackfield_returns_violations_total", "tool=strict"] == 2

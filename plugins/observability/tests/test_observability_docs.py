@@ -52,8 +52,8 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
     talk = audited()
     talk.call()
     (line,) = talk.lines()
-    # What a call has only when a policy or the handler added it.
-    assert set(rows("The lines")) == {*line, "meta", "notes"}
+    # What a call has only when a policy, the handler or a broken `returns` added it.
+    assert set(rows("The lines")) == {*line, "meta", "notes", "returnsViolations"}
     assert set(rows("Lines that are missing")) == set(orjson.loads(dropped(1)))
 
 

@@ -467,14 +467,14 @@ def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
         assert again.wire == pending.wire
         assert len(work.events) == 1, "asked once"
 
-        answer = await work.resolve(session, token)
+        answer: Any = await work.resolve(session, token)
         assert kind(answer) == "ok"
         assert answer.call_id == "call_123456"
         assert handler.runs == [{"q": "hello", "top_k": 5}]
 
-        approved_again = await work.resolve(session, token)
+        approved_again: Any = await work.resolve(session, token)
         assert approved_again.wire == answer.wire
-        declined_now = await work.resolve(session, token, approve=False)
+        declined_now: Any = await work.resolve(session, token, approve=False)
         assert declined_now.wire == answer.wire
         repeated = await work.call(session, "tool", '{"q": "hello"}', "call_123456")
         assert repeated.wire == answer.wire
@@ -490,7 +490,7 @@ def test_of_a_hundred_who_use_one_token_one_wins() -> None:
 
     async def main() -> list[Any]:
         await work.call(session, "tool")
-        return await asyncio.gather(*(work.resolve(session, token_of(work)) for _ in range(100)))
+        return list(await asyncio.gather(*(work.resolve(session, token_of(work)) for _ in range(100))))
 
     answers = run(main())
     assert len(handler.runs) == 1
@@ -506,7 +506,8 @@ def test_of_those_who_approve_and_those_who_decline_at_once_one_decides_for_all(
     async def main() -> list[Any]:
         await work.call(session, "tool")
         token = token_of(work)
-        return await asyncio.gather(*(work.resolve(session, token, approve=n % 2 == 1) for n in range(50)))
+        decisions = (work.resolve(session, token, approve=n % 2 == 1) for n in range(50))
+        return list(await asyncio.gather(*decisions))
 
     answers = run(main())
     (outcome,) = {answer.wire for answer in answers}

@@ -12,7 +12,6 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, Failure, ToolCall, ToolResponse, fail, ok
-from jackfield.confirmation import Confirmations
 from jackfield.governance import Call, Check, Proceed
 from jackfield.offers import PolicyOffer, Stage
 from jackfield_testkit.workbench import Workbench, make_tool
@@ -291,9 +290,9 @@ async def approved(work: Workbench, arguments: str, tool_id: str = "tool") -> An
     asked = await work.call(session, tool_id, arguments, ID)
     assert error(asked)["type"] == "CONFIRMATION_REQUIRED"
     (fields,) = [fields for event, fields in work.events if event == "confirmation_required"]
-    pending = await Confirmations(work.store).redeem(session, fields["token"])
-    assert pending is not None
-    return await work.orchestrator.run_confirmed(session, pending)
+    answer = await work.resolve(session, fields["token"])
+    assert answer is not None
+    return answer
 
 
 ASKS: dict[str, Any] = {**WRITES, "requiresConfirmation": True, "parameters": GUESTS}
@@ -317,9 +316,7 @@ def test_an_approved_call_is_clamped_once_and_runs() -> None:
         session = work.session("voice", user="ada")
         await work.call(session, "tool", '{"top_k": 9}', ID)
         (_, fields) = work.events[-1]
-        pending = await Confirmations(work.store).redeem(session, fields["token"])
-        assert pending is not None
-        return await work.orchestrator.run_confirmed(session, pending)
+        return await work.resolve(session, fields["token"])
 
     assert asyncio.run(main()).response.ok
     assert handler.seen == [{"top_k": 3}]

@@ -76,11 +76,8 @@ def test_what_is_not_a_store_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
     newer.close()
     asyncio.run(refused("text", "is not a SQLite database; move the file away"))
     asyncio.run(refused("folder", "is a folder"))
-    asyncio.run(refused("other", "is a SQLite database of something else"))
-    known = len(schema.MIGRATIONS)
-    asyncio.run(
-        refused("newer", rf"newer version \(its schema is 99, this one knows up to {known}\); upgrade")
-    )
+    asyncio.run(refused("other", "is another program's SQLite database"))
+    asyncio.run(refused("newer", r"newer version \(its schema is 99, this one knows up to \d+\); upgrade"))
 
 
 def test_damage_is_reported_as_such(path: Path) -> None:
@@ -105,7 +102,6 @@ def test_damage_is_reported_as_such(path: Path) -> None:
 
 def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(written(path))
-    released = len(schema.MIGRATIONS)
     monkeypatch.setattr(
         schema,
         "MIGRATIONS",
@@ -119,7 +115,7 @@ def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.Mon
     async def use() -> None:
         store = await SqliteStore.open(path)
         assert await store.get("k") == b"v"
-        assert await store._write(lambda db, _: db.pragma("user_version")) == released + 2
+        assert await store._write(lambda db, _: db.pragma("user_version")) == len(schema.MIGRATIONS)
         assert await store._write(lambda db, _: db.execute("SELECT text FROM notes").get) == "x"
         await store.close()
 

@@ -76,6 +76,11 @@ def test_settings_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         offer.create({"lease": True})
     with pytest.raises(ValueError, match="lease of the sqlite store is a number of seconds above 0, not 0"):
         offer.create({"lease": 0})
+    with pytest.raises(ValueError, match="id of the sqlite store is the id that `jackfield store show`"):
+        offer.create({"id": "mine"})
+    assert not list(tmp_path.iterdir())
+    assert offer.initialise is not None
+    offer.initialise({})
 
     async def use() -> None:
         store = offer.create({})

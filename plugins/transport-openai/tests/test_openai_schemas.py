@@ -7,11 +7,12 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, event, given, settings
-from jackfield.offers import Adapted
+from hypothesis import strategies as st
+from jackfield.offers import Adapted, Lowering
 from jackfield_openai.schemas import chat, realtime, restorer, strict
 from jackfield_testkit import schema_cases as shared
 from openai.types.chat import ChatCompletionFunctionToolParam
@@ -216,39 +217,240 @@ def test_what_strict_mode_cannot_say_is_told_and_reported(schema: Any, place: st
     assert f"/properties/p{place}" in paths
 
 
-@pytest.mark.parametrize(
-    ("schema", "why"),
-    [
-        ({"type": "object"}, "close an object that is open"),
-        (True, "value of any kind"),
-        ({"type": "array"}, "array of any items"),
-        ({"type": "object", "additionalProperties": {"type": "string"}}, "members of other names"),
-        (
-            {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": True},
-            "other names",
-        ),
-        (tool({"a": {"type": ["string", "null"]}}), "null means something here"),
-        (
-            tool({"a": {"type": ["string", "null"], "default": None}}, dependentRequired={"a": ["b"]}),
-            "may tell null from being left out",
-        ),
-        ({"$ref": "#/$defs/missing"}, "out of reach"),
-        (
-            {
-                "anyOf": [
-                    tool({"a": {"type": "string"}, "b": {"type": ["string", "null"]}}, ("a", "b")),
-                    tool({"a": {"type": "string"}, "b": {"type": "string"}}, ("a",)),
-                ]
-            },
-            "which of the alternatives",
-        ),
-        ({"enum": [f"value {number}" for number in range(1001)]}, "1001 enumerated values"),
-    ],
-)
-def test_strict_mode_is_given_up_where_it_would_narrow(schema: Any, why: str) -> None:
-    adapted = declared(tool({"p": schema}, ("p",)))
-    assert adapted.declaration["function"]["strict"] is False
-    assert why in adapted.lowered[0].what
+def only(name: str) -> dict[str, Any]:
+    """A closed object with one member."""
+    return tool({name: {"type": "integer"}}, (name,))
+
+
+STRING, NULLABLE = {"type": "string"}, {"type": ["string", "null"], "default": None}
+EITHER = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+TREE = tool({"next": {"anyOf": [STRING, {"$ref": "#/$defs/tree"}]}}, ("next",))
+NESTED: dict[str, Any] = {
+    f"l{level}": {
+        "type": "array",
+        "items": {"anyOf": [{"type": "array", "title": f"{each}", "items": {"$ref": f"#/$defs/l{level + 1}"}}
+                            for each in range(8)]},
+    }
+    for level in range(6)
+} | {"l6": STRING}  # fmt: skip
+DEEP: dict[str, Any] = STRING
+for _ in range(12):
+    DEEP = {"type": "array", "items": DEEP}
+P = "/properties/p"
+GONE = object()
+
+
+class Fallback(NamedTuple):
+    """A member `p` that cannot be strict, what is said about it, and the change that undoes the cause."""
+
+    schema: Any
+    path: str
+    why: str
+    at: str
+    value: Any = GONE
+    then: str = ""
+    """The reason that is left after the change; none where the tool is strict then."""
+
+
+FALLBACKS = {
+    "open object": Fallback(
+        {"type": "object"}, P, "close an object that is open", f"{P}/additionalProperties", False
+    ),
+    "open object behind a reference": Fallback(
+        {"$ref": "#/$defs/open"}, "/$defs/open", "object that is open",
+        "/$defs/open/additionalProperties", False,
+    ),
+    "open alternative": Fallback(
+        {"type": "object", "anyOf": [only("a"), {"properties": {"b": STRING}}]}, f"{P}/anyOf/1",
+        "object that is open", f"{P}/anyOf/1/additionalProperties", False,
+    ),
+    "other members": Fallback(
+        {"type": "object", "additionalProperties": STRING}, f"{P}/additionalProperties",
+        "members of other names", f"{P}/additionalProperties", False,
+    ),
+    "any other members": Fallback(
+        {"type": "object", "properties": {"a": STRING}, "additionalProperties": True},
+        f"{P}/additionalProperties", "members of other names", f"{P}/additionalProperties", False,
+    ),
+    "other members of a part": Fallback(
+        {"type": "object", "allOf": [{"additionalProperties": STRING}]}, f"{P}/allOf/0/additionalProperties",
+        "members of other names", f"{P}/allOf/0/additionalProperties", False,
+    ),
+    "patterns of names": Fallback(
+        {"type": "object", "patternProperties": {"^x": STRING}, "additionalProperties": False},
+        f"{P}/patternProperties", "by the pattern of their name", f"{P}/patternProperties",
+    ),
+    "patterns of names, and open": Fallback(
+        {"type": "object", "patternProperties": {"^x": STRING}}, f"{P}/patternProperties",
+        "by the pattern of their name", f"{P}/patternProperties", then="object that is open",
+    ),
+    "closed by unevaluatedProperties": Fallback(
+        {"type": "object", "anyOf": [{"properties": {"a": STRING}}], "unevaluatedProperties": False},
+        f"{P}/unevaluatedProperties", "together with other schemas",
+        f"{P}/unevaluatedProperties", then="object that is open",
+    ),
+    "true": Fallback(True, P, "values of any type", P, STRING),
+    "no type": Fallback({"minLength": 1}, P, "values of any type", f"{P}/type", "string"),
+    "closed object without a type": Fallback(
+        {"properties": {"a": STRING}, "additionalProperties": False}, P, "values of any type",
+        f"{P}/type", "object",
+    ),
+    "alternative without a type": Fallback(
+        {"anyOf": [{"type": "boolean"}, {"minLength": 1}]}, f"{P}/anyOf/1", "values of any type",
+        f"{P}/anyOf/1/type", "string",
+    ),
+    "not a type": Fallback({"type": "strnig"}, f"{P}/type", "'strnig' is not a type", f"{P}/type", "string"),
+    "array without items": Fallback({"type": "array"}, P, "`items` is not set", f"{P}/items", STRING),
+    "array with first items": Fallback(
+        {"type": "array", "prefixItems": [STRING]}, P, "`items` is not set", f"{P}/items", False
+    ),
+    "first item of any type": Fallback(
+        {"type": "array", "prefixItems": [STRING, {}], "items": False}, f"{P}/prefixItems/1",
+        "values of any type", f"{P}/prefixItems/1", STRING,
+    ),
+    "items of any type": Fallback(
+        {"type": "array", "items": True}, f"{P}/items", "values of any type", f"{P}/items", STRING
+    ),
+    "null and absence": Fallback(
+        tool({"a": {"type": ["string", "null"]}}), f"{P}/properties/a", 'with "default": null it need not',
+        f"{P}/properties/a/default", None,
+    ),
+    "null and absence under a rule": Fallback(
+        tool({"a": {"type": ["string", "null"]}}, minProperties=1, maxProperties=1), f"{P}/properties/a",
+        "null means something here", f"{P}/properties/a/default", None, then="maxProperties",
+    ),
+    "a rule about members": Fallback(
+        tool({"a": NULLABLE}, dependentRequired={"a": ["b"]}), f"{P}/dependentRequired",
+        "a null at /properties/p/properties/a", f"{P}/dependentRequired",
+    ),
+    "a rule elsewhere": Fallback(
+        tool({"a": NULLABLE, "b": {"oneOf": [STRING, {"type": "integer"}]}}, ("b",)),
+        f"{P}/properties/b/oneOf", "a null at /properties/p/properties/a", f"{P}/properties/b", EITHER,
+    ),
+    "a count elsewhere": Fallback(
+        tool({"a": NULLABLE, "b": {"type": "array", "items": STRING, "uniqueItems": True}}, ("b",)),
+        f"{P}/properties/b/uniqueItems", "a null at /properties/p/properties/a",
+        f"{P}/properties/b/uniqueItems",
+    ),
+    "no such reference": Fallback(
+        {"$ref": "#/$defs/missing"}, f"{P}/$ref", "'#/$defs/missing' does not exist", "/$defs/missing", STRING
+    ),
+    "a circle": Fallback(
+        {"$ref": "#/$defs/circle"}, "/$defs/circle", "refers back to itself", "/$defs/circle", STRING
+    ),
+    "an $id inside": Fallback(
+        {"type": "string", "$id": "https://example.org/p"}, P, "an $id of its own", f"{P}/$id"
+    ),
+    "alternatives with other nulls": Fallback(
+        {"anyOf": [tool({"a": STRING, "b": {"type": ["string", "null"]}}, ("a", "b")),
+                   tool({"a": STRING, "b": STRING}, ("a",))]},
+        P, "which of the alternatives leaves a member out", f"{P}/anyOf/1/required", ["a", "b"],
+    ),
+    "alternatives that contain themselves": Fallback(
+        {"anyOf": [STRING, {"$ref": "#/$defs/tree"}]}, "/$defs/tree/properties/next",
+        "contains all of them again", "/$defs/tree/properties/next", STRING,
+    ),
+    "too many alternatives": Fallback(
+        {"type": "object", "anyOf": [only(f"m{number}") for number in range(33)]}, f"{P}/anyOf",
+        "too many alternatives", f"{P}/anyOf/32", only("m0"),
+    ),
+    "too many combinations": Fallback(
+        {"allOf": [{"anyOf": [{"type": "array", "minItems": least} for least in range(7)]},
+                   {"anyOf": [{"type": "array", "items": STRING, "maxItems": m} for m in range(7, 14)]}]},
+        f"{P}/allOf/1", "too many alternatives", f"{P}/allOf/0", True,
+    ),
+    "a long enumeration": Fallback(
+        {"enum": [f"{'long ' * 20}{number}" for number in range(251)]}, f"{P}/enum", "enumeration is longer",
+        f"{P}/enum/250", f"{'long ' * 20}0",
+    ),
+    "many values": Fallback(
+        {"enum": [f"value {number}" for number in range(1001)]}, "", "1001 enumerated values",
+        f"{P}/enum/1000", "value 0",
+    ),
+    "many levels": Fallback(DEEP, "", "14 levels", P, {"type": "array", "items": STRING}),
+    "many members": Fallback(
+        tool({f"m{number}": STRING for number in range(5001)}), "", "more than 5000 members", P, STRING
+    ),
+    "many parts": Fallback({"$ref": "#/$defs/l0"}, "", "more than 10000 parts", "/$defs/l2", STRING),
+}  # fmt: skip
+DEFINED = {"open": {"type": "object"}, "circle": {"$ref": "#/$defs/circle"}, "tree": TREE} | NESTED
+
+
+def changed(parameters: dict[str, Any], place: str, value: Any = GONE) -> dict[str, Any]:
+    """The parameters with one place set to a value, or without it."""
+    made = json.loads(json.dumps(parameters))
+    *inside, last = [part.replace("~1", "/").replace("~0", "~") for part in place.split("/")[1:]]
+    around = made
+    for part in inside:
+        around = around[int(part)] if isinstance(around, list) else around[part]
+    if value is GONE:
+        del around[last]
+    else:
+        around[int(last) if isinstance(around, list) else last] = value
+    return dict(made)
+
+
+def given_up(parameters: dict[str, Any]) -> Lowering | None:
+    """Why a tool is not strict; nothing where it is."""
+    adapted = declared(parameters)
+    return None if adapted.declaration["function"]["strict"] else adapted.lowered[0]
+
+
+@pytest.mark.parametrize("name", FALLBACKS)
+def test_the_reason_for_giving_up_strict_mode_is_the_cause(name: str) -> None:
+    case = FALLBACKS[name]
+    parameters = tool({"p": case.schema}, ("p",), **{"$defs": DEFINED})
+    reason = given_up(parameters)
+    assert reason is not None
+    assert reason.path == case.path
+    assert case.why in reason.what
+    left = given_up(changed(parameters, case.at, case.value))
+    assert (case.then in left.what) if left and case.then else left is None
+
+
+def test_a_schema_without_an_object_is_not_strict_for_that_reason() -> None:
+    reason = given_up({"type": "string"})
+    assert reason is not None
+    assert reason == Lowering(
+        "", "strict mode is given up: arguments are an object, and the schema accepts none"
+    )
+
+
+@pytest.mark.parametrize("root", [{"type": "object"}, {}])
+def test_an_open_alternative_of_the_whole_is_named(root: dict[str, Any]) -> None:
+    parameters = {**root, "anyOf": [only("a"), {"type": "object", "properties": {"b": STRING}}]}
+    reason = given_up(parameters)
+    assert reason is not None
+    assert reason.path == "/anyOf/1"
+    assert given_up(changed(parameters, "/anyOf/1/additionalProperties", False)) is None
+
+
+def test_a_null_in_one_alternative_of_the_whole_is_named() -> None:
+    parameters = {"type": "object", "anyOf": [tool({"a": NULLABLE}, ("a",)), only("b")]}
+    reason = given_up(parameters)
+    assert reason is not None
+    assert "alternatives of the whole" in reason.what
+    assert "a null at /anyOf/0/properties/a" in reason.what
+    assert given_up(changed(parameters, "/anyOf/0/properties/a", STRING)) is None
+
+
+def test_alternatives_that_leave_nothing_out_need_not_be_told_apart() -> None:
+    lists = {"anyOf": [{"type": "array", "items": STRING}, {"type": "array", "items": only("a")}]}
+    objects = {"anyOf": [tool({"a": STRING}, ("a",)), tool({"a": only("b")}, ("a",))]}
+    assert given_up(tool({"p": lists, "q": objects}, ("p", "q"))) is None
+
+
+@given(st.one_of(shared.cases(), shared.cases(tame=True)))
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+def test_a_reported_place_is_there_and_without_it_the_reason_is_another(
+    case: tuple[dict[str, Any], dict[str, Any]],
+) -> None:
+    schema, _ = case
+    reason = given_up(schema)
+    if reason is None or not reason.path:
+        return
+    in_a_list = reason.path.split("/")[-1].isdigit()
+    assert given_up(changed(schema, reason.path, {"type": "integer"} if in_a_list else GONE)) != reason
 
 
 def test_members_left_out_become_null_and_come_back_as_left_out() -> None:

@@ -16,7 +16,8 @@ from jackfield.contract.intents import Intent
 RESPONSE_SCHEMA_VERSION = "1.0.0"
 
 ENVELOPE_META = (
-    "toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration", "state", "settled",
+    "toolId", "toolVersion", "registryVersion", "responseSchemaVersion", "duration", "returnsViolations",
+    "state", "settled",
 )  # fmt: skip
 """What the kernel alone says in an envelope's `meta`; a handler's values under these names are dropped."""
 

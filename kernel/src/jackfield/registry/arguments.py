@@ -59,12 +59,15 @@ def _message(error: jsonschema_rs.ValidationError) -> str:
     options = getattr(error.kind, "options", None)
     if isinstance(options, list) and len(options) <= 50:
         # All of them: whoever has to choose cannot choose from what is left out.
-        return f"{_short(repr(error.instance))} is not one of {', '.join(repr(option) for option in options)}"
+        return (
+            f"{shortened(repr(error.instance))} is not one of {', '.join(repr(option) for option in options)}"
+        )
     example = _EXAMPLES.get(getattr(error.kind, "format", ""))
-    return _short(error.message) + (f", such as {example}" if example else "")
+    return shortened(error.message) + (f", such as {example}" if example else "")
 
 
-def _short(text: str) -> str:
+def shortened(text: str) -> str:
+    """A text at its full length, or its beginning and end where it is long."""
     # The middle goes: what is wrong stands at the end of a message, and the value before it.
     return text if len(text) <= 2 * _MAX_QUOTED else f"{text[:_MAX_QUOTED]} ... {text[-_MAX_QUOTED:]}"
 

@@ -22,6 +22,7 @@ from jackfield.contract.snapshot import API_VERSION, FrozenTool, Snapshot
 from jackfield.drift import Drift
 from jackfield.registry.arguments import Arguments, Violation
 from jackfield.registry.invoke import Handler, as_handler
+from jackfield.registry.returns import Returns
 
 _log = logging.getLogger(__name__)
 
@@ -59,6 +60,11 @@ class RegisteredTool:
     def arguments(self) -> Arguments:
         """What judges and completes the arguments."""
         return Arguments(self.manifest.parameters)
+
+    @cached_property
+    def returns(self) -> Returns | None:
+        """What checks the data of its answers, if the tool declares `returns`."""
+        return None if self.manifest.returns is None else Returns(self.manifest.returns)
 
     @cached_property
     def meta_bytes(self) -> bytes:

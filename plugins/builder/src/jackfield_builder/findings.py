@@ -223,6 +223,11 @@ class Code(Enum):
         "a required argument has a default",
         "take it out of `required`, or drop the default: as it stands the default never applies",
     )
+    UNSATISFIABLE = _Rule(
+        "JF515",
+        "a schema accepts no value",
+        "correct the keywords that contradict each other; write `false` where nothing may be accepted",
+    )
 
     # JF6xx, guide: what the model reads
     NO_SUMMARY = _Rule(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from jackfield_cli import authoring, building, calling, calls, showing
+from jackfield_cli import authoring, building, calling, calls, showing, store
 from jackfield_cli.offered import OfferedCommands
 
 
@@ -36,6 +36,7 @@ for command in (
     showing.plugins,
     calling.call,
     calls.calls,
+    store.store,
     authoring.new_tool,
     authoring.validate,
     authoring.schema,

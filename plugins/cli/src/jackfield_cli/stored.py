@@ -89,6 +89,8 @@ async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
             "to see; install jackfield-store-sqlite, run `jackfield build`, and sessions and bans are kept"
         )
     try:
-        yield provision.store(), provision
+        store = provision.store()
+        provision.mistakes.tell()
+        yield store, provision
     finally:
         await provision.close()

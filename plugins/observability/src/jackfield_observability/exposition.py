@@ -89,6 +89,10 @@ METRICS = (
         _by_tool(lambda tool: tool.late),
     ),
     Shown(
+        "jackfield_returns_violations", "counter", "Calls whose data broke the tool's `returns`.",
+        _by_tool(lambda tool: tool.broken_returns),
+    ),
+    Shown(
         "jackfield_response_size_warnings", "counter", "Warnings that P95 of a response is too large.",
         _by_tool(lambda tool: tool.warnings),
     ),

@@ -83,6 +83,8 @@ class Metrics:
             self._look_at_size(tool_id, tool, now)
         if response.failure is not None:
             tool.errors[response.failure.type] += 1
+        if call.returns_violations:
+            tool.broken_returns += 1
         if call.confirmed:
             self.confirmed += 1
         use = self._open.get(session_id)

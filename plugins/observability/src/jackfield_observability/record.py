@@ -69,6 +69,8 @@ class Records:
             "key": identifier(key) if key else None,
             "responseCharacters": len(call.text),
         }
+        if call.returns_violations:
+            facts["returnsViolations"] = call.returns_violations
         own = orjson.dumps(facts, None, orjson.OPT_APPEND_NEWLINE)[1:]
         failure = response.failure
         error = None if failure is None else failure.type

@@ -66,14 +66,15 @@ class ToolFigures:
     """What is known of the calls of one tool."""
 
     __slots__ = (
-        "budget", "calls", "characters", "durations", "errors", "late", "next_look", "seconds", "sizes",
-        "warnings",
+        "broken_returns", "budget", "calls", "characters", "durations", "errors", "late", "next_look",
+        "seconds", "sizes", "warnings",
     )  # fmt: skip
 
     def __init__(self, budget_ms: int) -> None:
         self.budget = budget_ms / 1000
         self.calls = 0
         self.late = 0
+        self.broken_returns = 0
         self.seconds = 0.0
         self.characters = 0
         self.warnings = 0

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from jackfield_schemas.shapes import (
     NOTHING,
+    Gap,
     Number,
     Option,
     Path,
@@ -19,6 +20,8 @@ from jackfield_schemas.shapes import (
 
 MOST_OPTIONS = 32
 
+TOO_MANY = "there are too many alternatives to write out"
+
 
 def join(shapes: Iterable[Shape], path: Path = ()) -> Shape:
     """Whatever one of the shapes accepts; what each tells goes to its options."""
@@ -30,15 +33,17 @@ def join(shapes: Iterable[Shape], path: Path = ()) -> Shape:
             told = option if shape.about is NOTHING else replace(option, about=shape.about.over(option.about))
             if told not in options:
                 options.append(told)
-    return Shape(_merged(options), null=null, path=path)
+    return Shape(_merged(options, path), null=null, path=path)
 
 
-def _merged(options: list[Option]) -> tuple[Option, ...]:
+def _merged(options: list[Option], path: Path) -> tuple[Option, ...]:
     """Enumerations as one, and never more options than a provider would bear."""
     found = _enumerated(options, only_silent=True)
     if len(found) > MOST_OPTIONS:
         found = _enumerated(found, only_silent=False)
-    return tuple(found) if len(found) <= MOST_OPTIONS else bare_options(tuple(found))
+    if len(found) <= MOST_OPTIONS:
+        return tuple(found)
+    return bare_options(tuple(found), path, Gap(path, TOO_MANY))
 
 
 def _enumerated(options: Sequence[Option], *, only_silent: bool) -> list[Option]:
@@ -79,14 +84,27 @@ def one_record(records: Sequence[Record]) -> Record:
         return Record()
     names = dict.fromkeys(name for record in records for name in record.members)
     said = [record.others for record in records if record.others is not None]
+    # The one that is open, if any is: it is why the whole is, and where that can be changed.
+    first = next((record for record in records if record.others is None), records[0])
     return Record(
-        path=records[0].path,
-        members={name: join([_member(record, name) for record in records]) for name in names},
+        path=first.path,
+        gap=first.gap,
+        untyped=first.untyped,
+        members={name: _joined(records, name) for name in names},
         required=frozenset.intersection(*(record.required for record in records)),
-        others=join(said) if len(said) == len(records) else None,
+        others=join(said, _place(said)) if len(said) == len(records) else None,
         min_members=min(record.min_members or 0 for record in records) or None,
         max_members=_loosest([record.max_members for record in records]),
     )
+
+
+def _joined(records: Sequence[Record], name: str) -> Shape:
+    declared = [record.members[name] for record in records if name in record.members]
+    return join([_member(record, name) for record in records], declared[0].path)
+
+
+def _place(others: Sequence[Shape]) -> Path:
+    return next((shape.path for shape in others if not shape.never), ())
 
 
 def _member(record: Record, name: str) -> Shape:

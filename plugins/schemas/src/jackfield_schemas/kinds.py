@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from jackfield_schemas.references import TYPES
@@ -24,7 +25,8 @@ def types_of(schema: dict[str, Any]) -> frozenset[str] | None:
 
 def options_of(schema: dict[str, Any], path: Path, inside: ReadInside) -> list[Option]:
     """What each type that the schema names may look like, in the order of `shapes`."""
-    types = types_of(schema) or frozenset(TYPES)
+    named = types_of(schema)
+    types = named or frozenset(TYPES)
     options: list[Option] = []
     if "string" in types:
         options.append(_text(schema, path))
@@ -36,7 +38,7 @@ def options_of(schema: dict[str, Any], path: Path, inside: ReadInside) -> list[O
         options.append(_listing(schema, path, inside))
     if "object" in types:
         options.append(_record(schema, path, inside))
-    return options
+    return options if named else [replace(option, untyped=True) for option in options]
 
 
 def _text(schema: dict[str, Any], path: Path) -> Text:

@@ -7,11 +7,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from jackfield_schemas import remarks
-from jackfield_schemas.joining import MOST_OPTIONS
+from jackfield_schemas.joining import MOST_OPTIONS, TOO_MANY
 from jackfield_schemas.shapes import (
     About,
     Again,
     Flag,
+    Gap,
     Listing,
     Number,
     Option,
@@ -20,6 +21,7 @@ from jackfield_schemas.shapes import (
     Shape,
     Text,
     anything,
+    bare,
 )
 
 Expand = Callable[[Again], tuple[Option, ...] | None]
@@ -45,8 +47,10 @@ class Meeting:
     def meet(self, left: Shape, right: Shape) -> Shape:
         """What both accept."""
         about = left.about.over(right.about)
-        if right.free or not self._spend():
+        if right.free:
             return replace(left, about=about)
+        if not self._spend():
+            return self._left_alone(left, right, about)
         if left.free:
             return replace(right, about=about)
         options: list[Option] = []
@@ -54,9 +58,13 @@ class Meeting:
             for other in right.options:
                 options.extend(option for option in self._both(one, other) if option not in options)
             if len(options) > MOST_OPTIONS:
-                self._give_up(right.path)
-                return replace(left, about=about)
+                return self._left_alone(left, right, about)
         return Shape(tuple(options), null=left.null and right.null, about=about, path=left.path)
+
+    def _left_alone(self, left: Shape, right: Shape, about: About) -> Shape:
+        self._give_up(right.path)
+        gap = Gap(right.path, TOO_MANY)
+        return replace(left, about=about, options=tuple(replace(each, gap=gap) for each in left.options))
 
     def _both(self, one: Option, other: Option) -> list[Option]:
         if isinstance(one, Again) or isinstance(other, Again):
@@ -73,7 +81,11 @@ class Meeting:
             met = self._listings(one, other, told)
         elif isinstance(one, Record) and isinstance(other, Record):
             met = self._records(one, other, told)
-        return [] if met is None else [met]
+        if met is None:
+            return []
+        # Where one says nothing, all that is said stands in the other.
+        path = other.path if bare(one) else one.path
+        return [replace(met, path=path, gap=one.gap or other.gap, untyped=one.untyped and other.untyped)]
 
     def _both_behind(self, one: Option, other: Option) -> list[Option]:
         if one == other or (one, other) in self._under_way:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jackfield_schemas.about import about_of, unheld
-from jackfield_schemas.joining import MOST_OPTIONS, join
+from jackfield_schemas.joining import join
 from jackfield_schemas.kinds import options_of, shape_of_values, types_of
 from jackfield_schemas.losses import Losses
 from jackfield_schemas.meeting import Meeting, settled
@@ -19,12 +19,12 @@ from jackfield_schemas.shapes import (
     NEVER,
     About,
     Again,
+    Gap,
     Option,
     Path,
     Record,
     Shape,
     anything,
-    bare_options,
 )
 
 _DEEPEST = 64
@@ -37,10 +37,10 @@ class Reading:
 
     shape: Shape
     definitions: Mapping[Path, Shape]
-    exact: bool
-    """Whether the shape accepts no more than the schema, as far as reading goes."""
-    complete: bool = True
-    """Whether every part of the schema was in reach."""
+    widened: Gap | None = None
+    """The first construct that the shape does not hold; without one it accepts no more than the schema."""
+    missed: Gap | None = None
+    """The first part of the schema that could not be read at all."""
 
     def records(self) -> list[Record]:
         """The objects that the whole schema accepts."""
@@ -60,17 +60,15 @@ class Reading:
 def read(schema: Any, losses: Losses) -> Reading:
     """Read a whole schema; what no shape can hold is added to the losses."""
     reader = _Reader(schema, losses)
-    before = len(losses)
     shape = reader.read_root()
-    exact = len(losses) == before and not reader.counts_members
-    return Reading(shape, reader.definitions, exact=exact, complete=reader.complete)
+    return Reading(shape, reader.definitions, widened=reader.widened, missed=reader.missed)
 
 
 class _Reader:
     def __init__(self, root: Any, losses: Losses) -> None:
         self.definitions: dict[Path, Shape] = {}
-        self.counts_members = False
-        self.complete = True
+        self.widened: Gap | None = None
+        self.missed: Gap | None = None
         self._root = root
         self._losses = losses
         self._nulls = Nulls(root)
@@ -99,6 +97,9 @@ class _Reader:
             shape = self._meeting.meet(shape, part)
         if schema.get("unevaluatedProperties") is False and _evaluates_plainly(schema):
             shape = replace(shape, options=tuple(_closed(option) for option in shape.options))
+        elif schema.get("unevaluatedProperties") is False:
+            gap = Gap((*path, "unevaluatedProperties"), _CLOSED_ELSEWHERE)
+            shape = replace(shape, options=tuple(_unclosed(option, gap) for option in shape.options))
         shape = replace(shape, null=self._nulls.accepted(schema), path=path)
         return shape.told(about_of(schema).over(self._lost(schema, path)))
 
@@ -112,8 +113,10 @@ class _Reader:
     def _typed(self, schema: dict[str, Any], path: Path) -> Shape:
         if "type" in schema and types_of(schema) is None:
             self._miss((*path, "type"), f"{schema['type']!r} is not a type")
-        if "maxProperties" in schema or "uniqueItems" in schema:
-            self.counts_members = True
+        for keyword in ("maxProperties", "uniqueItems"):
+            if schema.get(keyword):
+                # Shapes hold these, but no form of a provider that puts null where a member was left out.
+                self._widen((*path, keyword), f"{keyword} counts a null and not what is left out")
         options = [self._whole(option, schema, path) for option in options_of(schema, path, self._read)]
         return Shape(tuple(option for option in options if option is not None), null=True, path=path)
 
@@ -123,8 +126,9 @@ class _Reader:
             return option
         patterns = schema.get("patternProperties")
         if isinstance(patterns, dict) and patterns:
-            inside = [self._read(each, (*path, "patternProperties", name)) for name, each in patterns.items()]
-            option = replace(option, others=join([option.others or anything(path), *inside], path))
+            place = (*path, "patternProperties")
+            inside = [self._read(each, (*place, name)) for name, each in patterns.items()]
+            option = replace(option, others=join([option.others or anything(path), *inside], place))
         return settled(option)
 
     def _parts(self, schema: dict[str, Any], path: Path) -> Iterator[Shape]:
@@ -145,11 +149,9 @@ class _Reader:
         shapes = [self._read(branch, (*path, index)) for index, branch in enumerate(branches)]
         joined = join(shapes, path)
         if path[-1] == "oneOf":
-            self._losses.add(path, "oneOf becomes anyOf")
-        if len({option for shape in shapes for option in map(id, shape.options)}) > MOST_OPTIONS and (
-            joined.options == bare_options(joined.options)
-        ):
-            self._losses.add(path, "too many alternatives; only their types are kept")
+            self._lose(path, "oneOf becomes anyOf")
+        if any(option.gap and option.gap.path == path for option in joined.options):
+            self._lose(path, "too many alternatives; only their types are kept")
         return joined
 
     def _reference(self, reference: Any, path: Path) -> Shape:
@@ -190,7 +192,7 @@ class _Reader:
 
     def _options_behind(self, again: Again) -> tuple[Option, ...] | None:
         if again.key not in self.definitions:
-            self._losses.add(again.path, "a recursive reference cannot be combined with other constraints")
+            self._lose(again.path, "a recursive reference cannot be combined with other constraints")
             return None
         return self.definitions[again.key].options
 
@@ -199,11 +201,18 @@ class _Reader:
         return self._work >= 0
 
     def _miss(self, path: Path, why: str) -> None:
-        self.complete = False
-        self._losses.add(path, f"{why}; any value is accepted")
+        self.missed = self.missed or Gap(path, why)
+        self._lose(path, f"{why}; any value is accepted")
 
     def _give_up(self, path: Path) -> None:
-        self._losses.add(path, "too many alternatives to combine; this part is left out")
+        self._lose(path, "too many alternatives to combine; this part is left out")
+
+    def _lose(self, path: Path, what: str) -> None:
+        self._losses.add(path, what)
+        self._widen(path, what)
+
+    def _widen(self, path: Path, why: str) -> None:
+        self.widened = self.widened or Gap(path, why)
 
     def _lost(self, schema: dict[str, Any], path: Path) -> About:
         """Keywords that no shape holds: each is reported, and told in words."""
@@ -211,7 +220,7 @@ class _Reader:
         for keyword, remark in unheld(schema):
             if keyword == "unevaluatedProperties" and _evaluates_plainly(schema):
                 continue
-            self._losses.add((*path, keyword), f"{keyword} is left out; the description tells of it")
+            self._lose((*path, keyword), f"{keyword} is left out; the description tells of it")
             remarks.append(remark)
         return About(remarks=tuple(remarks))
 
@@ -223,6 +232,13 @@ def _evaluates_plainly(schema: Any) -> bool:
     if not schema.keys().isdisjoint({"$ref", "$dynamicRef", "anyOf", "oneOf", "if", "dependentSchemas"}):
         return False
     return all(_evaluates_plainly(branch) for branch in listed(schema, "allOf"))
+
+
+_CLOSED_ELSEWHERE = "unevaluatedProperties closes this object together with other schemas"
+
+
+def _unclosed(option: Option, gap: Gap) -> Option:
+    return replace(option, gap=gap) if isinstance(option, Record) and option.others is None else option
 
 
 def _closed(option: Option) -> Option:

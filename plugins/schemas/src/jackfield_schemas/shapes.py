@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 Path = tuple[str | int, ...]
 """Where something stands in the schema, from its root."""
+
+
+class Gap(NamedTuple):
+    """A construct that the reading of a schema left out, so that the shape accepts more than the schema."""
+
+    path: Path
+    why: str
 
 
 class _Absent:
@@ -50,6 +57,10 @@ NOTHING: Final = About()
 class _Option:
     path: Path = field(default=(), compare=False)
     about: About = NOTHING
+    gap: Gap | None = field(default=None, compare=False)
+    """What was left out of this option, if anything was."""
+    untyped: bool = field(default=False, compare=False)
+    """Whether it is an option only because the schema names no type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +144,7 @@ class Shape:
     @property
     def free(self) -> bool:
         """Whether any value at all is accepted."""
-        return self.null and set(map(type, self.options)) == _KINDS and all(map(bare, self.options))
+        return self.null and set(map(type, self.options)) == KINDS and all(map(bare, self.options))
 
     def told(self, about: About) -> Shape:
         """The same with what the schema around it tells, which goes first."""
@@ -147,15 +158,16 @@ def bare(option: Option) -> bool:
 
 def anything(path: Path = (), about: About = NOTHING) -> Shape:
     """Any value at all."""
-    return Shape(tuple(replace(option, path=path) for option in _FREE), null=True, about=about, path=path)
+    options = tuple(replace(option, path=path, untyped=True) for option in _FREE)
+    return Shape(options, null=True, about=about, path=path)
 
 
-def bare_options(options: tuple[Option, ...]) -> tuple[Option, ...]:
+def bare_options(options: tuple[Option, ...], path: Path = (), gap: Gap | None = None) -> tuple[Option, ...]:
     """One option for each type that occurs, without constraints."""
     kinds = {type(option) for option in options}
-    return tuple(option for option in _FREE if type(option) in kinds)
+    return tuple(replace(option, path=path, gap=gap) for option in _FREE if type(option) in kinds)
 
 
 _FREE: Final[tuple[Option, ...]] = (Text(), Number(), Flag(), Listing(), Record())
-_KINDS: Final = {type(option) for option in _FREE}
+KINDS: Final = {type(option) for option in _FREE}
 NEVER: Final = Shape(())

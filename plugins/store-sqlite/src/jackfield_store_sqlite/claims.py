@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
 from jackfield.store import Claim, ClaimState, Doubt
 
@@ -71,7 +73,7 @@ def holds(db: apsw.Connection, now: float, key: str, owner: Owner) -> bool:
 
 def in_doubt(db: apsw.Connection, now: float, prefix: str, owner: Owner) -> list[Doubt]:
     """The claims with a note whose holders are dead."""
-    rows: list[tuple[str, str, bytes]] = db.execute(
+    rows: list[Any] = db.execute(
         "SELECT key, owner, note FROM claims WHERE note IS NOT NULL AND result IS NULL "
         "AND key >= ? AND substr(key, 1, ?) = ? ORDER BY key",
         (prefix, len(prefix), prefix),

@@ -11,8 +11,8 @@ from pathlib import Path
 import apsw
 from jackfield.store import StoreUnavailableError
 
-from jackfield_store_sqlite import clock, files, schema
-from jackfield_store_sqlite.files import Identity
+from jackfield_store_sqlite import clock, creation, files, schema
+from jackfield_store_sqlite.files import Inode
 from jackfield_store_sqlite.machine import Machine
 from jackfield_store_sqlite.transaction import writing
 from jackfield_store_sqlite.turns import Turn
@@ -28,16 +28,31 @@ class _Link:
 
 
 class Database:
-    """A file of SQLite, found or made once, and believed in only as long as it stands at its path."""
+    """A SQLite file, opened once and used only as long as it is the file at its path.
 
-    def __init__(self, path: Path, machine: Machine, *, lease: float, patience: float) -> None:
+    Without `create`, a file that does not exist or holds no store is refused. `store_id` refuses every store
+    but the one with that id.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        machine: Machine,
+        *,
+        lease: float,
+        patience: float,
+        create: bool = True,
+        store_id: str | None = None,
+    ) -> None:
         self.path = path
         self.turn = Turn(path, patience / 2)
         self._machine = machine
         self._lease = lease
         self._patience = patience
+        self._create = create and store_id is None
+        self._store_id = store_id
         self._preparing = threading.Lock()
-        self._identity: Identity | None = None
+        self._inode: Inode | None = None
         self._anchor: clock.Anchor | None = None
         self._here = threading.local()
         self._links: list[_Link] = []
@@ -45,7 +60,7 @@ class Database:
 
     @property
     def prepared(self) -> bool:
-        """Whether the file was found or made, and has the tables of this version."""
+        """Whether the file was opened and has the tables of this version."""
         return self._anchor is not None
 
     def now(self) -> float:
@@ -54,18 +69,32 @@ class Database:
         return anchor.wall + self._machine.uptime() - anchor.uptime
 
     def prepare(self) -> clock.Anchor:
-        """Make the file unless there was one before, bring it up to date, and learn the time."""
+        """Open the file, created first where that is wanted, bring it up to date, and learn the time."""
         with self._preparing:
             self._refuse_when_closed()
             if self._anchor is None:
-                files.make(self.path)
-                self._identity = files.identify(self.path)
+                if self._create and not self.path.exists():
+                    self._create_file()
+                self._inode = files.identify(self.path)
                 self._anchor = self._learn()
             return self._anchor
 
+    def _create_file(self) -> None:
+        try:
+            creation.initialise(self.path)
+        except StoreUnavailableError:
+            # Another process that starts at the same time may have created it.
+            if not self.path.exists():
+                raise
+
     def _learn(self) -> clock.Anchor:
+        if self.path.is_dir():
+            raise StoreUnavailableError(f"{self.path} is a folder; the store needs the path of a file")
         db = self._open(self._patience)
         try:
+            why = schema.why_not(db, self.path, self._store_id)
+            if why and not (self._create and schema.is_empty(db)):
+                raise StoreUnavailableError(why)
             schema.bring_up_to_date(db, self.path, self._patience, self.turn)
             with writing(db, self.turn):
                 return clock.anchor(db, self._machine, self._lease)
@@ -82,7 +111,7 @@ class Database:
         self.prepare()
         # A file that is gone is not made anew, nor is another one used in its place: what it knew would be
         # forgotten, and run a second time.
-        if files.identify(self.path) != self._identity:
+        if files.identify(self.path) != self._inode:
             raise StoreUnavailableError(
                 f"another file has taken the place of the store {self.path}; stop all processes that use it, "
                 "remove what is left of the old one, and start them again"
@@ -119,7 +148,7 @@ class Database:
 
     def _is_in_place(self) -> bool:
         with suppress(OSError, StoreUnavailableError):
-            return files.identify(self.path) == self._identity
+            return files.identify(self.path) == self._inode
         return False
 
     def _refuse_when_closed(self) -> None:

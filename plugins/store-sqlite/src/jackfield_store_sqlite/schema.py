@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import NamedTuple
 
 import apsw
 from jackfield.store import StoreUnavailableError
 
 from jackfield_store_sqlite.transaction import writing
-from jackfield_store_sqlite.turns import Turn
 
 APPLICATION = 0x4A4B4644
 """What `file` and `PRAGMA application_id` show for a store, so that no other database is taken for one."""
@@ -47,12 +48,61 @@ MIGRATIONS: Sequence[str] = (
     ALTER TABLE claims ADD COLUMN note BLOB;
     CREATE INDEX claims_noted ON claims (key) WHERE note IS NOT NULL;
     """,
+    # A file that has been in use before gets its id now; nobody knows when it was created.
+    """
+    CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), id TEXT NOT NULL, created REAL);
+    INSERT INTO identity SELECT 1, lower(hex(randomblob(16))),
+        CASE WHEN EXISTS (SELECT 1 FROM clock) THEN NULL ELSE unixepoch('subsec') END;
+    """,
 )
 
 
-def bring_up_to_date(db: apsw.Connection, path: Path, patience: float, turn: Turn) -> None:
-    """Give a new or older file the tables of this version; refuse what is newer, or no store at all."""
-    _refuse_foreign(db, path)
+class Identity(NamedTuple):
+    """Which store a file holds: two stores never share an id, but a backup has the id of its store."""
+
+    id: str
+    created: float | None
+    """Seconds since 1970; None where the file is older than this record."""
+
+
+def identity(db: apsw.Connection) -> Identity:
+    """The identity of a store that is up to date."""
+    return Identity(*db.execute("SELECT id, created FROM identity").get)
+
+
+def known_identity(db: apsw.Connection) -> Identity | None:
+    """The identity of a store, unless it is from before stores had one."""
+    return identity(db) if db.table_exists("main", "identity") else None
+
+
+def is_empty(db: apsw.Connection) -> bool:
+    """Whether a database holds no tables at all."""
+    return bool(db.execute("SELECT count(*) FROM sqlite_schema").get == 0)
+
+
+def why_not(db: apsw.Connection, path: Path, pinned: str | None) -> str | None:
+    """Why a database is not the store that was asked for, and what to do; None when it is."""
+    if is_empty(db):
+        return (
+            f"{path} is empty and not a store; put the file back or restore a backup, or, if this is a new "
+            "deployment, remove the empty file and run `jackfield store create`"
+        )
+    if db.pragma("application_id") != APPLICATION:
+        return f"{path} is another program's SQLite database; give the store another path"
+    found = known_identity(db)
+    if pinned is None or (found is not None and found.id == pinned):
+        return None
+    has = f"has the id {found.id}" if found else "is from an older version and has no id yet"
+    return (
+        f"the store {path} {has}, but [stores.sqlite] asks for the id {pinned}: it is not the same store; "
+        "put the right file back, or, if you want to use this one, change the setting `id`"
+    )
+
+
+def bring_up_to_date(
+    db: apsw.Connection, path: Path, patience: float, turn: AbstractContextManager[None]
+) -> None:
+    """Give an empty or older file the tables of this version; refuse a newer one."""
     _version(db, path)
     _switch_to_wal(db, patience)
     while _version(db, path) < len(MIGRATIONS):
@@ -77,14 +127,6 @@ def _version(db: apsw.Connection, path: Path) -> int:
             f"{len(MIGRATIONS)}); upgrade jackfield-store-sqlite"
         )
     return version
-
-
-def _refuse_foreign(db: apsw.Connection, path: Path) -> None:
-    empty = db.execute("SELECT count(*) FROM sqlite_schema").get == 0
-    if not empty and db.pragma("application_id") != APPLICATION:
-        raise StoreUnavailableError(
-            f"{path} is a SQLite database of something else; give the store another path"
-        )
 
 
 def _switch_to_wal(db: apsw.Connection, patience: float) -> None:

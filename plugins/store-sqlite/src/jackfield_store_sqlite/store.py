@@ -41,6 +41,7 @@ class SqliteStore:
     The file is opened at first use, or by `open`. `lease` is for how long a process that can no longer be
     asked is believed to live, `patience` how long to wait for a file that others locked, both in seconds.
     With `durable_appends` streams survive a power cut as everything else does, at the price of a flush.
+    Without `create` a file that does not exist is refused; so is, with `store_id`, a store with another id.
     """
 
     def __init__(
@@ -50,11 +51,20 @@ class SqliteStore:
         lease: float = 10.0,
         patience: float = 5.0,
         durable_appends: bool = False,
+        create: bool = True,
+        store_id: str | None = None,
         machine: Machine | None = None,
     ) -> None:
         lease, patience = limits.patience("lease", lease), limits.patience("patience", patience)
         machine = machine or this_machine()
-        self._database = Database(Path(path).absolute(), machine, lease=lease, patience=patience)
+        self._database = Database(
+            Path(path).absolute(),
+            machine,
+            lease=lease,
+            patience=patience,
+            create=create,
+            store_id=store_id,
+        )
         self._owner = Owner(machine, lease)
         self._bells = Bells(self._database)
         self._writer = Writer(self._database, self._owner, self._bells)

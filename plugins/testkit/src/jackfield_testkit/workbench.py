@@ -55,6 +55,7 @@ class Workbench:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         store: Store | None = None,
         observers: Iterable[Observer] = (),
+        enforce_returns: bool = False,
     ) -> None:
         self.store: Store = store or MemoryStore()
         self.events: list[tuple[str, Mapping[str, Any]]] = []
@@ -75,6 +76,7 @@ class Workbench:
             intents={offer.name: offer.create({}, services) for offer in intents},
             capabilities=lent,
             observers=list(observers),
+            enforce_returns=enforce_returns,
         )
 
     def session(self, mode: Mode = "text", **facts: Any) -> Session:

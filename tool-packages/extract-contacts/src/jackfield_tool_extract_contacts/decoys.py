@@ -42,22 +42,32 @@ _NUMBERED = re.compile(
 )
 _LOOK_BACK = 40
 
+_LIKE_DIALLED = ("card", "long")
+_LONGEST_DIALLED = 60
+"""Room for a prefix, the 15 digits of E.164 and what people write between them."""
 
-def without_decoys(text: str) -> str:
-    """The text, as long as before, with digits of a telling shape made unreadable."""
-    return _SHAPES.sub(_cover, text)
+
+def without_decoys(text: str, is_dialled: Callable[[str], bool] = lambda _: False) -> str:
+    """The text, as long as before, with digits of a telling shape made unreadable.
+
+    `is_dialled` tells whether a text begins with a phone number as it is dialled abroad: `00442079460958` has
+    the shape of an account number, and `0044 2079 4609 58` that of a card.
+    """
+
+    def cover(match: re.Match[str]) -> str:
+        shape, written = match.lastgroup or "", match[0]
+        genuine = _PROOFS[shape](written) if shape in _PROOFS else True
+        if genuine and shape in _LIKE_DIALLED:
+            genuine = not is_dialled(text[match.start() : match.start() + _LONGEST_DIALLED])
+        return COVERED * len(written) if genuine else written
+
+    return _SHAPES.sub(cover, text)
 
 
 def is_numbered(text: str, start: int) -> bool:
     """Whether the words before the offset say that the digits there number something."""
     line = text[max(0, start - _LOOK_BACK) : start].rpartition("\n")[2]
     return _NUMBERED.search(line) is not None
-
-
-def _cover(match: re.Match[str]) -> str:
-    shape, written = match.lastgroup or "", match[0]
-    genuine = _PROOFS[shape](written) if shape in _PROOFS else True
-    return COVERED * len(written) if genuine else written
 
 
 def _is_iban(written: str) -> bool:

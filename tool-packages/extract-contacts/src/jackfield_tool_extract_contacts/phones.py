@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import islice
 
 from phonenumbers import (
     SUPPORTED_REGIONS,
+    CountryCodeSource,
     Leniency,
+    PhoneMetadata,
     PhoneNumber,
     PhoneNumberFormat,
     PhoneNumberMatcher,
     PhoneNumberType,
     format_number,
+    normalize_digits_only,
     number_type,
+    parse,
     region_code_for_number,
 )
 
@@ -49,7 +54,8 @@ def is_region(region: str) -> bool:
 
 def find_phones(text: str, region: str | None, leniency: str) -> list[Phone]:
     """All phone numbers, in the order of the text; without a region only those in international form."""
-    matcher = PhoneNumberMatcher(without_decoys(text), region, LENIENCIES[leniency], _MOST_TRIES)
+    readable = without_decoys(text, lambda digits: _is_dialled(digits, region))
+    matcher = PhoneNumberMatcher(readable, region, LENIENCIES[leniency], _MOST_TRIES)
     finds = []
     for match in islice(matcher, _MOST_MATCHES):
         start, end = match.start, match.end
@@ -68,6 +74,24 @@ def national_forms(text: str) -> list[str]:
         for match in _NATIONAL_FORM.finditer(without_decoys(text))
         if not is_numbered(text, match.start())
     ]
+
+
+def _is_dialled(text: str, region: str | None) -> bool:
+    """Whether a text begins with a valid number behind the prefix that the region dials to call abroad."""
+    # The prefix first: it is a cheap question, and a text may hold a thousand long numbers.
+    if region is None or not _abroad(region).match(normalize_digits_only(text)):
+        return False
+    found = next(iter(PhoneNumberMatcher(text, region, Leniency.VALID, 1)), None)
+    if found is None or found.start != 0:
+        return False
+    source = parse(found.raw_string, region, keep_raw_input=True).country_code_source
+    return bool(source == CountryCodeSource.FROM_NUMBER_WITH_IDD)
+
+
+@cache
+def _abroad(region: str) -> re.Pattern[str]:
+    metadata = PhoneMetadata.metadata_for_region(region)
+    return re.compile((metadata and metadata.international_prefix) or r"(?!)")
 
 
 def _phone(start: int, written: str, number: PhoneNumber, *, fax: bool) -> Phone:

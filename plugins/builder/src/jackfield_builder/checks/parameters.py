@@ -15,6 +15,7 @@ from jackfield.strict_json import pointer
 
 from jackfield_builder.drafts import SCHEMA, Draft
 from jackfield_builder.findings import Code
+from jackfield_builder.satisfiable import unsatisfiable
 from jackfield_builder.subschemas import KEYWORDS, Applies, Subschema, children, walk
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -24,21 +25,27 @@ FORMATS = (
     "relative-json-pointer", "regex",
 )  # fmt: skip
 TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_NOT_COMPILED = (
+    Code.BAD_REFERENCE, Code.CIRCULAR_REFERENCE, Code.UNKNOWN_FORMAT, Code.BAD_PATTERN,
+)  # fmt: skip
+"""What keeps a schema from being compiled."""
 _ELSEWHERE = ("$dynamicRef", "$dynamicAnchor", "$anchor", "$id")
 
 
 def check(draft: Draft) -> None:
-    """`parameters` in every respect, `returns` as far as it has to be a schema."""
+    """`parameters` in every respect, `returns` as far as it has to be a schema that some data satisfies."""
     if draft.parameters is not None and _is_schema(draft, draft.parameters, "parameters"):
         _check_root(draft, draft.parameters)
         _check_closed(draft, draft.parameters, ("parameters",), closed=False)
         _check_clarity(draft, draft.parameters, ("parameters",))
         for each in walk(draft.parameters, ("parameters",)):
             _check_required(draft, each)
-        if not draft.has(Code.BAD_REFERENCE, Code.CIRCULAR_REFERENCE, Code.UNKNOWN_FORMAT, Code.BAD_PATTERN):
+        if not draft.has(*_NOT_COMPILED):
             _check_defaults(draft, draft.parameters)
-    if draft.returns is not None:
-        _is_schema(draft, draft.returns, "returns")
+            _check_satisfiable(draft, draft.parameters, "parameters")
+    returns = draft.returns
+    if returns is not None and _is_schema(draft, returns, "returns") and not draft.has(*_NOT_COMPILED):
+        _check_satisfiable(draft, returns, "returns")
 
 
 def _is_schema(draft: Draft, schema: dict[str, Any], name: str) -> bool:
@@ -244,6 +251,13 @@ def _check_defaults(draft: Draft, parameters: dict[str, Any]) -> None:
             messages.append("defaults inside this one refer to each other without end, or too deeply")
         for message in messages:
             draft.report(Code.BAD_DEFAULT, message, file=SCHEMA, path=pointer(*each.path, "default"))
+
+
+def _check_satisfiable(draft: Draft, schema: dict[str, Any], name: str) -> None:
+    undefined = [finding.path for finding in draft.findings if finding.code is Code.UNDEFINED_REQUIRED]
+    told = {each.path[1:] for each in walk(schema, (name,)) if pointer(*each.path, "required") in undefined}
+    for path, reason in unsatisfiable(schema, frozenset(told)):
+        draft.report(Code.UNSATISFIABLE, reason, file=SCHEMA, path=pointer(name, *path))
 
 
 def _is_endless(root: dict[str, Any], schema: dict[str, Any]) -> bool:

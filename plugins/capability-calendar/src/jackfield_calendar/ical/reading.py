@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from threading import Lock
 from typing import Any
 
@@ -50,6 +50,7 @@ def read(text: bytes | str) -> Sheet:
     single: list[Event] = []
     series: dict[str, Calendar] = {}
     for event in events_of(calendar):
+        _keep_one_end(event)
         fault = _fault(event)
         if fault:
             faults.append(fault)
@@ -81,6 +82,21 @@ def _parse(text: bytes | str) -> Calendar:
     if not isinstance(calendar, Calendar):
         raise ValueError("it holds no VCALENDAR")  # noqa: TRY004 - the fault is in the text
     return calendar
+
+
+def _keep_one_end(event: Event) -> None:
+    """Drop DTEND or DURATION from an event that has both, which RFC 5545 forbids and some programs write.
+
+    The later end wins: a slot wrongly shown as busy does less harm than one wrongly shown as free.
+    """
+    if "DTEND" not in event or "DURATION" not in event:
+        return
+    try:
+        lasts: timedelta = event.DURATION
+        duration_wins = lasts > timedelta() and event.DTSTART + lasts > event.DTEND
+    except Exception:  # noqa: BLE001 - malformed values fail in many ways; `_fault` names what is wrong with the rest
+        duration_wins = False
+    del event["DTEND" if duration_wins else "DURATION"]
 
 
 def _fault(event: Event) -> str | None:

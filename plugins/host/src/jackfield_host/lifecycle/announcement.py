@@ -104,7 +104,10 @@ def _everywhere(address: str) -> bool:
 def _token(house: House) -> str:
     options = house.options
     if not house.gate.asks_for_token:
-        return "none is required; the host serves this machine alone"
+        return (
+            "not required: every program on this machine has access; if a proxy or tunnel leads here, "
+            "set up a token (jackfield key)"
+        )
     accepted = []
     if options.keys:
         accepted.append(f"an API key ({', '.join(sorted(options.keys))})")

@@ -22,11 +22,16 @@ PROBE = "readiness"
 
 
 async def started(
-    settings: Settings, observers: Sequence[Observer], mistakes: Mistakes, closing: AsyncExitStack
+    settings: Settings,
+    observers: Sequence[Observer],
+    mistakes: Mistakes,
+    closing: AsyncExitStack,
+    *,
+    create_store: bool = True,
 ) -> Runtime:
     """A runtime on a provider and a store that can be used; all that stands in the way is noted."""
     try:
-        runtime = await Runtime.start(settings, observers)
+        runtime = await Runtime.start(settings, observers, create_store=create_store)
     except SettingsError:
         with mistakes:
             await _note_beside(settings, mistakes)
@@ -34,8 +39,9 @@ async def started(
     closing.push_async_callback(runtime.close)
     with mistakes:
         check_provider(runtime.provision, settings)
-    with mistakes:
-        await check_store(runtime.store)
+    if create_store or runtime.provision.store_missing() is None:
+        with mistakes:
+            await check_store(runtime.store)
     return runtime
 
 
@@ -45,11 +51,12 @@ async def _note_beside(settings: Settings, mistakes: Mistakes) -> None:
     try:
         with mistakes:
             check_provider(provision, settings)
-        # That there is no such store, the start has told.
+        # The start has told that nobody offers the store, or that it is missing.
         with suppress(SettingsError):
-            store = provision.store()
-            with mistakes:
-                await check_store(store)
+            if provision.store_missing() is None:
+                store = provision.store()
+                with mistakes:
+                    await check_store(store)
     finally:
         await provision.close()
 
@@ -86,7 +93,7 @@ async def judge(settings: Settings, options: HostOptions | None, *, certain: boo
     """Raise with everything that would keep a host with these settings from starting; nothing stays open.
 
     Where they are not `certain` to be all that was meant, only for what stands in them: not for a registry
-    or a provider that may have been named otherwise.
+    or a provider that may have been named otherwise. No store is created: `deployment` may be misspelt.
     """
     mistakes = Mistakes()
     if options is not None:
@@ -95,10 +102,10 @@ async def judge(settings: Settings, options: HostOptions | None, *, certain: boo
     async with AsyncExitStack() as closing:
         if certain:
             with noting(mistakes):
-                await started(settings, (), mistakes, closing)
+                await started(settings, (), mistakes, closing, create_store=False)
         else:
             with mistakes:
-                closing.push_async_callback((await Runtime.start(settings)).close)
+                closing.push_async_callback((await Runtime.start(settings, create_store=False)).close)
             with mistakes:
                 if settings.provider:
                     check_provider(_provision(settings), settings)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from jackfield.settings import SettingsError
 from starlette.datastructures import Headers
 
+from jackfield_host.security.forwarding import came_through_proxy
 from jackfield_host.security.identity import LOCAL, Identity, Refused
 from jackfield_host.security.keys import PREFIX, KeyRing
 from jackfield_host.security.origins import (
@@ -41,6 +42,7 @@ class Arrival(NamedTuple):
     client: str | None
     """The address they come from; None on a Unix socket."""
     websocket: bool
+    http_version: str = "1.1"
 
     @classmethod
     def of(cls, scope: Mapping[str, Any]) -> Arrival:
@@ -52,6 +54,7 @@ class Arrival(NamedTuple):
             "https" if secure else "http",
             client[0] if client else None,
             scope["type"] == "websocket",
+            scope.get("http_version", "1.1"),
         )
 
 
@@ -158,12 +161,9 @@ class Gate:
 
     @staticmethod
     def _check_local(arrival: Arrival) -> None:
-        # A proxy on this machine would make everybody local; the address it passes on gives them away.
-        forwarded = ",".join(arrival.headers.getlist("x-forwarded-for"))
-        addresses = [part.strip() for part in forwarded.split(",") if part.strip()]
-        if arrival.client is not None:
-            addresses.append(arrival.client)
-        if "forwarded" in arrival.headers or not all(is_loopback(address) for address in addresses):
+        # A proxy on this machine makes everybody look local, also when it says that they are.
+        elsewhere = arrival.client is not None and not is_loopback(arrival.client)
+        if elsewhere or came_through_proxy(arrival.headers.keys(), arrival.http_version):
             raise Refused("not_local")
 
 

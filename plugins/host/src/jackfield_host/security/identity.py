@@ -25,7 +25,7 @@ class Identity(NamedTuple):
 
 
 LOCAL = Identity("local")
-"""Everyone who reaches a host that listens on this machine alone and asks for no token."""
+"""Everyone who reaches a host that listens on a loopback address and requires no token."""
 
 Code = Literal[
     "missing_token",
@@ -54,7 +54,12 @@ REFUSALS: MappingProxyType[Code, tuple[int, str]] = MappingProxyType(
         "foreign_origin": (403, "Pages of that origin may not use this host."),
         "missing_origin": (403, "A WebSocket without a token has to name its origin."),
         "foreign_host": (403, "This host does not answer to the name in the `Host` header."),
-        "not_local": (403, "This host asks for no token and therefore serves its own machine alone."),
+        "not_local": (
+            403,
+            "This host requires no token, so it refuses requests from other machines and requests that came "
+            "through a proxy (they carry a forwarding header, or use HTTP/1.0). To allow them, set up a "
+            "token with `jackfield key`.",
+        ),
     }
 )
 """The status and the sentence of every refusal, by its code."""

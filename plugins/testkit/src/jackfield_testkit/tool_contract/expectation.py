@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 from jackfield import ErrorType, ToolResponse
-from jackfield.registry.arguments import violations
 
 from jackfield_testkit.context import ToolTestContext
 from jackfield_testkit.json_values import json_faults, same_json
@@ -60,7 +59,7 @@ def _data_problems(tool: InstalledTool, example: Example, data: Any) -> Iterator
         yield f"the data is not what the example expects\n{wording.difference(example.data, data)}"
     # What is no JSON cannot be judged as such; test_envelope refuses it.
     if tool.returns is not None and not any(json_faults(data)):
-        for violation in violations(tool.returns, orjson.loads(orjson.dumps(data))):
+        for violation in tool.returns.violations(orjson.loads(orjson.dumps(data))):
             yield f"data {violation.path} breaks `returns` in schema.json: {violation.message}"
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 
-import jsonschema_rs
 from jackfield import plugins as plugin_loading
 from jackfield.contract.manifest import ToolManifest, tool_schema
 from jackfield.installed import Entry
 from jackfield.plugins import Plugins
 from jackfield.registry.arguments import Arguments, compile_schema
 from jackfield.registry.invoke import Handler, as_handler
+from jackfield.registry.returns import Returns
 from jackfield_builder import drafts, pipeline
 from jackfield_builder.discovery import Discovery, discover
 from jackfield_builder.findings import Finding, in_order
@@ -32,7 +32,7 @@ class InstalledTool:
     source: ToolSource
     manifest: ToolManifest
     arguments: Arguments
-    returns: jsonschema_rs.Draft202012Validator | None
+    returns: Returns | None
     handler: Handler
 
     @property
@@ -56,7 +56,7 @@ def load(tool_id: str) -> InstalledTool:
     manifest = ToolManifest.from_wire(draft.schema)
     try:
         arguments = Arguments(manifest.parameters)
-        returns = None if manifest.returns is None else compile_schema(manifest.returns)
+        returns = None if manifest.returns is None else Returns(manifest.returns)
         execute = importlib.import_module(source.handler.partition(":")[0]).execute
     except (Exception, SystemExit) as error:
         raise ToolUnusableError(f"{broken}: {type(error).__name__}: {error}") from error

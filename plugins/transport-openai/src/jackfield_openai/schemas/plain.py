@@ -27,7 +27,7 @@ from jackfield_schemas.writing import Writer, Written, heading
 # The service wants an object to look at, not a combination.
 _NOT_AT_THE_ROOT = {"$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
 # References that are written out where they stand can multiply.
-_MOST_NODES = 10_000
+MOST_NODES = 10_000
 _ONE = {"items", "contains", "propertyNames", "if", "then", "else", "not"}
 _ONE_OR_A_WORD = {"additionalProperties", "unevaluatedProperties", "unevaluatedItems"}
 _MANY = {"prefixItems", "allOf", "anyOf", "oneOf"}
@@ -73,6 +73,8 @@ class PlainWriter(Writer):
         self._definitions: Written = {}
         self._names: dict[Path, str] = {}
         self._nodes = 0
+        self._alternatives: Record | None = None
+        """The root, where it is one object made of several."""
 
     def root(self) -> Written:
         """The schema of the arguments: one object without combinations."""
@@ -84,6 +86,7 @@ class PlainWriter(Writer):
         elif not records:
             self._losses.add((), "no object is accepted; no arguments are declared")
         record = one_record(records)
+        self._alternatives = record if len(records) > 1 else None
         about = self._reading.shape.about.over(record.about)
         written = self.record(record, told)
         written = self._headed((), about, told, written)
@@ -92,9 +95,8 @@ class PlainWriter(Writer):
     def write(self, shape: Shape, *, null_first: bool = False) -> Written:
         """A shape anywhere inside; `null_first` adds null in front of it."""
         self._nodes += 1
-        if self._nodes > _MOST_NODES:
-            self._losses.add(shape.path, "too large from here on; any value is accepted")
-            shape = anything(shape.path, shape.about)
+        if self._nodes > MOST_NODES:
+            shape = self._too_large(shape)
         null, told = shape.null or null_first, list[str]()
         about = shape.about
         if shape.free:
@@ -126,6 +128,10 @@ class PlainWriter(Writer):
             if branch not in branches:
                 branches.append(branch)
         return branches
+
+    def _too_large(self, shape: Shape) -> Shape:
+        self._losses.add(shape.path, "too large from here on; any value is accepted")
+        return anything(shape.path, shape.about)
 
     def _free(self, shape: Shape) -> Written:  # noqa: ARG002 - stricter forms want to know where it is
         return {}

@@ -155,14 +155,26 @@ def ambiguous(branches: list[dict[str, Any]]) -> bool:
     """Whether a returned value could belong to two alternatives that leave out different members."""
     objects = [branch for branch in branches if "properties" in branch]
     arrays = [branch for branch in branches if "items" in branch]
-    if any(_signature(arrays[0]) != _signature(other) for other in arrays[1:]):
+    if any(_differ(arrays[0], other) for other in arrays[1:]):
         return True
     return any(
         _confusable(one, other)
         for index, one in enumerate(objects)
         for other in objects[index + 1 :]
-        if _signature(one) != _signature(other)
+        if _differ(one, other)
     )
+
+
+def _differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether it matters which of two alternatives a value belongs to."""
+    return (_leaves_out(one) or _leaves_out(other)) and _signature(one) != _signature(other)
+
+
+def _leaves_out(node: dict[str, Any]) -> bool:
+    """Whether a member anywhere inside may be left out; behind a reference one may be."""
+    members = node.get("properties", {}).values()
+    inside = [*members, *node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
+    return "$ref" in node or any(map(null_in_front, members)) or any(map(_leaves_out, inside))
 
 
 def _confusable(one: dict[str, Any], other: dict[str, Any]) -> bool:

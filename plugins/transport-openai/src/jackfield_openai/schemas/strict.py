@@ -6,13 +6,16 @@ null by itself has null behind. `restoring` reads that order to tell the two apa
 
 from __future__ import annotations
 
+from jackfield.strict_json import pointer
 from jackfield_schemas import remarks
 from jackfield_schemas.joining import join
 from jackfield_schemas.shapes import (
     ABSENT,
     About,
+    Again,
     Listing,
     Number,
+    Option,
     Path,
     Record,
     Shape,
@@ -20,15 +23,18 @@ from jackfield_schemas.shapes import (
 )
 from jackfield_schemas.writing import Written, default_told, heading
 
-from jackfield_openai.schemas.limits import MOST_MEMBERS
-from jackfield_openai.schemas.plain import PlainWriter
+from jackfield_openai.schemas.limits import LONG_ENUM, MOST_LETTERS_OF_LONG_ENUM, MOST_MEMBERS
+from jackfield_openai.schemas.plain import MOST_NODES, PlainWriter
 from jackfield_openai.schemas.restoring import ambiguous
 
 _FORMATS = {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 
 
+_ANY_TYPE = "it accepts values of any type, and strict mode needs a type"
+
+
 class NotStrictError(Exception):
-    """Strict mode would refuse what the schema accepts."""
+    """Strict mode would refuse what the schema accepts; `path` is the construct because of which it would."""
 
     def __init__(self, path: Path, why: str) -> None:
         super().__init__(why)
@@ -40,15 +46,24 @@ class StrictWriter(PlainWriter):
     """Writes one tool's parameters, or finds out that they cannot be strict."""
 
     _members = 0
+    _expanding: tuple[Path, ...] = ()
 
     def root(self) -> Written:
         """The schema of the arguments."""
-        if not self._reading.complete:
-            raise NotStrictError((), "parts of the schema are out of reach")
+        if self._reading.missed:
+            raise NotStrictError(*self._reading.missed)
+        if not self._reading.records():
+            raise NotStrictError((), "arguments are an object, and the schema accepts none")
         return super().root()
 
+    def _too_large(self, shape: Shape) -> Shape:  # noqa: ARG002 - the whole is too large, not this part
+        raise NotStrictError((), f"written out, the schema has more than {MOST_NODES} parts")
+
     def _free(self, shape: Shape) -> Written:
-        raise NotStrictError(shape.path, "it knows no value of any kind")
+        for option in shape.options:
+            if option.gap:
+                raise NotStrictError(*option.gap)
+        raise NotStrictError(shape.path, _ANY_TYPE)
 
     def _never(self, shape: Shape) -> Written:
         self._losses.add(shape.path, "no value is accepted here; it is declared as null")
@@ -56,8 +71,13 @@ class StrictWriter(PlainWriter):
 
     def _branches(self, shape: Shape) -> list[Written]:
         # Written out rather than referred to, so that the alternatives can be compared.
+        keys = tuple(option.key for option in shape.options if isinstance(option, Again))
+        if not set(keys).isdisjoint(self._expanding):
+            raise NotStrictError(shape.path, "one of the alternatives contains all of them again")
         options = tuple(self._reading.expanded(shape.options))
+        outside, self._expanding = self._expanding, (*self._expanding, *keys)
         branches = super()._branches(Shape(options, path=shape.path))
+        self._expanding = outside
         if ambiguous(branches):
             raise NotStrictError(
                 shape.path, "it cannot be told which of the alternatives leaves a member out"
@@ -75,6 +95,10 @@ class StrictWriter(PlainWriter):
 
     def text(self, option: Text, told: list[str]) -> Written:
         """A string; its length is only told."""
+        values = option.values or ()
+        if len(values) > LONG_ENUM and sum(map(len, values)) > MOST_LETTERS_OF_LONG_ENUM:
+            limits = f"{LONG_ENUM} values or {MOST_LETTERS_OF_LONG_ENUM} letters"
+            raise NotStrictError(option.path, f"the enumeration is longer than {limits}")
         written = super().text(option, told)
         if written.pop("minLength", None) is not None:
             self.lose(option.path, "minLength", told, f"At least {option.min_length} characters.")
@@ -100,11 +124,17 @@ class StrictWriter(PlainWriter):
         closed = items is not None and items.never
         if closed:
             most = len(option.first) if most is None else min(most, len(option.first))
+        if items is None:
+            self._reject_wider(option)
+            raise NotStrictError(
+                option.path, "`items` is not set, and strict mode needs the type of all items"
+            )
         if option.first:
             self.lose(option.path, "prefixItems", told, remarks.in_order(option.first))
-            items = join((*option.first, items) if items is not None else (), option.path)
-        if items is None or (option.first and option.items is None):
-            raise NotStrictError(option.path, "it knows no array of any items")
+            for shape in (*option.first, items):
+                if shape.free:
+                    self._free(shape)
+            items = join((*option.first, items), option.path)
         written: Written = {"type": "array", "items": self.write(items)}
         if option.min_items is not None:
             written["minItems"] = option.min_items
@@ -122,7 +152,7 @@ class StrictWriter(PlainWriter):
             if shape.never:
                 self._losses.add(shape.path, "the member is left out: no value is accepted")
             else:
-                members[name] = self._member(shape, required=name in option.required)
+                members[name] = self._member(shape, option, required=name in option.required)
         if option.min_members is not None:
             self.lose(option.path, "minProperties", told, f"At least {option.min_members} members.")
         if option.max_members is not None:
@@ -137,23 +167,43 @@ class StrictWriter(PlainWriter):
     def _check(self, option: Record) -> None:
         self._members += len(option.members)
         if self._members > MOST_MEMBERS:
-            raise NotStrictError(option.path, f"there are more than {MOST_MEMBERS} members")
+            raise NotStrictError((), f"written out, the schema has more than {MOST_MEMBERS} members")
         if option.others is None:
+            self._reject_wider(option)
             what = "it would close an object that is open; additionalProperties is not set to false"
             raise NotStrictError(option.path, what)
         if not option.others.never:
-            raise NotStrictError((*option.path, "additionalProperties"), "it knows no members of other names")
+            place = option.others.path
+            which = (
+                "by the pattern of their name" if place[-1:] == ("patternProperties",) else "of other names"
+            )
+            raise NotStrictError(place, f"it knows no members {which}")
 
-    def _member(self, shape: Shape, *, required: bool) -> Written:
+    def _reject_wider(self, option: Option) -> None:
+        """Name what is wrong with an open array or object where that is not that it is open."""
+        if option.gap:
+            raise NotStrictError(*option.gap)
+        # The root is an object anyway.
+        if option.untyped and option.path:
+            raise NotStrictError(option.path, _ANY_TYPE)
+
+    def _member(self, shape: Shape, record: Record, *, required: bool) -> Written:
         if required or not shape.null:
             return self.write(shape, null_first=not required)
         if shape.free:
             return self._free(shape)
         # Null and nothing come back as one, which is right only if they mean the same. Alternatives that were
         # made one object have no default any more that could say so.
-        if shape.about.default is None and self._reading.exact:
-            return self.write(shape)
-        what = 'null means something here besides being left out; with "default": null it need not'
-        if shape.about.default is None:
-            what = "a rule of the schema may tell null from being left out"
-        raise NotStrictError(shape.path, what)
+        widened = self._reading.widened
+        if record is self._alternatives:
+            what = f"alternatives of the whole become one object, in which a null at {pointer(*shape.path)}"
+            raise NotStrictError((), f"{what} and its absence cannot be told apart")
+        if shape.about.default is not None:
+            what = "null means something here besides being left out"
+            hint = "" if widened else '; with "default": null it need not'
+            raise NotStrictError(shape.path, what + hint)
+        if widened:
+            place = pointer(*shape.path)
+            what = f"by this rule a null at {place} may be something else than its absence ({widened.why})"
+            raise NotStrictError(widened.path, what)
+        return self.write(shape)

@@ -1,0 +1,47 @@
+"""The data a tool promises: an answer is checked against the tool's `returns` before it is passed on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+import orjson
+
+from jackfield.registry.arguments import Violation, compile_schema, shortened, violations
+from jackfield.strict_json import pointer
+
+MOST_REPORTED = 5
+"""How many violations one answer reports."""
+
+
+class Returns:
+    """The `returns` of one tool, compiled once."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        self._schema = schema
+        self._validator = compile_schema(schema)
+
+    def violations(self, data: Any) -> list[Violation]:
+        """Every way in which JSON data breaks the schema, with the values; for the author of the tool."""
+        return violations(self._validator, data, self._schema)
+
+    def report(self, encoded: bytes) -> list[dict[str, str]]:
+        """The first violations of encoded data, without its values; empty when it keeps the promise.
+
+        The JSON is checked, not the handler's objects, because the JSON is what is sent: NaN becomes null.
+        """
+        data = orjson.loads(encoded)
+        if self._validator.is_valid(data):
+            return []
+        return [
+            {"path": shortened(pointer(*error.instance_path)), "message": shortened(error.message)}
+            for error in islice(self._masked.iter_errors(data), MOST_REPORTED)
+        ]
+
+    @cached_property
+    def _masked(self) -> jsonschema_rs.Draft202012Validator:
+        # Compiled at the first violation, because most tools never break their promise.
+        return compile_schema(self._schema, mask="the value")
