@@ -208,6 +208,10 @@ class Line:
         """Whether the host took the session up."""
         return any(each["type"] == "session" for each in self.messages)
 
+    @property
+    def _caught_up(self) -> bool:
+        return any(each["type"] == "caught_up" for each in self.messages)
+
     async def decide(self, call: CallRecord, *, approve: bool) -> None:
         """Approve or decline a call over this line."""
         if call.token is not None:
@@ -216,9 +220,12 @@ class Line:
             await self._say({"type": how, "token": call.token})
 
     async def quiet(self, seconds: float) -> None:
-        """Wait until nothing has been told for so long, or the line has broken."""
-        while not self._reading.done() and time.monotonic() < self._last + seconds:
+        """Wait until the session is resumed and has told nothing for so long, or the line has broken."""
+        last = self._last + ANSWER_SECONDS
+        while not self._reading.done() and time.monotonic() < last:
             await asyncio.wait({self._reading}, timeout=0.05)
+            if self._caught_up:
+                last = self._last + seconds
 
     async def close(self) -> None:
         """Hang up."""
