@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
@@ -12,8 +12,9 @@ from asking import NAMED, asking
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.session.session import Session
-from jackfield.store import Store
+from jackfield.store import MemoryStore, Store
 from jackfield_host.archive.sessions import every, find, forget
+from jackfield_host.talks.events import Events, TakenOverError, follow, replay, take_over
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 
@@ -266,6 +267,27 @@ def test_a_call_at_another_host_writes_nothing_over_a_session_that_has_gone_on(w
             kept = await Session.resume(ada.token.split(".")[0], store_of(there))
             assert kept
             assert kept.turn.said == "and now?"
+
+    asyncio.run(main())
+
+
+def test_a_client_that_resumes_behind_an_unsigned_event_gets_nothing_from_a_host_that_lost_the_session() -> (
+    None
+):
+    async def main() -> None:
+        store, session = MemoryStore(), Session("text", "1", session_id="s", secret="known to its client")
+        lost, beside = Events(session, store), Events(session, store, carries=False)
+        await take_over(session.id, store, "another host")
+        (settled,) = await beside.append("confirmation_settled", {"callId": "c", "approved": True})
+        with pytest.raises(TakenOverError):
+            await lost.append("session_status", {"state": "idle"})
+        await beside.append("tool_complete", {"callId": "c", "data": {}})
+
+        whole = (await replay(session, store, 0)).messages
+        assert types(whole, "session_status", "tool_complete") == ["tool_complete"]
+        assert (await replay(session, store, settled["id"])).messages == whole[1:]
+        async with aclosing(follow(session, store, settled["id"])) as following:
+            assert await anext(following) == whole[1]
 
     asyncio.run(main())
 
