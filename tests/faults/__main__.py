@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import secrets
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +29,9 @@ def main() -> int:
         expiry=options.expiry,
         seed=options.seed,
     )
+    # Told to stop, it takes its hosts along.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     print(f"{scale.kills} kills, {scale.pauses} pauses, seed {scale.seed}", flush=True)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="jackfield-faults-"))
     folder.mkdir(parents=True, exist_ok=True)

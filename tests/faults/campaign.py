@@ -169,12 +169,13 @@ class _Campaign:
         await victim.kill()
         self._result.kills[aim] += 1
         starting = asyncio.create_task(victim.start())
+        lines = await self._move(line, calls, self._up(victim), chance)
         await self._question(calls, chance, self._up(victim))
         await starting
         self._idle.append(victim)
         await asyncio.gather(*delivered)
         await self._question(calls, chance, [victim, *self._up(victim)])
-        await self._sessions(calls, line, chance)
+        await self._sessions(calls, lines, chance)
 
     async def _pause(self, number: int, chance: random.Random) -> None:
         victim = self._choose(chance)
@@ -197,13 +198,15 @@ class _Campaign:
         # it goes on.
         asked = [_task(self._question(calls, chance, self._up(victim)))]
         await asyncio.sleep(self._scale.lease + 0.1)
+        moving = _task(self._move(line, calls, self._up(victim), chance))
         asked.append(_task(self._question(calls, chance, self._up(victim))))
         await asyncio.sleep(chance.uniform(0.2, 0.9))
         victim.resume()
         await asyncio.gather(*asked, *delivered)
+        lines = await moving
         self._idle.append(victim)
         await self._question(calls, chance, [victim, *self._up(victim)])
-        await self._sessions(calls, line, chance)
+        await self._sessions(calls, lines, chance)
 
     def _choose(self, chance: random.Random) -> Host:
         """A host to strike; nobody else strikes it, or counts on it, until this round is over."""
@@ -291,6 +294,16 @@ class _Campaign:
             return None
         return await Line.open(named, victim if chance.random() < 0.6 else chance.choice(self._up(victim)))
 
+    async def _move(
+        self, line: Line | None, calls: Iterable[CallRecord], hosts: Sequence[Host], chance: random.Random
+    ) -> list[Line]:
+        """Resume the named session at another host, which takes it from the one that was struck."""
+        named = next((call.session for call in calls if call.session), None)
+        if line is None or named is None:
+            return []
+        other = await Line.open(named, chance.choice(hosts))
+        return [line] if other is None else [line, other]
+
     def _deliver(
         self, calls: Iterable[CallRecord], victim: Host, line: Line | None, chance: random.Random
     ) -> list[asyncio.Task[Any]]:
@@ -356,9 +369,11 @@ class _Campaign:
         for way in ways[2:]:
             await way(chance.choice(hosts))
 
-    async def _sessions(self, calls: Sequence[CallRecord], line: Line | None, chance: random.Random) -> None:
+    async def _sessions(
+        self, calls: Sequence[CallRecord], lines: Sequence[Line], chance: random.Random
+    ) -> None:
         """Read the events of every session, and resume each stream in the middle."""
-        if line is not None:
+        for line in lines:
             self._result.resumed += line.was_resumed
             await line.close()
             for call in calls:

@@ -48,7 +48,8 @@ from jackfield import ok
 
 def append(name, line):
     # One write to a file that is opened for appending: lines of several processes do not mix.
-    file = os.open(os.path.join(os.environ["FAULTS_FOLDER"], name), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    path = os.path.join(os.environ["FAULTS_FOLDER"], name)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
     try:
         os.write(file, line.encode())
     finally:
