@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
+from faults import __main__ as command
 from faults import campaign, report
 from faults.asking import told
 from faults.campaign import Result, Scale
@@ -159,6 +161,19 @@ def test_a_result_replaces_the_marked_section_of_a_page_and_nothing_else(tmp_pat
     page.write_text("no marks")
     with pytest.raises(ValueError, match="has no section"):
         report.write(result, page)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [(["--hosts", "2"], "it takes three hosts"), (["--kills", "-1"], "counts are positive")],
+)
+def test_options_that_make_no_campaign_are_refused(
+    wrong: list[str], complaint: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["faults", *wrong])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert complaint in capsys.readouterr().err
 
 
 def test_the_page_shows_a_whole_campaign_that_found_nothing() -> None:
