@@ -45,7 +45,7 @@ class Scale:
     calls: int = 3
     """Calls per round."""
     hosts: int = 4
-    lanes: int = 2
+    lanes: int = 3
     """Rounds that run at the same time."""
     lease: float = 2.0
     """The lease of the store while hosts are paused; while they are killed it has its default."""

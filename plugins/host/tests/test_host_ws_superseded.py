@@ -11,6 +11,7 @@ import pytest
 from asking import NAMED, asking
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Hosted, Workshop, hosted, provided
+from jackfield.outcomes import declined
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
 from jackfield_host.archive.sessions import every, find, forget
@@ -240,6 +241,36 @@ def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_sess
         for known in told:
             assert "something else" in known
             assert known.count("the answer was") == 2  # That it waits, and what came of it.
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("again", ["declined again", "resumed"])
+def test_a_decline_that_its_host_could_not_tell_of_is_told_once_to_whoever_comes_next(
+    workshop: Workshop, again: str
+) -> None:
+    """The host recorded the decision, and died or lost the session before the event was kept."""
+
+    async def main() -> None:
+        async with provided(echo) as served, hosted(workshop, served) as host, asking(host) as http:
+            body = {"arguments": {"text": "a table"}}
+            asked = (await http.post("/execute/hst_book", json=body)).json()
+            named, card = {NAMED: asked["token"]}, asked["confirmation"]
+            assert host.house
+            runtime = host.house.switchboard.runtime
+            (pending,) = await runtime.confirmations.of_session(asked["session"])
+            assert await runtime.ledger.settle_unrun(pending, declined())
+            for _ in range(2):
+                if again == "declined again":
+                    decision = await http.post(
+                        f"/confirmations/{card['token']}", json={"approve": False}, headers=named
+                    )
+                    assert decision.json()["state"] == "declined"
+                async with host.client("text", token=asked["token"]) as ada:
+                    settled = await ada.until_type("confirmation_settled")
+                    await ada.until_type("caught_up")
+                    assert (settled["callId"], settled["approved"]) == (asked["callId"], False)
+                    assert len(ada.of("confirmation_settled")) == 1
 
     asyncio.run(main())
 
