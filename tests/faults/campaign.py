@@ -431,6 +431,10 @@ class _Campaign:
         calls, chance = self._result.calls, random.Random(f"{self._scale.seed}/end")
         await self._let_expire(calls)
         await self._in_parts(calls, lambda call: self._question_one(call, chance, self._hosts))
+        # A live host that the machine kept from renewing its lease is taken for dead, and then is not.
+        await asyncio.sleep(self._scale.lease + 1.0)
+        doubtful = [call for call in calls if call.last_state() == "in_doubt"]
+        await self._in_parts(doubtful, lambda call: self._question_one(call, chance, self._hosts))
         self._log.look()
         listed = {
             each["arguments"].split('"call":"')[1].partition('"')[0]: each["key"]

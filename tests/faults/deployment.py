@@ -94,6 +94,7 @@ class Deployment:
         self.folder = folder
         self.expiry = expiry
         self.registry = self._freeze()
+        self._operator = self.write_settings("operator", lease=None)
 
     def _freeze(self) -> Path:
         site = Site(self.folder / "site")
@@ -134,9 +135,8 @@ class Deployment:
 
     async def command(self, *arguments: str) -> Any:
         """Run a command of `jackfield` beside the hosts; what it prints as JSON."""
-        config = self.write_settings("operator", lease=None)
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "jackfield_cli", *arguments, "--json", "--config", str(config),
+            sys.executable, "-m", "jackfield_cli", *arguments, "--json", "--config", str(self._operator),
             cwd=self.folder, env=self.environment,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
