@@ -191,6 +191,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Kill and pause hosts in the middle of calls and check every answer; `-- --help` lists the options."""
+    workspace(session)
+    session.run("python", "-m", "faults", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def dists(session: nox.Session) -> None:
     """Build every distribution into dist/ and check it; try each alone, or those named behind `--`."""
     workspace(session)

@@ -54,6 +54,12 @@ def test_a_registry_is_built_and_checked_by_the_command_line(
     assert told.ran[-1] == ("jackfield", command, "--json")
 
 
+def test_the_fault_campaign_gets_the_options_behind_the_dashes(noxfile: Any, tmp_path: Path) -> None:
+    told = Recorded(tmp_path, "--kills", "2", "--seed", "7")
+    noxfile.faults(told)
+    assert told.ran[-1] == ("python", "-m", "faults", "--kills", "2", "--seed", "7")
+
+
 def installs(noxfile: Any, environment: Path) -> bool:
     """Whether a session that begins in this environment installs anything."""
     told = Recorded(environment)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import pytest
 from asking import NAMED, asking
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Hosted, Workshop, hosted, provided
+from jackfield.outcomes import declined
 from jackfield.session.session import Session
-from jackfield.store import Store
+from jackfield.store import MemoryStore, Store
 from jackfield_host.archive.sessions import every, find, forget
+from jackfield_host.talks.events import Events, TakenOverError, follow, replay, take_over
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 
@@ -243,6 +245,36 @@ def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_sess
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("again", ["declined again", "resumed"])
+def test_a_decline_that_its_host_could_not_tell_of_is_told_once_to_whoever_comes_next(
+    workshop: Workshop, again: str
+) -> None:
+    """The host recorded the decision, and died or lost the session before the event was kept."""
+
+    async def main() -> None:
+        async with provided(echo) as served, hosted(workshop, served) as host, asking(host) as http:
+            body = {"arguments": {"text": "a table"}}
+            asked = (await http.post("/execute/hst_book", json=body)).json()
+            named, card = {NAMED: asked["token"]}, asked["confirmation"]
+            assert host.house
+            runtime = host.house.switchboard.runtime
+            (pending,) = await runtime.confirmations.of_session(asked["session"])
+            assert await runtime.ledger.settle_unrun(pending, declined())
+            for _ in range(2):
+                if again == "declined again":
+                    decision = await http.post(
+                        f"/confirmations/{card['token']}", json={"approve": False}, headers=named
+                    )
+                    assert decision.json()["state"] == "declined"
+                async with host.client("text", token=asked["token"]) as ada:
+                    settled = await ada.until_type("confirmation_settled")
+                    await ada.until_type("caught_up")
+                    assert (settled["callId"], settled["approved"]) == (asked["callId"], False)
+                    assert len(ada.of("confirmation_settled")) == 1
+
+    asyncio.run(main())
+
+
 def test_a_call_at_another_host_writes_nothing_over_a_session_that_has_gone_on(workshop: Workshop) -> None:
     """It began in an earlier turn than the session is in when it ends."""
 
@@ -266,6 +298,27 @@ def test_a_call_at_another_host_writes_nothing_over_a_session_that_has_gone_on(w
             kept = await Session.resume(ada.token.split(".")[0], store_of(there))
             assert kept
             assert kept.turn.said == "and now?"
+
+    asyncio.run(main())
+
+
+def test_a_client_that_resumes_behind_an_unsigned_event_gets_nothing_from_a_host_that_lost_the_session() -> (
+    None
+):
+    async def main() -> None:
+        store, session = MemoryStore(), Session("text", "1", session_id="s", secret="known to its client")
+        lost, beside = Events(session, store), Events(session, store, carries=False)
+        await take_over(session.id, store, "another host")
+        (settled,) = await beside.append("confirmation_settled", {"callId": "c", "approved": True})
+        with pytest.raises(TakenOverError):
+            await lost.append("session_status", {"state": "idle"})
+        await beside.append("tool_complete", {"callId": "c", "data": {}})
+
+        whole = (await replay(session, store, 0)).messages
+        assert types(whole, "session_status", "tool_complete") == ["tool_complete"]
+        assert (await replay(session, store, settled["id"])).messages == whole[1:]
+        async with aclosing(follow(session, store, settled["id"])) as following:
+            assert await anext(following) == whole[1]
 
     asyncio.run(main())
 

@@ -21,7 +21,7 @@ from jackfield.store import StoreUnavailableError
 
 from jackfield_conversation.journal import Journal
 from jackfield_conversation.output import cut
-from jackfield_conversation.telling import ended
+from jackfield_conversation.telling import decided
 
 _log = logging.getLogger(__name__)
 
@@ -128,10 +128,15 @@ class LateOutcomes:
             self._journal.doubts.pop(key, None)
         if outcomes.get(key) == state.value:
             return
-        if state is not CallState.DECLINED:
-            event, fields = ended(answer)
-            if not answer.replayed or not await self._is_published(event, fields):
-                self._session.publish(event, fields)
+        event, fields = decided(answer)
+        if answer.replayed:
+            # Whoever decided may have died, or lost the session, before it could tell.
+            publish = not await self._is_published(event, fields)
+        else:
+            # Who declines has published it already.
+            publish = state is not CallState.DECLINED
+        if publish:
+            self._session.publish(event, fields)
         outcomes[key] = state.value
         while len(outcomes) > OUTCOMES:
             del outcomes[next(iter(outcomes))]

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from jackfield.contract.call import ToolCall
 from jackfield.orchestrator import Answer
+from jackfield.outcomes import CallState, state_of
 from jackfield.registry.registry import Registry
 
 from jackfield_conversation.output import cut
@@ -39,3 +40,10 @@ def ended(answer: Answer) -> tuple[str, dict[str, Any]]:
     state = envelope["meta"].get("state")
     also = {"state": state} if state else {}
     return "tool_error", {**fields, **told, "recoverable": error["retryable"], **also}
+
+
+def decided(answer: Answer) -> tuple[str, dict[str, Any]]:
+    """The event that tells what became of a call its user has decided about, with its fields."""
+    if state_of(answer.wire) is CallState.DECLINED:
+        return "confirmation_settled", {"tool": answer.tool_id, "callId": answer.call_id, "approved": False}
+    return ended(answer)

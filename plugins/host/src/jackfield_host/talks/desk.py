@@ -20,7 +20,7 @@ from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.session.turn import Turn
 from jackfield.store import StoreUnavailableError
-from jackfield_conversation.telling import begun, ended
+from jackfield_conversation.telling import begun, decided, ended
 
 from jackfield_host.talks.events import Events
 from jackfield_host.talks.feed import Feed
@@ -106,10 +106,15 @@ class Desk:
             if pending is None:
                 return None
             answer = await runtime.resolve_confirmation(used, pending, approve=approve)
-            if state_of(answer.wire) is not CallState.DECLINED:
-                event, fields = ended(answer)
-                if not answer.replayed or not await is_published(used, runtime.store, event, fields):
-                    used.publish(event, fields)
+            event, fields = decided(answer)
+            if answer.replayed:
+                # Whoever decided may have died, or lost the session, before it could tell.
+                publish = not await is_published(used, runtime.store, event, fields)
+            else:
+                # Who declines has published it already.
+                publish = state_of(answer.wire) is not CallState.DECLINED
+            if publish:
+                used.publish(event, fields)
             return answer
 
     @asynccontextmanager

@@ -166,13 +166,9 @@ def said(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 async def replay(session: Session, store: Store, after: int) -> Replay:
     """What a session's client has missed since an event."""
     name = stream(session.id)
-    reading = _Reading(session)
-    # The last one seen is read again: it tells which host had the session then.
-    last = await store.read(name, after=after - 1, limit=1) if after else []
-    if after and not last:
+    if after and not await store.read(name, after=after - 1, limit=1):
         return Replay([], "unknown")
-    if last and last[0].id == after:
-        reading.message(last[0])
+    reading = await _reading_from(session, store, after)
     messages: list[dict[str, Any]] = []
     reset: Literal["", "expired", "unknown"] = ""
     expected = after + 1
@@ -186,14 +182,23 @@ async def replay(session: Session, store: Store, after: int) -> Replay:
 
 async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[dict[str, Any], None]:
     """What came after an event, and what is still to come."""
-    reading = _Reading(session)
-    for entry in await store.read(stream(session.id), after=after - 1, limit=1) if after else []:
-        if entry.id == after:
-            reading.message(entry)
+    reading = await _reading_from(session, store, after)
     async for entry in store.follow(stream(session.id), after=after):
         told = reading.message(entry)
         if told is not None:
             yield told
+
+
+async def _reading_from(session: Session, store: Store, after: int) -> _Reading:
+    """A reading that goes on behind an event, and knows which host carried the session then."""
+    reading, read = _Reading(session), 0
+    # From the beginning: the event itself may be one that its writer did not sign.
+    while read < after and (entries := await store.read(stream(session.id), after=read, limit=PAGE)):
+        for entry in entries:
+            if entry.id <= after:
+                reading.message(entry)
+        read = entries[-1].id
+    return reading
 
 
 def _custom(event: str, fields: Mapping[str, Any]) -> dict[str, Any]:

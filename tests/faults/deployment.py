@@ -1,0 +1,232 @@
+"""Hosts on one store: a registry with tools that leave a trace, and processes to be killed or paused.
+
+Every signal goes to a process that was started here, by its handle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+from jackfield_testkit.sites import Site
+
+ALLOW = (
+    "fault-*",
+    "jackfield-policies",
+    "jackfield-intents",
+    "jackfield-observability",
+    "jackfield-store-sqlite",
+    "jackfield-transport-local",
+)
+
+LOOK, NOTE, BOOK = "fault_look", "fault_note", "fault_book"
+"""A tool that only reads, one that writes, and one that writes once its user has approved."""
+
+START_SECONDS = 120.0
+"""How long a host may take to start on a busy machine."""
+
+ANSWER_SECONDS = 90.0
+"""How long an answer may take: longer than any pause, any tool and any wait for another delivery."""
+
+HANDLER = """\
+import asyncio
+import os
+import secrets
+import time
+
+from jackfield import ok
+
+
+def append(name, line):
+    # One write to a file that is opened for appending: lines of several processes do not mix.
+    path = os.path.join(os.environ["FAULTS_FOLDER"], name)
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        os.write(file, line.encode())
+    finally:
+        os.close(file)
+
+
+async def execute(args, ctx):
+    if not WRITES:
+        return ok({"call": args["call"]})
+    append("begun.log", args["call"] + "\\n")
+    await asyncio.sleep(args["before"])
+    effect = secrets.token_hex(6)
+    append("effects.log", f"{args['call']} {effect} {time.monotonic()}\\n")
+    await asyncio.sleep(args["after"])
+    return ok({"call": args["call"], "effect": effect})
+"""
+
+_SECONDS = {"type": "number", "description": "Seconds to sleep.", "default": 0}
+PARAMETERS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["call"],
+    "properties": {
+        "call": {"type": "string", "description": "Names the call in the effect log.", "maxLength": 100},
+        "before": _SECONDS,
+        "after": _SECONDS,
+    },
+}
+_WRITES: dict[str, Any] = {"category": "action", "sideEffects": "writes", "idempotent": False}
+TOOLS: dict[str, dict[str, Any]] = {
+    LOOK: {},
+    NOTE: _WRITES,
+    BOOK: {**_WRITES, "requiresConfirmation": True, "preview": "Book {call}?"},
+}
+
+
+class Deployment:
+    """A folder with the registry, the store, the settings and the effect log."""
+
+    def __init__(self, folder: Path, *, expiry: float) -> None:
+        """`expiry` is how long a call waits for its user, in seconds."""
+        self.folder = folder
+        self.expiry = expiry
+        self.registry = self._freeze()
+        self._operator = self.write_settings("operator", lease=None)
+
+    def _freeze(self) -> Path:
+        site = Site(self.folder / "site")
+        for tool, fields in TOOLS.items():
+            schema = {"description": f"Does what {tool} does.", "latencyBudgetMs": 60000, **fields}
+            site.tool(
+                tool,
+                distribution=tool.replace("_", "-"),
+                schema={**schema, "parameters": PARAMETERS},
+                guide=f"# {tool}\n\nSummary of {tool}.\n\n## Watch out\n\nGuide of {tool}.\n",
+                handler=HANDLER.replace("WRITES", str(fields != {})),
+            )
+        return site.frozen(*ALLOW)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The environment of every process of this deployment."""
+        return {
+            **os.environ,
+            "PYTHONPATH": str(self.folder / "site"),
+            "FAULTS_FOLDER": str(self.folder),
+        }
+
+    def write_settings(self, name: str, *, lease: float | None, **host: Any) -> Path:
+        """Write a settings file; without `lease` the store has its own default."""
+        store: dict[str, Any] = {"path": str(self.folder / "jackfield.db")}
+        tables: dict[str, Mapping[str, Any]] = {
+            "stores.sqlite": store if lease is None else {**store, "lease": lease},
+            "observers.audit": {"path": str(self.folder / "audit.jsonl")},
+            "policies.confirmation": {"expiry_seconds": self.expiry},
+            "host": {"requests_per_minute": 1_000_000, "sessions_per_user": 1000, "grace_seconds": 2, **host},
+        }
+        top = {"provider": "local", "registry": str(self.registry), "allow": list(ALLOW)}
+        path = self.folder / f"{name}.toml"
+        text = _lines(top) + "".join(f"[{table}]\n{_lines(values)}" for table, values in tables.items())
+        path.write_text(text, "utf-8")
+        return path
+
+    async def command(self, *arguments: str) -> Any:
+        """Run a command of `jackfield` beside the hosts; what it prints as JSON."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "jackfield_cli", *arguments, "--json", "--config", str(self._operator),
+            cwd=self.folder, env=self.environment,
+            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        out, err = await process.communicate()
+        if process.returncode:
+            raise RuntimeError(f"jackfield {' '.join(arguments)} failed: {err.decode()}")
+        return json.loads(out)
+
+
+def _lines(values: Mapping[str, Any]) -> str:
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+
+class Host:
+    """A host process of this campaign."""
+
+    def __init__(self, deployment: Deployment, number: int) -> None:
+        self.number = number
+        self.port = _free_port()
+        self.lease: float | None = None
+        """What the next start tells the store; None leaves it its default."""
+        self._deployment = deployment
+        self._process: asyncio.subprocess.Process | None = None
+        self._answers_requests = False
+        self.http = httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{self.port}",
+            timeout=httpx.Timeout(ANSWER_SECONDS, connect=5.0),
+            limits=httpx.Limits(max_keepalive_connections=0),
+            trust_env=False,
+        )
+
+    @property
+    def is_up(self) -> bool:
+        """Whether it is started and neither killed nor paused."""
+        return self._answers_requests
+
+    @property
+    def log(self) -> Path:
+        """What it wrote to its terminal."""
+        return self._deployment.folder / f"host-{self.number}.log"
+
+    async def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        config = self._deployment.write_settings(f"host-{self.number}", lease=self.lease, port=self.port)
+        with self.log.open("ab") as output:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", "jackfield_cli", "serve", "--config", str(config),
+                cwd=self._deployment.folder, env=self._deployment.environment, stdout=output, stderr=output,
+            )  # fmt: skip
+        async with asyncio.timeout(START_SECONDS):
+            while True:
+                with contextlib.suppress(OSError):
+                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                    writer.close()
+                    break
+                if self._process.returncode is not None:
+                    raise RuntimeError(f"a host did not start:\n{self.log.read_text('utf-8')[-3000:]}")
+                await asyncio.sleep(0.02)
+        self._answers_requests = True
+
+    async def kill(self) -> None:
+        """End it as a power cut would."""
+        self._answers_requests = False
+        self._signal(signal.SIGKILL)
+        if self._process is not None:
+            await self._process.wait()
+
+    def pause(self) -> None:
+        """Stop it in its tracks."""
+        self._answers_requests = False
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+        self._answers_requests = True
+
+    async def close(self) -> None:
+        """End it for good."""
+        await self.kill()
+        await self.http.aclose()
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.send_signal(number)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,95 @@
+"""What was asked about a call, and what was answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+FINAL = frozenset({"done", "failed", "declined", "expired", "never_run"})
+"""The states that nothing follows."""
+
+NOTHING_RAN = frozenset({"declined", "expired", "never_run", "waiting", "unheard"})
+"""The states that deny an effect. `unheard` is the 404 of a call that nobody has heard of."""
+
+NO_ANSWER = frozenset({"unavailable", "refused"})
+"""Answers that say nothing about a call: try again, or an error of the request."""
+
+
+class Statement(NamedTuple):
+    """One answer about one call; times are of the machine's monotonic clock."""
+
+    how: str
+    """The kind of question: `execute`, `approve`, `task`, ..."""
+    host: int
+    asked: float
+    answered: float
+    state: str
+    envelope: str | None = None
+    """The envelope as it came, its members in their order."""
+    data: Any = None
+    denies_effects: bool = False
+    """Whether it says that nothing has run."""
+    token: str | None = None
+    """The token of the card that came with it."""
+    detail: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether it is an outcome."""
+        return self.state in FINAL
+
+
+class Told(NamedTuple):
+    """What the events of a session say about a call: history, so it has no time of its own."""
+
+    state: str
+    data: Any = None
+    token: str | None = None
+    id: int = 0
+
+
+@dataclass
+class CallRecord:
+    """One call of the campaign."""
+
+    name: str
+    key: str
+    tool: str
+    before: float
+    after: float
+    decision: str
+    """`approve`, `decline`, `both` at once, or `none`: what its user does about it."""
+    session: str | None = None
+    """The token of the session it is made in; without one the key has a session of its own."""
+    own_session: str | None = None
+    """The token of the key's own session, once an answer has told it."""
+    call_id: str | None = None
+    token: str | None = None
+    """The token of the first card."""
+    statements: list[Statement] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    sent: set[str] = field(default_factory=set)
+    """Which decisions were sent, whether or not they arrived."""
+    deliveries: int = 0
+    settled: bool | None = None
+    """How it was settled at the end: whether it ran."""
+
+    @property
+    def needs_approval(self) -> bool:
+        """Whether its tool runs only once the user has approved."""
+        return self.tool == "fault_book"
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the tool is called with."""
+        return {"call": self.name, "before": self.before, "after": self.after}
+
+    @property
+    def session_token(self) -> str | None:
+        """The token of the session in which it can be asked about."""
+        return self.session or self.own_session
+
+    def last_state(self) -> str:
+        """What was said last about it."""
+        told = [each for each in self.statements if each.state not in NO_ANSWER]
+        return max(told, key=lambda each: each.answered).state if told else "unheard"

@@ -1,0 +1,82 @@
+"""The result as tables of Markdown, and their place in the documentation."""
+
+from __future__ import annotations
+
+import platform
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from faults.campaign import Result
+from faults.judge import KINDS
+
+BEGIN, END = "<!-- campaign: begin -->", "<!-- campaign: end -->"
+"""Around the section of the page that `--write` replaces."""
+
+SHOWN = 40
+"""How many faults are listed."""
+
+
+def report(result: Result) -> str:
+    """Everything that was counted."""
+    scale = result.scale
+    states = Counter(each.state for each in result.statements)
+    broken = Counter(each.kind for each in result.faults)
+    parts = [
+        _table(
+            ("campaign", ""),
+            [
+                ("kills", result.kills.total()),
+                ("pauses", result.pauses.total()),
+                ("hosts", scale.hosts),
+                ("calls", len(result.calls)),
+                ("deliveries of calls", sum(call.deliveries for call in result.calls)),
+                ("answers checked", states.total()),
+                ("event streams read and resumed", result.streams),
+                ("sessions resumed over the WebSocket", result.resumed),
+                ("effects", result.effects),
+                ("duration", f"{result.seconds:.0f} s"),
+                ("seed", scale.seed),
+                ("Python", platform.python_version()),
+            ],
+        ),
+        _table(("must be zero", "found"), [(kind, broken[kind]) for kind in KINDS]),
+        _table(
+            ("outcome of a call", "calls"),
+            [
+                *_counted(Counter(call.last_state() for call in result.calls)),
+                ("of these, settled from doubt as run", result.settled["run"]),
+                ("of these, settled from doubt as never run", result.settled["never run"]),
+            ],
+        ),
+        _table(("answer", "times"), _counted(states)),
+        _table(("the call when its host was struck", "calls"), _counted(result.struck)),
+    ]
+    return "\n\n".join(parts)
+
+
+def broken(result: Result) -> str:
+    """The faults, one a line."""
+    lines = [f"{each.kind}: {each.call}: {each.message}" for each in result.faults[:SHOWN]]
+    if len(result.faults) > SHOWN:
+        lines.append(f"... and {len(result.faults) - SHOWN} more")
+    return "\n".join(lines)
+
+
+def write(result: Result, page: Path) -> None:
+    """Replace the marked section of a page."""
+    text = page.read_text("utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{page} has no section between {BEGIN} and {END}")
+    page.write_text(f"{before}{BEGIN}\n\n{report(result)}\n\n{END}{after}", "utf-8")
+
+
+def _counted(counter: Counter[str]) -> list[tuple[str, int]]:
+    return [(name.replace("_", " "), count) for name, count in counter.most_common()]
+
+
+def _table(head: tuple[str, str], rows: Iterable[tuple[str, object]]) -> str:
+    lines = [f"| {head[0]} | {head[1]} |", "|---|---|", *(f"| {name} | {value} |" for name, value in rows)]
+    return "\n".join(lines)
