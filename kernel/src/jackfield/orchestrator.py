@@ -31,7 +31,7 @@ from jackfield.governance import (
 from jackfield.guards import at_once, expire, lost_claim, refusal, unfinished
 from jackfield.ledger import CallLedger, DoubtfulCall
 from jackfield.offers import Stage
-from jackfield.outcomes import CallState, declined, in_doubt, response_of, still_running
+from jackfield.outcomes import CallState, declined, in_doubt, not_claimed, response_of, still_running
 from jackfield.registry import invoke
 from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop, stopped
 from jackfield.registry.reading import read_arguments
@@ -471,9 +471,4 @@ def _broken(call: Call, error: BaseException) -> ToolResponse:
         _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
     _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)
-    return fail(
-        ErrorType.TRANSIENT,
-        "The call was not run: the host cannot make sure now that it runs only once.",
-        retryable=True,
-        suggestion="Try again in a few seconds.",
-    )
+    return not_claimed()

@@ -26,6 +26,8 @@ class CallState(StrEnum):
     DECLINED = "declined"
     EXPIRED = "expired"
     IN_DOUBT = "in_doubt"
+    UNKNOWN = "unknown"
+    """The store could not be asked; nothing is said about the outcome."""
 
 
 def state_of(wire: bytes) -> CallState:
@@ -104,13 +106,29 @@ def in_doubt() -> ToolResponse:
 
 def unknown() -> ToolResponse:
     """The answer about a call that was claimed before, while the store cannot be asked."""
-    return fail(
+    answer = fail(
         ErrorType.TRANSIENT,
         "The session store is unavailable, so what became of this call is not known now.",
         retryable=True,
         partial_side_effects=True,
         suggestion="Ask again in a few seconds, with the same call id.",
     )
+    return answer.with_meta(state="unknown")
+
+
+def not_claimed() -> ToolResponse:
+    """The answer to a delivery that ran nothing because the store could not be asked.
+
+    Whether the call was delivered before, only the store knows.
+    """
+    answer = fail(
+        ErrorType.TRANSIENT,
+        "The session store is unavailable, so this delivery ran nothing. If the call was made before, its "
+        "outcome stands.",
+        retryable=True,
+        suggestion="Try again in a few seconds, with the same call id.",
+    )
+    return answer.with_meta(state="unknown")
 
 
 def never_ran() -> ToolResponse:

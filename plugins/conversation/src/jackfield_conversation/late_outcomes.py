@@ -31,7 +31,7 @@ LOOK_SECONDS = 1.0
 OUTCOMES = 200
 """How many outcomes that were reported late are remembered."""
 
-OPEN = (CallState.RUNNING, CallState.IN_DOUBT)
+OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
 """The states that another one follows."""
 
 IsPublished = Callable[[str, dict[str, Any]], Awaitable[bool]]
@@ -196,7 +196,7 @@ def _sentence(state: CallState, answer: Answer) -> str:
         case CallState.RUNNING:
             return f"The user approved {call}; it is still running. Its answer comes by itself."
     text = cut(answer.wire).decode()
-    if state is CallState.IN_DOUBT:
+    if state in (CallState.IN_DOUBT, CallState.UNKNOWN):
         return f"It is not known whether {call} took effect. Do not repeat it; tell the user. {text}"
     approved = "The user approved" if answer.key.startswith("approved/") else "It is known now what became of"
     return f"{approved} {call}. Its answer: {text}"

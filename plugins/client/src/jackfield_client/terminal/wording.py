@@ -50,6 +50,7 @@ _OUTCOMES = {
     "running": "is still running",
     "in_doubt": "is in doubt: it may or may not have taken effect. It is not run again",
     "never_run": "was not run: the host stopped before it took effect",
+    "unknown": "could not be looked up: the host's store is unavailable. Ask again in a few seconds",
 }
 """What became of a call that did not simply fail, by its state."""
 

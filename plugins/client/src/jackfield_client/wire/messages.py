@@ -177,7 +177,7 @@ class ToolError(Event):
     suggestion: str | None
     recoverable: bool
     state: str | None = None
-    """`waiting`, `declined`, `expired`, `running`, `in_doubt` or `never_run`; None if it ran and failed."""
+    """`waiting`, `declined`, `expired`, `running`, `in_doubt`, `never_run`, `unknown`; None if it failed."""
 
 
 def is_outcome(message: Message) -> TypeGuard[ToolComplete | ToolError]:

@@ -70,6 +70,8 @@ def decided_before(state: CallState) -> str:
             return "The user approved this call before; it may or may not have taken effect."
         case CallState.RUNNING:
             return "The user approved this call before; it is running."
+        case CallState.UNKNOWN:
+            return "The session store is unavailable, so what became of this call is not known now."
     return "The user approved this call before; it has its outcome."
 
 

@@ -96,7 +96,9 @@ class Result(Outgoing):
     confirmation: Card | None = Field(None, description="Only of a call that waits for its user's decision.")
 
 
-State = Literal["never_run", "waiting", "running", "done", "failed", "declined", "expired", "in_doubt"]
+State = Literal[
+    "never_run", "waiting", "running", "done", "failed", "declined", "expired", "in_doubt", "unknown"
+]
 """What became of a call, as its claim says."""
 
 

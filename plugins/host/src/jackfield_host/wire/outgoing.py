@@ -195,8 +195,8 @@ class ToolError(Event):
     recoverable: bool
     state: str | None = Field(
         None,
-        description="`waiting`, `declined`, `expired`, `running`, `in_doubt` or `never_run`; left out for a "
-        "call that ran and failed.",
+        description="`waiting`, `declined`, `expired`, `running`, `in_doubt`, `never_run` or `unknown`; left "
+        "out for a call that ran and failed.",
     )
 
 

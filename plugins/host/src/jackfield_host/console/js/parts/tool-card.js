@@ -31,6 +31,7 @@ const STATES = {
   expired: ["expired", ""],
   in_doubt: ["in doubt", "warn"],
   never_run: ["not run", ""],
+  unknown: ["not known now", "warn"],
 };
 
 /** What a user can expect of a call in doubt. */

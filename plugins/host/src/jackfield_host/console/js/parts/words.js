@@ -24,6 +24,7 @@ export const OUTCOMES = {
   expired: "Expired: nobody decided in time, and it was not run.",
   in_doubt: "In doubt: it may or may not have taken effect.",
   never_run: "Not run: the host stopped before it took effect.",
+  unknown: "Not known now: the host's store is unavailable.",
 };
 
 /** Why there is no call, and what the user can do. */
