@@ -254,7 +254,9 @@ class Provision:
         absent = [
             f"{name}: {each}" for each in self.left_out for name in each.offers.get("jackfield_transports", ())
         ]
-        todo = [*absent, *hints] or ["install one, such as jackfield-transport-openai, and `jackfield build`"]
+        unasked = [name for name, offer in self._transports.items() if not offer.detectors]
+        named = [f"name one with the setting `provider`: {', '.join(unasked)}"] if unasked else []
+        todo = [*absent, *hints, *named] or ["install one, such as jackfield-transport-openai, and `jackfield build`"]
         raise SettingsError(f"no provider can be used here: {'; or '.join(todo)}")
 
     def _absent(self, hook: str, name: str) -> str:
