@@ -245,18 +245,24 @@ class Provision:
             except SettingsError:
                 raise
             except Exception:
-                _log.exception("the transport %s failed while it looked for its provider; it is skipped", name)
+                _log.exception(
+                    "the transport %s failed while it looked for its provider; it is skipped", name
+                )
                 continue
             if isinstance(found, Detected):
-                _log.info("the provider is %s: %s", name, found.reason)
+                _log.debug("the provider is %s: %s", name, found.reason)
                 return ProviderChoice(name, found.reason, True, tuple(hints), found.settings)
             hints.append(found.hint)
         absent = [
-            f"{name}: {each}" for each in self.left_out for name in each.offers.get("jackfield_transports", ())
+            f"{name}: {each}"
+            for each in self.left_out
+            for name in each.offers.get("jackfield_transports", ())
         ]
         unasked = [name for name, offer in self._transports.items() if not offer.detectors]
         named = [f"name one with the setting `provider`: {', '.join(unasked)}"] if unasked else []
-        todo = [*absent, *hints, *named] or ["install one, such as jackfield-transport-openai, and `jackfield build`"]
+        todo = [*absent, *hints, *named] or [
+            "install one, such as jackfield-transport-openai, and `jackfield build`"
+        ]
         raise SettingsError(f"no provider can be used here: {'; or '.join(todo)}")
 
     def _absent(self, hook: str, name: str) -> str:

@@ -1,4 +1,4 @@
-"""`provider = "auto"` finds servers on this machine: each speaks the wire protocol of its product on a socket."""
+"""`provider = "auto"` finds servers on this machine: each fake speaks its product's protocol on a socket."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def calls_ping(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": None, "tool_calls": [call]}}]}
 
 
-def only_talks(body: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG001
+def only_talks(body: Mapping[str, Any]) -> dict[str, Any]:
     return {"choices": [{"message": {"role": "assistant", "content": "ping()"}}]}
 
 
@@ -154,7 +154,12 @@ def test_lm_studio_is_asked_for_a_loaded_model_that_was_trained_for_tools(start:
     v1 = [
         {"key": "embedder", "type": "embedding"},
         {"key": "talker", "type": "llm", "capabilities": {"trained_for_tool_use": False}},
-        {"key": "able", "type": "llm", "capabilities": {"trained_for_tool_use": True}, "loaded_instances": []},
+        {
+            "key": "able",
+            "type": "llm",
+            "capabilities": {"trained_for_tool_use": True},
+            "loaded_instances": [],
+        },
         {
             "key": "able-and-loaded",
             "type": "llm",
@@ -163,7 +168,9 @@ def test_lm_studio_is_asked_for_a_loaded_model_that_was_trained_for_tools(start:
         },
     ]
     answers: dict[str, Answer] = {"GET /v1/models": models(*names, owner="organization_owner")}
-    answers |= {"GET /api/v1/models": {"models": v1}} if version == "v1" else {"GET /api/v0/models": {"data": v0}}
+    answers |= (
+        {"GET /api/v1/models": {"models": v1}} if version == "v1" else {"GET /api/v0/models": {"data": v0}}
+    )
     server = start(answers)
     assert find([server.address]) == [("LM Studio", server.address, "able-and-loaded")]
 
@@ -301,7 +308,9 @@ def test_only_loopback_addresses_are_asked(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_key_or_an_address_in_the_settings_selects_openai(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert _ranked({"base_url": "http://models.example/v1"})[0] == Detected("[transports.openai] base_url is set")
+    assert _ranked({"base_url": "http://models.example/v1"})[0] == Detected(
+        "[transports.openai] base_url is set"
+    )
     monkeypatch.setenv("OURS", "sk-secret")
     assert _ranked({"api_key_env": "OURS"})[0] == Detected("OURS is set")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")

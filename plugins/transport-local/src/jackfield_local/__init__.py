@@ -83,7 +83,9 @@ def _detect_model(settings: PluginSettings) -> Detected | Undetected:
     if lack := lacking(replace(chosen, mind="llama")):
         if not chosen.model_path and not located(QWEN).is_file():
             size = QWEN.size / 10**9
-            return Undetected(f"run `jackfield model get` to download the local language model ({size:.1f} GB)")
+            return Undetected(
+                f"run `jackfield model get` to download the local language model ({size:.1f} GB)"
+            )
         return Undetected(f"complete the local language model: {lack}")
     return Detected("the local language model is on this machine", {"mind": "llama"})
 

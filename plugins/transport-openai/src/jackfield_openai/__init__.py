@@ -84,7 +84,9 @@ def _detect_server(settings: PluginSettings) -> Detected | Undetected:
     if servers:
         found = " and ".join(f"{each.product} at {each.address}" for each in servers)
         return Undetected(f"give {found} a model that can call tools")
-    return Undetected("start a local server (Ollama, LM Studio, llama.cpp, vLLM) with a model that can call tools")
+    return Undetected(
+        "start a local server (Ollama, LM Studio, llama.cpp, vLLM) with a model that can call tools"
+    )
 
 
 def _create(settings: PluginSettings) -> Transport:

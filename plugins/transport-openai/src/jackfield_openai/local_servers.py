@@ -1,7 +1,8 @@
 """Servers on this machine that speak OpenAI's API and offer a model that can call tools.
 
-Only loopback addresses are asked, for a moment, and whatever answers is untrusted: answers are bounded in size
-and time, redirects and proxies are not followed, and a model whose name could steer a terminal is ignored.
+Only loopback addresses are asked, for a moment, and whatever answers is untrusted: answers are bounded in
+size and time, redirects and proxies are not followed, and a model with a name that could steer a terminal is
+ignored.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ def loopback(address: str) -> bool:
     """Whether this is HOST:PORT with a numeric loopback address, which no resolver can lead elsewhere."""
     host, separator, port = address.rpartition(":")
     try:
-        return bool(separator) and ipaddress.ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536
+        return (
+            bool(separator) and ipaddress.ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536
+        )
     except ValueError:
         return False
 
@@ -88,7 +91,9 @@ def addresses(configured: Sequence[str]) -> tuple[str, ...]:
         listed = () if named == "none" else tuple(each.strip() for each in named.split(","))
         for address in listed:
             if not loopback(address):
-                _log.warning("%s names %r, which is no loopback address with a port; ignored", VARIABLE, address)
+                _log.warning(
+                    "%s names %r, which is no loopback address with a port; ignored", VARIABLE, address
+                )
         return tuple(filter(loopback, listed))
     return tuple(configured)
 
@@ -164,7 +169,10 @@ async def _ollama(client: AsyncClient, address: str, models: Sequence[str]) -> _
     if not isinstance(version, Mapping) or not isinstance(version.get("version"), str):
         return None
     running = _names(_objects(await _json(client, "GET", address, "/api/ps"), "models"), "model")
-    ordered = [*(each for each in models if each in running), *(each for each in models if each not in running)]
+    ordered = [
+        *(each for each in models if each in running),
+        *(each for each in models if each not in running),
+    ]
     shown = await asyncio.gather(
         *(_json(client, "POST", address, "/api/show", {"model": each}) for each in ordered)
     )

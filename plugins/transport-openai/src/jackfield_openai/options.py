@@ -99,7 +99,9 @@ _KINDS: dict[str, _Kind] = {
         lambda value: _number(value) and 0 < value < 60, "a number of minutes between 0 and 60"
     ),
     "local_servers": _Kind(
-        lambda value: isinstance(value, list) and all(isinstance(each, str) and loopback(each) for each in value),
+        lambda value: (
+            isinstance(value, list) and all(isinstance(each, str) and loopback(each) for each in value)
+        ),
         'a list of loopback addresses with ports, such as ["127.0.0.1:11434"]',
     ),
 }

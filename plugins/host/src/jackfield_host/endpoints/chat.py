@@ -11,8 +11,8 @@ from sse_starlette import ServerSentEvent
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import EVENT_STREAM, MAY_BE_NAMED, Operation, Said
-from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.operations import operates
+from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
 from jackfield_host.talks.briefing import Place
