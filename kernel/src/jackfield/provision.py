@@ -244,7 +244,7 @@ class Provision:
                 found = detector.detect(self._settings.table("transports", name))
             except SettingsError:
                 raise
-            except Exception:
+            except Exception:  # noqa: BLE001 - a plugin is somebody else's code
                 _log.exception(
                     "the transport %s failed while it looked for its provider; it is skipped", name
                 )

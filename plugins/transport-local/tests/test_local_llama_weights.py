@@ -129,7 +129,7 @@ def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path
 
 
 @pytest.fixture
-def no_installer(sample: Weights, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def no_installer(sample: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
     for tool in ("PIP", "UV"):
         monkeypatch.delenv(f"{tool}_NO_INDEX")
     monkeypatch.setattr(wheels, "installers", lambda: iter(()))

@@ -65,6 +65,13 @@ class _Handler(BaseHTTPRequestHandler):
             return  # Whoever asked has had enough.
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine must not make a fake server look like one that hangs."""
+    monkeypatch.setattr(local_servers, "FIRST_SECONDS", 20.0)
+    monkeypatch.setattr(local_servers, "METADATA_SECONDS", 20.0)
+
+
 @pytest.fixture
 def start() -> Iterator[Start]:
     """Starts fake servers, which end with the test."""
@@ -243,19 +250,20 @@ def test_an_answer_of_100_mb_is_not_read(start: Start) -> None:
     server = start({"GET /v1/models": b" " * 100_000_000})
     began = time.monotonic()
     assert find([server.address]) == []
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 10
 
 
-def test_servers_that_hang_are_not_waited_for(start: Start) -> None:
+def test_servers_that_hang_are_not_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three that accept and say nothing are asked at the same time as one that answers."""
     silent = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     server = start(ollama(qwen3_8b=["tools"]))
     try:
         addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in silent]
-        find([server.address])  # The import of the HTTP client is not what is measured.
+        monkeypatch.setattr(local_servers, "FIRST_SECONDS", 3.0)
         began = time.monotonic()
         assert find([*addresses, server.address]) == [("Ollama", server.address, "qwen3:8b")]
-        assert time.monotonic() - began < local_servers.FIRST_SECONDS + local_servers.METADATA_SECONDS + 1
+        # One after the other they would take nine.
+        assert time.monotonic() - began < 8
     finally:
         for each in silent:
             each.close()
