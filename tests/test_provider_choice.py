@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from jackfield.provision import ProviderChoice, Provision
 from jackfield.settings import Settings, SettingsError
 from jackfield_gemini import jackfield_transports as gemini
 from jackfield_local import jackfield_transports as local
+from jackfield_local.models.weights import QWEN
 from jackfield_openai import jackfield_transports as openai
 
 SHIPPED = (*openai(), *gemini(), *local())
@@ -36,8 +38,9 @@ def _none(hint: str) -> Callable[[PluginSettings], Undetected]:
 
 
 @pytest.fixture(autouse=True)
-def _no_model(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
 
 
 @pytest.mark.parametrize(
@@ -66,6 +69,20 @@ def test_the_local_agent_says_how_to_get_something_better() -> None:
         "start a local server (Ollama, LM Studio, llama.cpp, vLLM) with a model that can call tools",
         "run `jackfield model get` to download the local language model (1.1 GB)",
     )
+
+
+def test_the_language_model_is_used_once_it_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("xllamacpp")
+    file = tmp_path / "jackfield" / QWEN.name
+    file.parent.mkdir()
+    file.write_bytes(b"GGUF")
+    choice = _provision(*SHIPPED).provider_choice
+    assert (choice.name, choice.settings) == ("local", {"mind": "llama"})
+    assert choice.reason == "the local language model is on this machine"
+    planner = {"transports": {"local": {"mind": "planner"}}}
+    assert _provision(*SHIPPED, tables=planner).provider_choice.settings == {}
+    monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
+    assert _provision(*SHIPPED).provider_choice.settings == {}
 
 
 def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transpo
 
 MODEL_RANK = 300
 """Of `provider = "auto"`: the language model in this process comes after keys and servers (100 to 200)."""
+MODEL_VARIABLE = "JACKFIELD_LOCAL_MODEL"
+"""The environment variable that keeps `auto` from the language model, with the value `none`."""
 AGENT_RANK = 900
 """The agent without a model comes last: it is always there."""
 
@@ -80,6 +83,8 @@ def _detect_model(settings: PluginSettings) -> Detected | Undetected:
     chosen = options(settings)
     if settings.get("mind", "llama") != "llama":
         return Undetected('set [transports.local] mind = "llama" to use the local language model')
+    if os.environ.get(MODEL_VARIABLE, "").strip() == "none":
+        return Undetected(f"unset {MODEL_VARIABLE} to use the local language model")
     if lack := lacking(replace(chosen, mind="llama")):
         if not chosen.model_path and not located(QWEN).is_file():
             size = QWEN.size / 10**9
