@@ -115,7 +115,7 @@ def lint(session: nox.Session) -> None:
     workspace(session)
     session.run("ruff", "format", "--check", ".")
     session.run("ruff", "check", ".")
-    session.run("mypy", "noxfile.py", *_folders("src"))
+    session.run("mypy", "noxfile.py", "conftest.py", *_folders("src"))
     # One run a folder: test modules of different members may have the same name.
     for folder in ("tests", *_folders("tests")):
         session.run("mypy", folder, env={"MYPYPATH": folder})

@@ -15,9 +15,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from conftest import Site
 from jackfield.transport.events import Audio
 from talks import WAYS, Talk, Way, talk
+
+from conftest import Site
 
 KEYS = {"openai": "OPENAI_API_KEY", "gemini": "GEMINI_API_KEY"}
 PATIENCE_SECONDS = 90

@@ -45,6 +45,8 @@ def test_an_empty_page_teaches_what_to_say_and_how_to_add_a_tool(deployment: Dep
     async def steps(console: Console) -> None:
         page = console.page
         await expect(page.get_by_role("heading", name="What can I do for you?")).to_be_visible()
+        provider = page.get_by_test_id("provider")
+        await expect(provider).to_contain_text("openai answers: the setting `provider` names it.")
         await page.get_by_text("How to add a tool").click()
         for command in ("pip install NAME", "jackfield new-tool my_tool", "pip install -e my-tool"):
             await expect(page.get_by_text(command)).to_be_visible()

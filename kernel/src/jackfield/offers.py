@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
@@ -137,17 +138,46 @@ class CapabilityOffer:
     unavailable: Callable[[PluginSettings], str | None] = _always
 
 
+class Detected(NamedTuple):
+    """A transport can be used here: why, as a clause such as "OPENAI_API_KEY is set"."""
+
+    reason: str
+    settings: PluginSettings = MappingProxyType({})
+    """Settings that were found out, such as an address; they replace those of the transport's table."""
+
+
+class Undetected(NamedTuple):
+    """A transport cannot be used here: what to do about it, such as "set OPENAI_API_KEY to use OpenAI"."""
+
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Detector:
+    """One way in which `provider = "auto"` finds a transport.
+
+    Detectors of all transports are asked by rank, then by the transport's name, and the first that detects
+    something decides. `detect` gets the transport's table. It may block for a moment, is called once at the
+    start of a deployment and in a thread, and treats what it reads from the network as untrusted.
+    """
+
+    rank: int
+    detect: Callable[[PluginSettings], Detected | Undetected]
+
+
 @dataclass(frozen=True, slots=True)
 class TransportOffer:
     """A way to a model; its name is what the `provider` setting says.
 
     `unavailable` says why a deployment cannot use it, such as a key that is missing, as far as that can be
-    known without asking the provider; a host then does not start.
+    known without asking the provider; a host then does not start. A transport without `detectors` is used
+    only where `provider` names it.
     """
 
     name: str
     create: Callable[[PluginSettings], Transport]
     unavailable: Callable[[PluginSettings], str | None] = _always
+    detectors: tuple[Detector, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,26 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from difflib import get_close_matches
 from functools import cached_property
+from threading import Lock
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.drift import Drift
 from jackfield.governance import Check
 from jackfield.installed import PLUGINS, Distribution, Entry
-from jackfield.offers import CapabilityOffer, PluginSettings, Services, StoreOffer, TransportOffer
+from jackfield.offers import (
+    CapabilityOffer,
+    Detected,
+    PluginSettings,
+    Services,
+    StoreOffer,
+    TransportOffer,
+)
 from jackfield.plugins import Offered, Plugins, load
 from jackfield.registry.invoke import is_for_others
 from jackfield.registry.registry import Deployment, RegistryError, compared
-from jackfield.settings import Mistakes, Settings, SettingsError
+from jackfield.settings import AUTO, Mistakes, Settings, SettingsError
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield.transport.protocol import Transport
 
@@ -57,6 +66,20 @@ class LeftOut(NamedTuple):
         return f"plugin {self.distribution} {self.why}"
 
 
+class ProviderChoice(NamedTuple):
+    """Which transport sessions use, and why."""
+
+    name: str
+    reason: str
+    """A clause, such as "OPENAI_API_KEY is set"."""
+    detected: bool = False
+    """False where the setting `provider` names it."""
+    hints: tuple[str, ...] = ()
+    """What to do to get a provider that would have been preferred; each begins with a verb."""
+    settings: PluginSettings = MappingProxyType({})
+    """What was detected besides the transport's table."""
+
+
 class Provision:
     """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
 
@@ -67,6 +90,8 @@ class Provision:
         """What plugins cannot use of their settings; to be told before anything that was made is used."""
         self._held = AsyncExitStack()
         self._settings = settings
+        self._choosing = Lock()
+        self._choice: ProviderChoice | None = None
 
     @classmethod
     def of(cls, snapshot: Snapshot, settings: Settings, drift: Drift | None = None) -> Provision:
@@ -164,26 +189,81 @@ class Provision:
         return store
 
     def transport(self) -> Transport:
-        """The way to the provider that the settings name."""
+        """The way to the provider that was chosen."""
         offer, settings = self._provider()
         transport: Transport = offer.create(settings)
         return transport
 
     def without_provider(self) -> str | None:
-        """Why the provider that the settings name cannot be used here, as far as it is known unasked."""
+        """Why the provider that was chosen cannot be used here, as far as it is known unasked."""
         offer, settings = self._provider()
         return offer.unavailable(settings)
 
+    @property
+    def provider_choice(self) -> ProviderChoice:
+        """The provider and why it was chosen: decided when first asked for, and kept.
+
+        With `provider = "auto"` the first access may block for a moment: call it in a thread.
+        """
+        with self._choosing:
+            if self._choice is None:
+                name = self._settings.provider
+                self._choice = self._named(name) if name not in ("", AUTO) else self._detected()
+            return self._choice
+
     def _provider(self) -> tuple[TransportOffer, PluginSettings]:
-        offers = {each.name: each.offer for each in self.plugins.of("jackfield_transports")}
-        local = "local" in offers or self._absent("jackfield_transports", "local")
-        name = self._settings.provider or ("local" if local else "")
-        offer = offers.get(name)
-        if not isinstance(offer, TransportOffer):
-            known = ", ".join(offers) or "none: install one, such as jackfield-transport-openai"
-            wrong = f"no installed plugin offers the provider {name!r}" if name else "no `provider` is set"
+        choice = self.provider_choice
+        return self._transports[choice.name], {
+            **self._settings.table("transports", choice.name),
+            **choice.settings,
+        }
+
+    @cached_property
+    def _transports(self) -> Mapping[str, TransportOffer]:
+        offers = (each.offer for each in self.plugins.of("jackfield_transports"))
+        return {offer.name: offer for offer in offers if isinstance(offer, TransportOffer)}
+
+    def _named(self, name: str) -> ProviderChoice:
+        if name not in self._transports:
+            known = ", ".join(self._transports) or "none: install one, such as jackfield-transport-openai"
+            wrong = f"no installed plugin offers the provider {name!r}"
             raise SettingsError(f"{self._absent('jackfield_transports', name) or wrong}; there are {known}")
-        return offer, self._settings.table("transports", name)
+        return ProviderChoice(name, "the setting `provider` names it")
+
+    def _detected(self) -> ProviderChoice:
+        asked = sorted(
+            (detector.rank, name, position)
+            for name, offer in self._transports.items()
+            if self._settings.enabled("transports", name)
+            for position, detector in enumerate(offer.detectors)
+        )
+        hints: list[str] = []
+        for _, name, position in asked:
+            detector = self._transports[name].detectors[position]
+            try:
+                found = detector.detect(self._settings.table("transports", name))
+            except SettingsError:
+                raise
+            except Exception:  # noqa: BLE001 - a plugin is somebody else's code
+                _log.exception(
+                    "the transport %s failed while it looked for its provider; it is skipped", name
+                )
+                continue
+            if isinstance(found, Detected):
+                _log.debug("the provider is %s: %s", name, found.reason)
+                return ProviderChoice(name, found.reason, True, tuple(hints), found.settings)
+            hints.append(found.hint)
+        absent = [
+            f"{name}: {each}"
+            for each in self.left_out
+            for name in each.offers.get("jackfield_transports", ())
+        ]
+        unasked = [name for name, offer in self._transports.items() if not offer.detectors]
+        named = [f"name one with the setting `provider`: {', '.join(unasked)}"] if unasked else []
+        todo = [*absent, *hints, *named] or [
+            "install one, such as jackfield-transport-openai, and `jackfield build`"
+        ]
+        raise SettingsError(f"no provider can be used here: {'; or '.join(todo)}")
 
     def _absent(self, hook: str, name: str) -> str:
         """Why something is not there that the snapshot has, if its plugin was left out."""

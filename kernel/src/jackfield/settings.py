@@ -31,6 +31,9 @@ DEPLOYMENTS = ("development", "production")
 
 RETURNS = ("report", "enforce")
 
+AUTO = "auto"
+"""The `provider` that is whichever the transports detect."""
+
 _CHOICES = {"deployment": DEPLOYMENTS, "returns": RETURNS}
 
 
@@ -85,8 +88,8 @@ class Settings:
     store: str = ""
     """The store by its name; empty takes `sqlite` where it is installed, else `memory`."""
 
-    provider: str = ""
-    """The provider of models by its name; empty takes `local` where it is installed."""
+    provider: str = AUTO
+    """The provider of models by its name; `auto`, or empty, takes the best that is found at the start."""
 
     prompts: Path | None = None
     """A folder with prompts of one's own; what is missing in it is taken from those that ship."""

@@ -127,3 +127,18 @@ def test_talk_looks_at_its_files_before_it_connects(deployment: Deployment) -> N
     assert "missing.wav: there is no such file" in done.output
     done = CliRunner().invoke(talk, ["http://127.0.0.1:1"])
     assert (done.exit_code, "Name a WAV file" in done.output) == (2, True)
+
+
+def test_chat_says_which_provider_answers_and_why(deployment: Deployment) -> None:
+    async def script(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("Hello.")
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer(script) as server:
+            deployment.configure(server)
+            return await command(deployment.folder, "chat", lines="hello\n")
+
+    status, said, beside = asyncio.run(main())
+    assert (status, said) == (0, "Hello.\n")
+    assert beside.startswith("(openai answers: the setting `provider` names it)\n")

@@ -173,6 +173,21 @@ def test_metrics_are_for_operators(workshop: Workshop) -> None:
     run(workshop, test, **ACCESS)
 
 
+def test_only_operators_learn_why_the_provider_was_chosen(workshop: Workshop) -> None:
+    why = {"reason": "the setting `provider` names it", "detected": False, "hints": []}
+
+    async def guarded(_: Hosted, client: httpx.AsyncClient) -> None:
+        for user, told in (("ada", None), ("root", why)):
+            status = (await client.get("/status", headers=bearer(user))).json()
+            assert (status["provider"], status["providerChoice"]) == ("openai", told)
+
+    async def alone(_: Hosted, client: httpx.AsyncClient) -> None:
+        assert (await client.get("/status")).json()["providerChoice"] == why
+
+    run(workshop, guarded, **ACCESS)
+    run(workshop, alone)
+
+
 def test_without_the_observer_there_are_no_metrics(workshop: Workshop) -> None:
     async def test(_: Hosted, client: httpx.AsyncClient) -> None:
         answer = await client.get("/metrics")

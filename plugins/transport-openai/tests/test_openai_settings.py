@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import subprocess
 import sys
@@ -26,7 +27,7 @@ def create(**settings: Any) -> Any:
     ("settings", "sentence"),
     [
         ({"text_modle": "x"}, "did you mean 'text_model'"),
-        ({"voice": "carrier pigeon"}, "one of websocket, webrtc, not 'carrier pigeon'"),
+        ({"voice": "carrier pigeon"}, "one of websocket, webrtc, off, not 'carrier pigeon'"),
         ({"strict": "yes"}, "strict is true or false, not 'yes'"),
         ({"base_url": "localhost:11434"}, "base_url is a URL"),
         ({"retries": True}, "retries is a whole number from 0 to 10"),
@@ -61,6 +62,7 @@ def test_every_setting_can_be_said() -> None:
         "request_timeout": 30,
         "retries": 0,
         "renew_after_minutes": 50,
+        "local_servers": ["127.0.0.1:11434"],
     }
     assert options(said) == Options(**said)  # type: ignore[arg-type]
     assert set(said) == set(Options.__slots__)
@@ -154,7 +156,9 @@ def test_every_setting_is_documented_with_its_default() -> None:
     told = dict(re.findall(r"(?m)^\| `(\w+)` \| (.+?) \|", page))
     assert set(told) == set(Options.__slots__)
     for name, default in ((name, getattr(Options(), name)) for name in told):
-        if isinstance(default, str):
+        if isinstance(default, tuple):
+            assert told[name] == f"`{json.dumps(default)}`"
+        elif isinstance(default, str):
             assert told[name] == f'`"{default}"`'
         elif isinstance(default, bool):
             assert told[name] == f"`{str(default).lower()}`"

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 KEY_NAME = "own-client"
 USER = "local"
+OPERATOR = "operator"
+"""Whoever starts a host runs it, and may know how its provider was chosen."""
 
 
 class Wanted(NamedTuple):
@@ -57,7 +59,7 @@ async def started(wanted: Wanted) -> AsyncIterator[Started]:
     logging.getLogger().addHandler(logging.NullHandler())
     async with AsyncExitStack() as stack:
         try:
-            key = new_key(KEY_NAME, wanted.user or USER)
+            key = new_key(KEY_NAME, wanted.user or USER, [OPERATOR])
             options = HostOptions.load(
                 settings.sections.get("host", {}),
                 address="127.0.0.1",

@@ -5,18 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import PluginSettings, SchemaAdapterOffer, TransportOffer
+from jackfield.offers import (
+    Detected,
+    Detector,
+    PluginSettings,
+    SchemaAdapterOffer,
+    TransportOffer,
+    Undetected,
+)
 
 if TYPE_CHECKING:
     from jackfield.transport.protocol import Transport
 
 __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 
+KEY_RANK = 110
+"""Of `provider = "auto"`: a key for Gemini comes after one for OpenAI (100)."""
+
 
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `gemini`."""
-    return [TransportOffer("gemini", _create, _unavailable)]
+    return [TransportOffer("gemini", _create, _unavailable, (Detector(KEY_RANK, _detect),))]
 
 
 @hookimpl
@@ -40,6 +50,13 @@ def _unavailable(settings: PluginSettings) -> str | None:
     except TransportError as error:
         return error.detail
     return None
+
+
+def _detect(settings: PluginSettings) -> Detected | Undetected:
+    from jackfield_gemini.options import options
+
+    variable, key = options(settings).found_key()
+    return Detected(f"{variable} is set") if key else Undetected(f"set {variable} to use Gemini")
 
 
 def _create(settings: PluginSettings) -> Transport:

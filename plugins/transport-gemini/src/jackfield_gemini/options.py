@@ -59,11 +59,17 @@ class Options:
     ca_file: str | None = None
     """Certificates to trust instead of the usual ones, for a proxy with a certificate of its own."""
 
+    def found_key(self, environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
+        """The variable that holds the key, and the key; where none does, the first variable and nothing."""
+        variables = [self.api_key_env]
+        if self.api_key_env == KEY_VARIABLE:
+            variables.append(OTHER_KEY_VARIABLE)
+        found = ((variable, environ.get(variable, "").strip()) for variable in variables)
+        return next(((variable, key) for variable, key in found if key), (self.api_key_env, ""))
+
     def key(self, environ: Mapping[str, str] = os.environ) -> str:
         """The key; `TransportError` when there is none."""
-        key = environ.get(self.api_key_env, "").strip()
-        if not key and self.api_key_env == KEY_VARIABLE:
-            key = environ.get(OTHER_KEY_VARIABLE, "").strip()
+        _, key = self.found_key(environ)
         if not key:
             raise TransportError(
                 "authentication",

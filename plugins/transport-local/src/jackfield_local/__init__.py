@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
-from jackfield.offers import Adapted, CommandOffer, PluginSettings, SchemaAdapterOffer, TransportOffer
+from jackfield.offers import (
+    Adapted,
+    CommandOffer,
+    Detected,
+    Detector,
+    PluginSettings,
+    SchemaAdapterOffer,
+    TransportOffer,
+    Undetected,
+)
 
 if TYPE_CHECKING:
     import click
@@ -14,11 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transports"]
 
+MODEL_RANK = 300
+"""Of `provider = "auto"`: the language model in this process comes after keys and servers (100 to 200)."""
+MODEL_VARIABLE = "JACKFIELD_LOCAL_MODEL"
+"""The environment variable that keeps `auto` from the language model, with the value `none`."""
+AGENT_RANK = 900
+"""The agent without a model comes last: it is always there."""
+
 
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `local`."""
-    return [TransportOffer("local", _create, _unavailable)]
+    detectors = (Detector(MODEL_RANK, _detect_model), Detector(AGENT_RANK, _detect_agent))
+    return [TransportOffer("local", _create, _unavailable, detectors)]
 
 
 @hookimpl
@@ -53,6 +71,35 @@ def _unavailable(settings: PluginSettings) -> str | None:
     from jackfield_local.llama.mind import lacking
 
     return lacking(chosen) or None
+
+
+def _detect_model(settings: PluginSettings) -> Detected | Undetected:
+    from dataclasses import replace
+
+    from jackfield_local.llama.mind import lacking
+    from jackfield_local.models.weights import QWEN, located
+    from jackfield_local.options import options
+
+    chosen = options(settings)
+    if settings.get("mind", "llama") != "llama":
+        return Undetected('set [transports.local] mind = "llama" to use the local language model')
+    if os.environ.get(MODEL_VARIABLE, "").strip() == "none":
+        return Undetected(f"unset {MODEL_VARIABLE} to use the local language model")
+    if lack := lacking(replace(chosen, mind="llama")):
+        if not chosen.model_path and not located(QWEN).is_file():
+            size = QWEN.size / 10**9
+            return Undetected(
+                f"run `jackfield model get` to download the local language model ({size:.1f} GB)"
+            )
+        return Undetected(f"complete the local language model: {lack}")
+    return Detected("the local language model is on this machine", {"mind": "llama"})
+
+
+def _detect_agent(settings: PluginSettings) -> Detected | Undetected:
+    from jackfield_local.options import options
+
+    options(settings)
+    return Detected("no key, no local server and no local language model was found")
 
 
 def _load() -> click.Command:

@@ -28,8 +28,10 @@ def get(to: Path | None) -> None:
             fetch(QWEN, target, bar.update)
     except WeightsError as error:
         raise click.ClickException(str(error)) from None
+    if to is None:
+        click.echo('With `provider = "auto"` it is used from the next start on; otherwise it')
     named = f', model_path = "{target.resolve()}"' if to else ""
-    click.echo(f'It is used with [transports.local] mind = "llama"{named}')
+    click.echo(f'is used with [transports.local] mind = "llama"{named}')
 
 
 @model.command()

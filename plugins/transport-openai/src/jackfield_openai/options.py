@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from jackfield.settings import SettingsError
 
-VOICE_PATHS = ("websocket", "webrtc")
+from jackfield_openai.local_servers import USUAL, loopback
+
+VOICE_PATHS = ("websocket", "webrtc", "off")
 TURN_DETECTIONS = ("server_vad", "semantic_vad")
 NOISE_REDUCTIONS = ("near_field", "far_field")
 
@@ -31,7 +33,7 @@ class Options:
     """The voice that speaks, unless a session asks for another."""
 
     voice: str = "websocket"
-    """How voice travels: through us, or from the browser itself."""
+    """How voice travels: through us, or from the browser itself; `off` where the server has text only."""
 
     strict: bool = False
     """Have OpenAI hold the model to the schema of each tool, in text."""
@@ -50,6 +52,9 @@ class Options:
 
     renew_after_minutes: float = 55.0
     """When a voice session, which lives for 60 minutes, is announced to end."""
+
+    local_servers: Sequence[str] = USUAL
+    """Where `provider = "auto"` looks for a server on this machine; empty: nowhere."""
 
 
 class _Kind(NamedTuple):
@@ -92,6 +97,12 @@ _KINDS: dict[str, _Kind] = {
     ),
     "renew_after_minutes": _Kind(
         lambda value: _number(value) and 0 < value < 60, "a number of minutes between 0 and 60"
+    ),
+    "local_servers": _Kind(
+        lambda value: (
+            isinstance(value, list) and all(isinstance(each, str) and loopback(each) for each in value)
+        ),
+        'a list of loopback addresses with ports, such as ["127.0.0.1:11434"]',
     ),
 }
 

@@ -37,8 +37,8 @@ class OpenAITransport:
 
     @property
     def modes(self) -> frozenset[Mode]:
-        """Both."""
-        return frozenset({"text", "voice"})
+        """Both, unless voice is switched off."""
+        return frozenset({"text"} if self._options.voice == "off" else {"text", "voice"})
 
     def adapter(self, mode: Mode) -> str:
         """The form in which tools are declared."""
@@ -48,6 +48,8 @@ class OpenAITransport:
 
     async def connect(self, opening: Opening) -> Connection:
         """Open a line; in text the first request goes out with the first message."""
+        if opening.mode not in self.modes:
+            raise TransportError("invalid_request_error", '[transports.openai] voice is "off"')
         client = await self._client.get()
         if opening.mode == "voice":
             voice = await asyncio.to_thread(_voice)

@@ -11,6 +11,7 @@ from jackfield_client.own_host import Wanted
 
 if TYPE_CHECKING:
     from jackfield_client.wire.closings import Closing
+    from jackfield_client.wire.messages import Welcome
 
 
 @click.command()
@@ -46,6 +47,21 @@ def chat(
             return await _converse(place, insecure=insecure, approve=yes, resume=resume, keep=keep)
 
     run(converse())
+
+
+def _introduce(welcome: Welcome) -> None:
+    """Say which provider answers and why, and how to get a better one, as far as the host tells."""
+    from jackfield_client.terminal.wording import one_line
+
+    if welcome.provider_reason is None or welcome.resumed:
+        return
+    lines = [f"({welcome.provider} answers: {one_line(welcome.provider_reason)})"]
+    if welcome.provider_hints:
+        lines.append("(for better answers, do one of these and start again:")
+        lines += [f"   {one_line(hint)}" for hint in welcome.provider_hints]
+        lines[-1] += ")"
+    for line in lines:
+        click.echo(click.style(line, dim=True), err=True)
 
 
 def _take_leave(place: Place, closing: Closing | None, *, at_terminal: bool) -> None:
@@ -84,6 +100,7 @@ async def _converse(place: Place, *, insecure: bool, approve: bool, resume: bool
         async with Lines() as lines, session:
             welcome = session.welcome
             keepsakes.keep(place.known_as, keepsakes.Keepsake(welcome.token, welcome.session))
+            _introduce(welcome)
             fine = await Chat(session, lines, approve=approve).run()
             if session.closing is None and not (keep or lines.terminal):
                 await session.end()

@@ -44,6 +44,10 @@ class Welcome(Message):
     resumed: bool
     state: str
     last_event: int
+    provider_reason: str | None = None
+    """Why this provider; only for whoever runs the host."""
+    provider_hints: tuple[str, ...] = ()
+    """How to get a better one; only for whoever runs the host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,7 @@ def read(value: Mapping[str, Any]) -> Message:
             raise ProtocolError(f"The host sent `{value['type']}` without `{member.wire}`.")
     if kind is Welcome:
         given["tools"] = tuple(_tool(each) for each in given["tools"])
+        given["provider_hints"] = tuple(map(str, given.get("provider_hints", ())))
     return kind(**given)
 
 

@@ -47,21 +47,20 @@ def _kernel(deployment: Deployment) -> dict[str, Any]:
 
 
 def _chosen_by_default(deployment: Deployment) -> dict[str, str]:
-    """The store and the provider that are used where none is named, as far as there is a registry to tell."""
+    """The store that is used where none is named, as far as there is a registry to tell."""
     from jackfield.contract.snapshot import Snapshot, SnapshotError
     from jackfield.provision import Provision
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
 
     settings = deployment.settings
-    if settings.store and settings.provider:
+    if settings.store:
         return {}
     try:
         provision = Provision.of(Snapshot.load(settings.registry), settings)
     except (SnapshotError, RegistryError, SettingsError):
         return {}
-    offered = {each.name for each in provision.plugins.of("jackfield_transports")}
-    return {"store": provision.store_name, **({"provider": "local"} if "local" in offered else {})}
+    return {"store": provision.store_name}
 
 
 def _host(deployment: Deployment) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from sse_starlette import ServerSentEvent
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import EVENT_STREAM, MAY_BE_NAMED, Operation, Said
+from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
@@ -72,7 +73,7 @@ async def chat(visit: Visit) -> Response:
         raise HttpError(400, "invalid", "The body, at message: there is nothing in it.")
     talk = await _talk(visit, Place(body.time_zone, body.language))
     turn = _Turn(talk, visit.house.options.queue_bytes)
-    first = welcome(visit.switchboard, talk, resumed=visit.token is not None)
+    first = welcome(visit.switchboard, talk, resumed=visit.token is not None, operator=operates(visit))
     talk.feed.attach(turn)
     talk.say(body.message)
     messages = _messages(talk, turn, first)

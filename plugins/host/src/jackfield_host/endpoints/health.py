@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from importlib.metadata import version
+from typing import Any
 
+from jackfield.provision import ProviderChoice
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Said
+from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.talks.beside import has_browser_calls
 from jackfield_host.wire import PROTOCOL
@@ -40,6 +43,7 @@ async def status(visit: Visit) -> Response:
         {
             "user": user,
             "provider": switchboard.briefing.provider,
+            "providerChoice": _choice(switchboard.briefing.choice) if operates(visit) else None,
             "modes": sorted(switchboard.transport.modes),
             "browserCalls": has_browser_calls(switchboard.transport),
             "registry": registry.version,
@@ -67,6 +71,10 @@ async def status(visit: Visit) -> Response:
             "withheld": dict(registry.withdrawn),
         }
     )
+
+
+def _choice(choice: ProviderChoice) -> dict[str, Any]:
+    return {"reason": choice.reason, "detected": choice.detected, "hints": list(choice.hints)}
 
 
 HEALTH = Operation(

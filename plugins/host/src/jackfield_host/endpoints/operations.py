@@ -14,10 +14,12 @@ from jackfield_host.endpoints.operation import Operation, Parameter, Said
 from jackfield_host.endpoints.showing import OPERATOR
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
+from jackfield_host.house import House
 from jackfield_host.operations.comparison import comparison
 from jackfield_host.operations.conversations import latest
 from jackfield_host.operations.figures import SAMPLE_SECONDS, decisions, metrics_of, tools, totals
 from jackfield_host.operations.watchers import recording
+from jackfield_host.security.identity import Identity
 from jackfield_host.wire.operations import (
     AuditAnswer,
     ConversationList,
@@ -41,9 +43,14 @@ FORMS = {
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 
 
-def operates(visit: Visit) -> bool:
+def is_operator(house: House, identity: Identity) -> bool:
     """Whether somebody may see what concerns others: an operator, or whoever is alone on the machine."""
-    return not visit.house.gate.asks_for_token or OPERATOR in visit.identity.roles
+    return not house.gate.asks_for_token or OPERATOR in identity.roles
+
+
+def operates(visit: Visit) -> bool:
+    """Whether whoever asks is an operator."""
+    return is_operator(visit.house, visit.identity)
 
 
 def check_operates(visit: Visit) -> None:

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from jackfield_host.endpoints.hearing import Hearing
+from jackfield_host.endpoints.operations import is_operator
 from jackfield_host.house import House
 from jackfield_host.security.gate import Arrival, spoken, understood
 from jackfield_host.security.identity import Identity, Refused
@@ -184,7 +185,8 @@ class _Connection:
         """Join without a gap and without telling anything twice."""
         self._outlet.hold()
         talk.join(self._outlet)
-        told = [welcome(self._house.switchboard, talk, resumed=resumed)]
+        operator = is_operator(self._house, self._identity)
+        told = [welcome(self._house.switchboard, talk, resumed=resumed, operator=operator)]
         try:
             missed = await talk.feed.events.since(last_event)
         except BaseException:

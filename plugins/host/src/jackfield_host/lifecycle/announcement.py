@@ -22,6 +22,10 @@ class Announcement(NamedTuple):
     registry_file: str
     deployment: str
     provider: str
+    provider_reason: str
+    """Why that provider was chosen."""
+    provider_hints: tuple[str, ...]
+    """What to do to get a better one."""
     modes: tuple[str, ...]
     store: str
     offered: tuple[str, ...]
@@ -38,7 +42,9 @@ class Announcement(NamedTuple):
         if self.others:
             yield f"  others    {self.others}"
         yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
-        yield f"  provider  {self.provider} ({', '.join(self.modes)})"
+        yield f"  provider  {self.provider} ({', '.join(self.modes)}): {self.provider_reason}"
+        for hint in self.provider_hints:
+            yield f"  better    {hint}"
         yield f"  store     {self.store}"
         yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
         for reason, tools in self._withheld_for().items():
@@ -70,6 +76,8 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         registry_file=str(settings.registry),
         deployment=registry.deployment.value,
         provider=switchboard.briefing.provider,
+        provider_reason=switchboard.briefing.choice.reason,
+        provider_hints=switchboard.briefing.choice.hints,
         modes=tuple(sorted(switchboard.transport.modes)),
         store=switchboard.runtime.provision.store_name,
         offered=tuple(sorted(registry.tools)),

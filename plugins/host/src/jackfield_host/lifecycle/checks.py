@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack, contextmanager, suppress
@@ -11,7 +12,7 @@ from jackfield.orchestrator import Observer
 from jackfield.provision import Provision
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
-from jackfield.settings import Mistakes, Settings, SettingsError
+from jackfield.settings import AUTO, Mistakes, Settings, SettingsError
 from jackfield.store import Store, StoreUnavailableError
 
 from jackfield_host.options import HostOptions
@@ -38,7 +39,7 @@ async def started(
         raise
     closing.push_async_callback(runtime.close)
     with mistakes:
-        check_provider(runtime.provision, settings)
+        await check_provider(runtime.provision)
     if create_store or runtime.provision.store_missing() is None:
         with mistakes:
             await check_store(runtime.store)
@@ -50,7 +51,7 @@ async def _note_beside(settings: Settings, mistakes: Mistakes) -> None:
     provision = _provision(settings)
     try:
         with mistakes:
-            check_provider(provision, settings)
+            await check_provider(provision)
         # The start has told that nobody offers the store, or that it is missing.
         with suppress(SettingsError):
             if provision.store_missing() is None:
@@ -65,10 +66,12 @@ def _provision(settings: Settings) -> Provision:
     return Provision.of(Snapshot.load(settings.registry), settings)
 
 
-def check_provider(provision: Provision, settings: Settings) -> None:
-    """Stop the start when the provider cannot be used as it is set up."""
+async def check_provider(provision: Provision) -> None:
+    """Choose the provider, and stop the start when it cannot be used as it is set up."""
+    # In a thread, because `provider = "auto"` may ask servers on this machine.
+    choice = await asyncio.to_thread(lambda: provision.provider_choice)
     if missing := provision.without_provider():
-        raise SettingsError(f"the provider {settings.provider or 'local'} cannot be used: {missing}")
+        raise SettingsError(f"the provider {choice.name} cannot be used: {missing}")
 
 
 async def check_store(store: Store) -> None:
@@ -107,6 +110,6 @@ async def judge(settings: Settings, options: HostOptions | None, *, certain: boo
             with mistakes:
                 closing.push_async_callback((await Runtime.start(settings, create_store=False)).close)
             with mistakes:
-                if settings.provider:
-                    check_provider(_provision(settings), settings)
+                if settings.provider not in ("", AUTO):
+                    await check_provider(_provision(settings))
     mistakes.tell()

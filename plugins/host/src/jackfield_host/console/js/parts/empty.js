@@ -21,7 +21,8 @@ export class EmptyState {
     this.#say = say;
   }
 
-  show(tools) {
+  /** `session` is the host's first message: its tools, and for operators why its provider was chosen. */
+  show({ tools, provider, providerReason, providerHints }) {
     const offers = new Set(tools.map(({ id }) => id));
     const known = Object.keys(FIRST).filter((id) => offers.has(id)).map((id) => FIRST[id]);
     const sentences = ["What can you do?", ...known].slice(0, 4);
@@ -30,9 +31,25 @@ export class EmptyState {
       element("p", { class: "lead" }, "Ask something, or press the microphone and talk. Begin with one of these:"),
       element("ul", { class: "first" }, sentences.map((text) =>
         element("li", {}, element("button", { type: "button", on: { click: () => this.#say(text) } }, text)))),
+      providerReason && answering(provider, providerReason, providerHints),
       tools.length ? offered(tools) : element("p", { class: "hint" }, "No tools are installed yet."),
       howToAdd());
   }
+}
+
+/** Which provider answers and why, and how to get a better one. */
+function answering(provider, reason, hints = []) {
+  return element("section", { class: "card answering", "aria-label": "Provider", data: { testid: "provider" } },
+    element("p", {}, element("strong", {}, `${provider} answers`), `: ${reason}.`),
+    hints.length > 0 && [
+      element("p", { class: "hint" }, "For better answers, do one of these and start the host again:"),
+      element("ul", { class: "hint" }, hints.map((hint) => element("li", {}, withCode(hint)))),
+    ]);
+}
+
+/** A text whose parts in backticks are code. */
+function withCode(text) {
+  return text.split("`").map((part, index) => (index % 2 ? element("code", {}, part) : part));
 }
 
 function offered(tools) {

@@ -181,10 +181,10 @@ class Room {
   #showEmpty() {
     this.empty.root.hidden = !this.flow.empty;
     this.flow.root.hidden = this.flow.empty;
-    const tools = this.#line.session?.tools;
-    if (!tools || tools === this.#tools) return;
-    this.#tools = tools;
-    this.empty.show(tools);
+    const session = this.#line.session;
+    if (!session?.tools || session.tools === this.#tools) return;
+    this.#tools = session.tools;
+    this.empty.show(session);
   }
 
   #addCall(call, card) {

@@ -1,0 +1,147 @@
+"""Which provider a deployment uses: the one that is named, or with `auto` the first that is detected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jackfield.installed import PLUGINS, Distribution, Entry
+from jackfield.offers import Detected, Detector, PluginSettings, TransportOffer, Undetected
+from jackfield.plugins import Offered, Plugins
+from jackfield.provision import ProviderChoice, Provision
+from jackfield.settings import Settings, SettingsError
+from jackfield_gemini import jackfield_transports as gemini
+from jackfield_local import jackfield_transports as local
+from jackfield_local.models.weights import QWEN
+from jackfield_openai import jackfield_transports as openai
+
+SHIPPED = (*openai(), *gemini(), *local())
+
+
+def _provision(*offers: TransportOffer, **settings: Any) -> Provision:
+    entry = Entry(PLUGINS, "main", "fab", Distribution("fab", "1"))
+    offered = tuple(Offered("jackfield_transports", offer, entry) for offer in offers)
+    return Provision(Plugins((entry,), offered, ()), Settings(**settings))
+
+
+def _offer(name: str, *detectors: tuple[int, Callable[[PluginSettings], Any]]) -> TransportOffer:
+    def create(settings: PluginSettings) -> Any:
+        return {"transport": name, **settings}
+
+    return TransportOffer(name, create, detectors=tuple(Detector(*each) for each in detectors))
+
+
+def _none(hint: str) -> Callable[[PluginSettings], Undetected]:
+    return lambda _: Undetected(hint)
+
+
+@pytest.fixture(autouse=True)
+def _no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
+
+
+@pytest.mark.parametrize(
+    ("environ", "name", "reason"),
+    [
+        ({"OPENAI_API_KEY": "a"}, "openai", "OPENAI_API_KEY is set"),
+        ({"GEMINI_API_KEY": "b"}, "gemini", "GEMINI_API_KEY is set"),
+        ({"GOOGLE_API_KEY": "c"}, "gemini", "GOOGLE_API_KEY is set"),
+        ({"OPENAI_API_KEY": "a", "GEMINI_API_KEY": "b"}, "openai", "OPENAI_API_KEY is set"),
+        ({"OPENAI_API_KEY": " "}, "local", "no key, no local server and no local language model was found"),
+    ],
+)
+def test_a_key_in_the_environment_selects_its_provider(
+    environ: Mapping[str, str], name: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in environ.items():
+        monkeypatch.setenv(variable, value)
+    choice = _provision(*SHIPPED).provider_choice
+    assert (choice.name, choice.reason, choice.detected) == (name, reason, True)
+
+
+def test_the_local_agent_says_how_to_get_something_better() -> None:
+    assert _provision(*SHIPPED).provider_choice.hints == (
+        "set OPENAI_API_KEY to use OpenAI",
+        "set GEMINI_API_KEY to use Gemini",
+        "start a local server (Ollama, LM Studio, llama.cpp, vLLM) with a model that can call tools",
+        "run `jackfield model get` to download the local language model (1.1 GB)",
+    )
+
+
+def test_the_language_model_is_used_once_it_is_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("xllamacpp")
+    file = tmp_path / "jackfield" / QWEN.name
+    file.parent.mkdir()
+    file.write_bytes(b"GGUF")
+    choice = _provision(*SHIPPED).provider_choice
+    assert (choice.name, choice.settings) == ("local", {"mind": "llama"})
+    assert choice.reason == "the local language model is on this machine"
+    planner = {"transports": {"local": {"mind": "planner"}}}
+    assert _provision(*SHIPPED, tables=planner).provider_choice.settings == {}
+    monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
+    assert _provision(*SHIPPED).provider_choice.settings == {}
+
+
+def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "a")
+    choice = _provision(*SHIPPED, provider="local").provider_choice
+    assert choice == ProviderChoice("local", "the setting `provider` names it")
+    with pytest.raises(
+        SettingsError, match="no installed plugin offers the provider 'nowhere'; there are openai"
+    ):
+        _ = _provision(*SHIPPED, provider="nowhere").provider_choice
+
+
+def test_detectors_are_asked_by_rank_and_only_once() -> None:
+    asked: list[str] = []
+
+    def detect(settings: PluginSettings) -> Detected:
+        asked.append(settings["place"])
+        return Detected("it is here", {"address": "found"})
+
+    provision = _provision(
+        _offer("one", (20, detect), (5, _none("get one"))),
+        _offer("two", (10, _none("get two")), (30, _none("never asked"))),
+        tables={"transports": {"one": {"place": "table", "address": "table"}}},
+    )
+    for _ in range(2):
+        assert provision.provider_choice == (
+            "one",
+            "it is here",
+            True,
+            ("get one", "get two"),
+            {"address": "found"},
+        )
+    made: object = provision.transport()
+    assert made == {"transport": "one", "place": "table", "address": "found"}
+    assert asked == ["table"]
+
+
+def test_a_detector_that_fails_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    def fail(_: PluginSettings) -> Detected:
+        raise OSError("no such device")
+
+    provision = _provision(_offer("one", (1, fail)), _offer("two", (2, lambda _: Detected("it is here"))))
+    assert provision.provider_choice.name == "two"
+    assert "the transport one failed while it looked for its provider; it is skipped" in caplog.text
+
+
+def test_a_transport_that_is_switched_off_is_not_found() -> None:
+    tables = {"transports": {"one": {"enabled": False}}}
+    offers = (
+        _offer("one", (1, lambda _: Detected("here"))),
+        _offer("two", (2, lambda _: Detected("here too"))),
+    )
+    assert _provision(*offers, tables=tables).provider_choice.name == "two"
+
+
+def test_where_nothing_is_found_the_error_says_what_to_do() -> None:
+    with pytest.raises(
+        SettingsError, match=r"no provider can be used here: set A KEY; or name one with .*: plain"
+    ):
+        _ = _provision(_offer("one", (1, _none("set A KEY"))), _offer("plain")).provider_choice
+    with pytest.raises(SettingsError, match="no provider can be used here: install one"):
+        _ = _provision(provider="").provider_choice
