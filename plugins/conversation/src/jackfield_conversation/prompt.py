@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from jackfield.contract.context import Mode
@@ -105,6 +105,26 @@ class FixedPrompt:
         """The tools whose guides are not in it."""
         return tuple(tool for tool, cost in self.costs.items() if not cost.guide_in_prompt)
 
+    def to_wire(self) -> dict[str, int | str]:
+        """The figures, for those who show them."""
+        return {
+            "mode": self.mode,
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "declarations": self.declaration_tokens,
+            "tools": len(self.costs),
+            "guides": len(self.costs) - len(self.omitted),
+        }
+
+    @property
+    def figures(self) -> str:
+        """The figures in a clause."""
+        guides = len(self.costs) - len(self.omitted)
+        return (
+            f"{self.mode}: {self.tokens:,} of {self.budget:,} tokens, {self.declaration_tokens:,} of them "
+            f"for declarations, guides of {guides} of {len(self.costs)} tools"
+        )
+
     @property
     def excess(self) -> str:
         """What to tell about a prompt that is over its budget without any guide; empty when it is not."""
@@ -125,6 +145,23 @@ class FixedPrompt:
             return self.text
         facts = "\n".join(f"- {name}: {fact}" for name, fact in context.items())
         return f"{self.text}\n\n## Just now\n\n{facts}"
+
+
+def tool_tokens(prompts: Iterable[FixedPrompt], tool_id: str) -> dict[str, Any] | None:
+    """What a tool costs in the first of these prompts that has it, and the modes whose prompt has its guide.
+
+    None where no prompt has the tool.
+    """
+    costs = {prompt.mode: prompt.costs[tool_id] for prompt in prompts if tool_id in prompt.costs}
+    if not costs:
+        return None
+    first = next(iter(costs.values()))
+    return {
+        "declaration": first.declaration,
+        "summary": first.summary,
+        "guide": first.guide,
+        "guideInPrompt": [mode for mode, cost in costs.items() if cost.guide_in_prompt],
+    }
 
 
 def fixed_prompt(

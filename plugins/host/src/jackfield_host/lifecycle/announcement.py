@@ -23,6 +23,8 @@ class Announcement(NamedTuple):
     deployment: str
     provider: str
     modes: tuple[str, ...]
+    prompt: tuple[str, ...]
+    """What the sessions of each mode begin with, in tokens."""
     store: str
     offered: tuple[str, ...]
     withheld: dict[str, str]
@@ -39,6 +41,7 @@ class Announcement(NamedTuple):
             yield f"  others    {self.others}"
         yield f"  registry  {self.registry} ({self.registry_file}, {self.deployment})"
         yield f"  provider  {self.provider} ({', '.join(self.modes)})"
+        yield from (f"  prompt    {figures}" for figures in self.prompt)
         yield f"  store     {self.store}"
         yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
         for reason, tools in self._withheld_for().items():
@@ -71,6 +74,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         deployment=registry.deployment.value,
         provider=switchboard.briefing.provider,
         modes=tuple(sorted(switchboard.transport.modes)),
+        prompt=tuple(prompt.figures for prompt in switchboard.briefing.prompts),
         store=switchboard.runtime.provision.store_name,
         offered=tuple(sorted(registry.tools)),
         withheld=dict(sorted(registry.withdrawn.items())),
