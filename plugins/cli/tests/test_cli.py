@@ -96,6 +96,7 @@ def test_tools_as_table_and_as_json(site: Any) -> None:
 
 
 def test_tools_shows_what_each_tool_costs_and_whether_its_guide_is_in_the_prompt(site: Any) -> None:
+    site.enforcer()
     guide = "# wordy\n\nSays it.\n\n" + "- a line of the guide\n" * 500
     site.tool("brief", distribution="fab-brief", guide="# brief\n\nSays it.\n")
     site.tool("wordy", distribution="fab-wordy", guide=guide)

@@ -10,12 +10,14 @@ from typing import Any
 
 import httpx
 import pytest
+from asking import until
 from hosting import Provider, Workshop, hosted, provided
 from jackfield.settings import Settings
+from jackfield_host.lifecycle.announcement import announcement
 from jackfield_host.security.identity import Identity
 from jackfield_host.talks import briefing
 from jackfield_host.talks.briefing import Place
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_testkit.providers.model import Call, ScriptedModel
 
 VARIES = "\n\n## Just now\n\n"
 
@@ -33,6 +35,12 @@ def with_settings(monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
 async def listens(model: ScriptedModel) -> None:
     await model.hears()
     await model.says("Good day.")
+
+
+async def asked(models: list[Any], number: int) -> Any:
+    """The model of a conversation, once it has been asked something."""
+    await until(lambda: len(models) > number and getattr(models[number], "exchanges", True))
+    return models[number]
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
@@ -61,9 +69,7 @@ def test_every_session_begins_with_the_same_bytes_whoever_asks_when_and_on_which
             for user, zone in users:
                 talk = await host.house.switchboard.open(mode, Identity(user), Place(zone, "en-GB"))
                 await talk.conversation.say("Hello.")
-                model = served.server.models[-1]
-                while not getattr(model, "exchanges", True):
-                    await asyncio.sleep(0.01)
+                model = await asked(served.server.models, users.index((user, zone)))
                 fixed, separator, varies = model.instructions.partition(VARIES)
                 assert separator
                 assert user in varies
@@ -92,10 +98,9 @@ def test_a_guide_that_did_not_fit_comes_with_the_first_error_and_is_not_recorded
         await model.hears()
         assert "Guide of hst_refuse." not in model.instructions
         assert "- hst_refuse: Summary of hst_refuse." in model.instructions
-        answers = []
+        answers: list[Any] = []
         for text in ("once", "twice"):
-            ids = await model.calls(("hst_refuse", {"text": text}))
-            answers += (await model.results(*ids)).values()
+            answers += (await model.calls(Call("hst_refuse", {"text": text}))).values()
         first, second = answers
         assert "Guide of hst_refuse." in first["meta"]["guide"]
         assert "guide" not in second["meta"]
@@ -110,23 +115,24 @@ def test_a_guide_that_did_not_fit_comes_with_the_first_error_and_is_not_recorded
             await ada.say("text", text="Do it.")
             await ada.until_type("turn_complete")
             assert not served.failures
-            told = [json.dumps(each) for each in ada.heard]
+            told = [json.dumps(each) for each in ada.got]
             assert not any("Guide of hst_refuse." in each for each in told)
 
     asyncio.run(main())
 
 
 def test_a_budget_that_is_too_small_is_told_at_the_start_with_the_numbers_and_the_host_serves(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_settings(monkeypatch, prompt_tokens=1000)
 
     async def main() -> None:
         async with provided(listens) as served, hosted(workshop, served) as host, host.client("text") as ada:
-            told = [
-                each.getMessage() for each in caplog.records if "prompt_tokens allows 1,000" in each.message
-            ]
-            assert [each.split()[0] for each in told] == ["text", "voice"]
+            assert host.house
+            said = list(announcement(host.house, workshop.settings(served), host.port, ()).lines())
+            told = [line for line in said if line.startswith("  prompt    ")]
+            assert [line.split()[1] for line in told] == ["text", "voice"]
+            assert all("prompt_tokens allows 1,000" in line for line in told)
             assert "for the declarations of" in told[0]
             await ada.say("text", text="Hello.")
             await ada.until_type("turn_complete")

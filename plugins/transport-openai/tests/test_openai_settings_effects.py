@@ -9,7 +9,7 @@ import pytest
 from jackfield.transport.events import Trouble
 from jackfield_openai.options import Options
 from jackfield_openai.transport import OpenAITransport
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_testkit.providers.model import Refusal, ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -65,14 +65,11 @@ def test_a_server_on_this_machine_gets_a_shorter_prompt(base_url: str | None, to
 def test_an_answer_is_limited_under_the_name_that_the_server_knows(
     refused: str, meeting: Any, run: Any
 ) -> None:
-    async def refuses_first(model: ScriptedModel) -> None:
-        await model.hears()
-        await model.fails("invalid_request_error", f"Unsupported parameter: {refused!r}")
-        await answers(model)
+    unknown = Refusal(400, "unsupported_parameter", f"Unsupported parameter: {refused!r}")
 
     async def scenario() -> None:
-        script = refuses_first if refused else answers
-        async with meeting.talk("text", script, answer_tokens=200) as (talk, server):
+        told = {"refusals": [unknown] if refused else []}
+        async with meeting.talk("text", answers, server=told, answer_tokens=200) as (talk, server):
             await talk.says("Hello.")
             names = [[name for name in request if name.startswith("max_")] for request in server.requests]
             assert names == ([["max_tokens"], ["max_completion_tokens"]] if refused else [["max_tokens"]])

@@ -24,7 +24,8 @@ def show_tokens(
         from jackfield_conversation.prompt import tool_tokens
     except ImportError:
         raise click.ClickException(
-            "--tokens needs jackfield-conversation, which composes prompts; it comes with jackfield-host"
+            "--tokens needs jackfield-conversation, which composes prompts; jackfield-host brings it, and so "
+            "does pip install 'jackfield-cli[tokens]'"
         ) from None
     prompts = _prompts(snapshot, settings, withheld)
     costs: dict[str, Any] = {

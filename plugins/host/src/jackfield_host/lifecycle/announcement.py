@@ -24,7 +24,7 @@ class Announcement(NamedTuple):
     provider: str
     modes: tuple[str, ...]
     prompt: tuple[str, ...]
-    """What the sessions of each mode begin with, in tokens."""
+    """What the sessions of each mode begin with, in tokens, and that it is too much where it is."""
     store: str
     offered: tuple[str, ...]
     withheld: dict[str, str]
@@ -74,7 +74,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         deployment=registry.deployment.value,
         provider=switchboard.briefing.provider,
         modes=tuple(sorted(switchboard.transport.modes)),
-        prompt=tuple(prompt.figures for prompt in switchboard.briefing.prompts),
+        prompt=tuple(prompt.excess or prompt.figures for prompt in switchboard.briefing.prompts),
         store=switchboard.runtime.provision.store_name,
         offered=tuple(sorted(registry.tools)),
         withheld=dict(sorted(registry.withdrawn.items())),

@@ -49,9 +49,6 @@ class Briefing:
         self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
         self.prompts = [self.prompt(mode, transport) for mode in sorted(transport.modes)]
         """The fixed part of the prompt of each mode."""
-        for prompt in self.prompts:
-            if prompt.excess:
-                _log.warning("%s", prompt.excess)
 
     def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
         """The fixed part of the prompt; composed once, so that all sessions begin with the same bytes."""

@@ -196,7 +196,7 @@ function tags(tool) {
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
     element("span", { class: "tag" }, `budget ${duration(tool.latencyBudgetMs)}, at most ${duration(tool.timeoutMs)}`),
     tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
-    tool.tokens ? element("span", { class: "tag" }, cost(tool.tokens)) : null,
+    tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
     element("span", { class: "hint" }, `${tool.version}, from ${tool.distribution} ${tool.distributionVersion}`));
 }
 
