@@ -9,7 +9,7 @@ import pytest
 from jackfield.transport.events import Trouble
 from jackfield_openai.options import Options
 from jackfield_openai.transport import OpenAITransport
-from jackfield_testkit.providers.model import Refusal, ScriptedModel
+from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -76,5 +76,21 @@ def test_an_answer_is_limited_under_the_name_that_the_server_knows(
         async with meeting.talk("text", answers) as (talk, server):
             await talk.says("Hello.")
             assert not [name for name in server.requests[0] if name.startswith("max_")]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("limit", "code"), [(200, "server_error"), (0, "context_length_exceeded")])
+def test_calls_that_run_into_the_limit_of_an_answer_do_not_have_the_conversation_summarised(
+    limit: int, code: str, meeting: Any, run: Any
+) -> None:
+    async def cut_off(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("look_up", {"title": "lamp"}), taken_back=True)
+
+    async def scenario() -> None:
+        async with meeting.talk("text", cut_off, answer_tokens=limit) as (talk, _):
+            await talk.connection.send_text("Hello.")
+            assert (await talk.ear.next(Trouble)).code == code
 
     run(scenario())
