@@ -262,7 +262,11 @@ def test_the_registry_its_policies_and_what_changed(deployment: Deployment) -> N
             admit = [each["name"] for each in snapshot["policies"] if each["stage"] == "ADMIT"]
             shape = [each["name"] for each in snapshot["policies"] if each["stage"] == "SHAPE"]
             assert chain == [*admit, "validation", *shape, "handler"]
-            await expect(page.get_by_role("table").first).to_contain_text("con-plan-visit")
+            begins, costs, origins = (page.get_by_role("table").nth(number) for number in range(3))
+            await expect(begins.get_by_role("row").nth(1)).to_contain_text("of 8")
+            tokens = len(snapshot["tools"][0]["documentation"]) // 4
+            await expect(costs.get_by_role("row").nth(1)).to_contain_text(f"{tokens:,}")
+            await expect(origins).to_contain_text("con-plan-visit")
             await console.check_accessibility()
 
             await page.get_by_label("Find a tool").fill("count")

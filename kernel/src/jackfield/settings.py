@@ -14,7 +14,8 @@ from typing import Any
 CONFIG_FILE = "jackfield.toml"
 
 LISTS = ("allow", "deny")
-KEYS = (*LISTS, "registry", "deployment", "store", "provider", "prompts", "returns")
+COUNTS = ("prompt_tokens", "answer_tokens")
+KEYS = (*LISTS, "registry", "deployment", "store", "provider", "prompts", "returns", *COUNTS)
 """What is a key of `jackfield.toml` and a variable JACKFIELD_<KEY>."""
 
 PATHS = {"registry": "the file the registry is frozen into", "prompts": "a folder with prompts"}
@@ -96,6 +97,12 @@ class Settings:
 
     returns: str = "report"
     """`report` passes on data that breaks the tool's `returns` and reports it; `enforce` fails the call."""
+
+    prompt_tokens: int = 0
+    """Most tokens of a session's instructions and tool declarations; 0 takes the provider's, else 8,000."""
+
+    answer_tokens: int = 0
+    """Most tokens of one answer of the model; 0 leaves it to the provider."""
 
     tables: Mapping[str, Any] = field(default_factory=dict)
     """What is said about each offer, by kind and name."""
@@ -184,6 +191,8 @@ def _checked(name: str, value: Any) -> Any:
         if isinstance(value, str) or not all(isinstance(pattern, str) for pattern in value):
             raise SettingsError(f'`{name}` is a list of names, e.g. {name} = ["jackfield-tool-*"]')
         return tuple(pattern for pattern in value if pattern)
+    if name in COUNTS:
+        return _count(name, value)
     if not isinstance(value, str):
         raise SettingsError(f'`{name}` is a text, e.g. {name} = "..."')
     if name in _CHOICES and value not in _CHOICES[name]:
@@ -192,6 +201,15 @@ def _checked(name: str, value: Any) -> Any:
         if not value:
             raise SettingsError(f"`{name}` is empty; it names {PATHS[name]}")
         return Path(value).expanduser()
+    return value
+
+
+def _count(name: str, value: Any) -> int:
+    """A number of tokens; a variable of the environment holds it as text."""
+    if isinstance(value, str) and value.isascii() and value.strip().isdecimal():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise SettingsError(f"`{name}` is {value!r}; it is a number of tokens, and 0 takes the default")
     return value
 
 

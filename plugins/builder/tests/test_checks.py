@@ -220,6 +220,11 @@ BROKEN: dict[str, Broken] = {
         ("guide.md", "line 10"),
         {**example("[]", "json result"), **schema(returns={"type": "object"})},
     ),
+    "repeated": Broken(
+        Code.REPEATED_SCHEMA,
+        ("guide.md", ""),
+        guide("# echo\n\nSays a text again.\n\n- `text`: what to say.\n\n```json\n{}\n```\n"),
+    ),
     # handler
     "not_python": Broken(
         Code.BAD_SYNTAX, ("handler.py", "line 1"), {"handler": "async def execute(args, ctx)\n"}
@@ -544,3 +549,43 @@ def test_a_person_reads_what_where_and_how_to_mend_it(site: Any) -> None:
         assert part in done.stderr
     assert "\x1b[" not in done.stderr
     assert "1 error, 0 warnings" in done.stderr
+
+
+def lines_about_volume(*lines: str) -> dict[str, Any]:
+    volume = {
+        "type": "integer",
+        "description": "How loud to say it.",
+        "minimum": 1,
+        "maximum": 11,
+        "default": 5,
+    }
+    about = "\n".join(lines)
+    return {
+        "schema": parameters({"volume": volume}),
+        "guide": f"# echo\n\nSays a text again.\n\n{about}\n\n```json\n{{}}\n```\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("lines", "noted"),
+    [
+        (("- `volume`: how loud to say it, 1 to 11, default 5.",), True),
+        (("- `volume`: in a meeting stay below 3, and ask before you shout.",), False),
+        (
+            (
+                "- `volume`: how loud.",
+                "- `text`: only words that the user dictated, without quotation marks.",
+            ),
+            False,
+        ),
+        (("- `volume`: how loud to say it.", "- `text`: never a secret."), True),
+        (("- how loud to say it",), False),
+    ],
+)
+def test_a_guide_is_noted_when_most_of_what_it_says_of_arguments_is_in_the_schema(
+    lines: tuple[str, ...], noted: bool, site: Any
+) -> None:
+    site.tool("echo", **lines_about_volume(*lines))
+    findings = [each for each in site.run_json("build")["findings"] if each["code"] == "JF607"]
+    assert bool(findings) is noted
+    assert all(each["severity"] == "note" for each in findings)

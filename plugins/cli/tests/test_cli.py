@@ -95,6 +95,34 @@ def test_tools_as_table_and_as_json(site: Any) -> None:
     assert listed[0]["withheld"] is None
 
 
+def test_tools_shows_what_each_tool_costs_and_whether_its_guide_is_in_the_prompt(site: Any) -> None:
+    site.enforcer()
+    guide = "# wordy\n\nSays it.\n\n" + "- a line of the guide\n" * 500
+    site.tool("brief", distribution="fab-brief", guide="# brief\n\nSays it.\n")
+    site.tool("wordy", distribution="fab-wordy", guide=guide)
+    site.tool("spoken", distribution="fab-spoken", schema={"allowedModes": ["voice"]})
+    chosen = {"JACKFIELD_ALLOW": "fab-*,jackfield-transport-openai", "JACKFIELD_PROVIDER": "openai"}
+    assert site.run("build", **chosen).returncode == 0
+
+    done = site.run("tools", "--tokens", "--json", **chosen, JACKFIELD_PROMPT_TOKENS="3000")
+    told = json.loads(done.stdout)
+    costs = {each["toolId"]: each for each in told["tools"]}
+    assert costs["wordy"]["guide"] == len(guide) // 4
+    assert [costs[name]["guideInPrompt"] for name in ("brief", "wordy", "spoken")] == [["text"], [], []]
+    assert costs["brief"]["declaration"] > 10
+    written, spoken = told["prompts"]
+    assert (written["mode"], written["tools"], written["guides"], written["budget"]) == ("text", 2, 1, 3000)
+    assert written["tokens"] <= 3000
+    assert (spoken["mode"], spoken["tools"], spoken["guides"]) == ("voice", 3, 0)
+
+    shown = site.run("tools", "--tokens", **chosen, JACKFIELD_PROMPT_TOKENS="3000").stdout
+    assert f"text: {written['tokens']:,} of 3,000 tokens" in shown
+    assert "guides of 1 of 2 tools" in shown
+    beyond = site.run("tools", "--tokens", **chosen, JACKFIELD_PROMPT_TOKENS="500")
+    assert beyond.returncode == 0
+    assert "prompt_tokens allows 500" in " ".join(beyond.stderr.split())
+
+
 def test_tools_says_of_a_tool_that_changed_that_it_is_withheld(site: Any) -> None:
     folder = site.tool("echo")
     site.tool("sound")
@@ -471,6 +499,8 @@ def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
         ('allow = "x"', "`allow` is a list of names"),
         ("deny = [1]", "`deny` is a list of names"),
         ("registry = 5", "`registry` is a text"),
+        ("prompt_tokens = -1", "`prompt_tokens` is -1; it is a number of tokens"),
+        ('answer_tokens = "many"', "`answer_tokens` is 'many'; it is a number of tokens"),
         ('deployment = "test"', "one of development, production"),
         ("policies = 3", "[policies.NAME]"),
         ('registry = ""', "`registry` is empty"),

@@ -6,15 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_conversation.prompt import compose
+from jackfield.contract.manifest import ToolManifest
+from jackfield.contract.snapshot import FrozenTool
+from jackfield_conversation.prompt import fixed_prompt
 
-
-class Registry:
-    def summaries(self, mode: str) -> dict[str, str]:
-        return {"look": "SUMMARY"}
-
-    def offered(self, mode: str) -> list[Any]:
-        return []
+MANIFEST = ToolManifest("look", "1.0.0", "", "utility", "none", True, False, ("text", "voice"), 100, {})
+LOOK = FrozenTool(MANIFEST, {}, "SUMMARY", "# look\n\nSUMMARY", "", "", "", "", "")
 
 
 @pytest.mark.parametrize(("mode", "searches"), [("voice", "at most twice"), ("text", "at most five times")])
@@ -23,10 +20,8 @@ def test_core_mode_tools_the_way_to_work_and_what_is_so_just_now(
 ) -> None:
     for name in ("core", "voice", "text"):
         (tmp_path / f"{name}.md").write_text(f"PROMPT {name}")
-    registry: Any = Registry()
-    prompt = compose(registry, mode, [tmp_path], {"today": "Monday"}).text
-    parts = ["PROMPT core", f"PROMPT {mode}", "## How to work", searches, "## Just now", "- today: Monday"]
+    fixed = fixed_prompt([LOOK], mode, [tmp_path], adapter="none")
+    prompt = fixed.with_context({"today": "Monday"})
+    parts = ["core", mode, "SUMMARY", "## How to work", searches, "## Just now", "- today: Monday"]
     places = [prompt.index(part) for part in parts]
     assert places == sorted(places)
-    if mode == "voice":
-        assert places[1] < prompt.index("SUMMARY") < places[2]

@@ -68,3 +68,17 @@ def test_an_answer_that_stays_silent_is_given_up() -> None:
             assert (await line.next(Trouble)).code == "network"
 
     run(talk())
+
+
+def test_the_length_of_an_answer_is_limited_where_the_session_says_so() -> None:
+    async def talk() -> None:
+        for wanted in (0, 250):
+            async with text(answers, opening={"answer_tokens": wanted}) as line:
+                await line.connection.send_text("Hello.")
+                await line.until(lambda line=line: line.server.models and line.model.exchanges)  # type: ignore[misc]
+                config = line.model.exchanges[0].request.get("generationConfig") or {}
+                assert config.get("maxOutputTokens", 0) == wanted
+            async with live(answers, opening={"answer_tokens": wanted}) as line:
+                assert line.model.setup["generationConfig"].get("maxOutputTokens", 0) == wanted
+
+    run(talk())

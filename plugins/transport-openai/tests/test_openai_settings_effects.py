@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from jackfield.transport.events import Trouble
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_openai.options import Options
+from jackfield_openai.transport import OpenAITransport
+from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -39,5 +42,55 @@ def test_a_request_that_stays_silent_is_given_up(meeting: Any, run: Any) -> None
         async with meeting.talk("text", silent, options={"request_timeout": 0.2}) as (talk, _):
             await talk.connection.send_text("Hello.")
             assert (await talk.ear.next(Trouble)).code == "network"
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("base_url", "tokens"),
+    [
+        (None, None),
+        ("https://models.example.org/v1", None),
+        ("http://10.0.0.7:8000/v1", None),
+        ("http://127.0.0.1:11434/v1", 3000),
+        ("http://localhost:1234/v1", 3000),
+        ("http://[::1]:8080/v1", 3000),
+    ],
+)
+def test_a_server_on_this_machine_gets_a_shorter_prompt(base_url: str | None, tokens: int | None) -> None:
+    assert OpenAITransport(Options(base_url=base_url)).prompt_tokens == tokens
+
+
+@pytest.mark.parametrize("refused", ["", "max_tokens"])
+def test_an_answer_is_limited_under_the_name_that_the_server_knows(
+    refused: str, meeting: Any, run: Any
+) -> None:
+    unknown = Refusal(400, "unsupported_parameter", f"Unsupported parameter: {refused!r}")
+
+    async def scenario() -> None:
+        told = {"refusals": [unknown] if refused else []}
+        async with meeting.talk("text", answers, server=told, answer_tokens=200) as (talk, server):
+            await talk.says("Hello.")
+            names = [[name for name in request if name.startswith("max_")] for request in server.requests]
+            assert names == ([["max_tokens"], ["max_completion_tokens"]] if refused else [["max_tokens"]])
+        async with meeting.talk("text", answers) as (talk, server):
+            await talk.says("Hello.")
+            assert not [name for name in server.requests[0] if name.startswith("max_")]
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("limit", "code"), [(200, "server_error"), (0, "context_length_exceeded")])
+def test_calls_that_run_into_the_limit_of_an_answer_do_not_have_the_conversation_summarised(
+    limit: int, code: str, meeting: Any, run: Any
+) -> None:
+    async def cut_off(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.calls(Call("look_up", {"title": "lamp"}), taken_back=True)
+
+    async def scenario() -> None:
+        async with meeting.talk("text", cut_off, answer_tokens=limit) as (talk, _):
+            await talk.connection.send_text("Hello.")
+            assert (await talk.ear.next(Trouble)).code == code
 
     run(scenario())

@@ -78,7 +78,7 @@ class RegisteredTool:
         return b',"meta":%b,"duration":' % orjson.dumps(meta)[:-1]
 
     def help_for(self, violations: Iterable[Violation]) -> str | None:
-        """The lines of the guide that speak of the arguments that were wrong."""
+        """What the guide says of the arguments that were wrong, or else the schema."""
         parameters = self.manifest.parameters.get("properties", {})
         wrong = {
             name
@@ -86,10 +86,16 @@ class RegisteredTool:
             for name in parameters
             if violation.path.split("/")[1] == name or f'"{name}"' in violation.message
         }
-        lines = [
-            line[2:].strip()
-            for line in self.frozen.documentation.splitlines()
-            if line.startswith(("- ", "* ")) and wrong & set(re.findall(r"\w+", line.partition(":")[0]))
+        lines, explained = [], set()
+        for line in self.frozen.documentation.splitlines():
+            named = wrong & set(re.findall(r"\w+", line.partition(":")[0]))
+            if named and line.startswith(("- ", "* ")):
+                lines.append(line[2:].strip())
+                explained |= named
+        lines += [
+            f"`{name}`: {schema['description']}"
+            for name, schema in parameters.items()
+            if name in wrong - explained and isinstance(schema, Mapping) and "description" in schema
         ]
         return "\n".join(lines)[:1000] or f"The arguments are {', '.join(parameters) or 'none'}."
 

@@ -61,6 +61,9 @@ class Opening:
 
     voice: VoiceSettings = _DEFAULT_VOICE
 
+    answer_tokens: int = 0
+    """Most tokens of one answer; 0 leaves it to the provider."""
+
 
 class TransportError(Exception):
     """A connection could not be opened, or not be used; `code` is one of `troubles.TROUBLES`."""
@@ -122,6 +125,14 @@ class Transport(Protocol):
 
     async def close(self) -> None:
         """Let go of what all connections share."""
+
+
+class BudgetedTransport(Transport, Protocol):
+    """A transport that knows how long a prompt its model can afford; the setting `prompt_tokens` wins."""
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """Most tokens of instructions and declarations; None takes the general default."""
 
 
 class BrowserCall(NamedTuple):

@@ -251,6 +251,13 @@ class Code(Enum):
         "JF606", "an example of a result breaks `returns`", "correct the example or the schema"
     )
 
+    REPEATED_SCHEMA = _Rule(
+        "JF607",
+        "the guide repeats its schema",
+        "leave out what schema.json says of an argument: models read both",
+        Severity.NOTE,
+    )
+
     # JF7xx, handler: what runs
     BAD_SYNTAX = _Rule("JF701", "the handler is not Python", "mend the syntax at that line")
     NO_EXECUTE = _Rule(

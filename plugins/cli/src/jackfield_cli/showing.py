@@ -23,12 +23,18 @@ _MAX_REFERENCES = 4
 
 
 @click.command()
+@click.option("--tokens", "with_tokens", is_flag=True, help="Show what each tool costs in the prompt.")
 @with_registry
 @as_json
-def tools(settings: Settings, as_json: bool) -> None:
+def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
     """List the tools of the registry, and why any of them is withheld."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     withheld = _withheld(snapshot, settings)
+    if with_tokens:
+        from jackfield_cli.tokens import show_tokens
+
+        show_tokens(snapshot, settings, withheld, as_json=as_json)
+        return
     if as_json:
         print_json(
             {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
+from jackfield.orchestrator import Answer
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State
 from jackfield.session.session import Session
@@ -32,6 +33,7 @@ from jackfield_conversation.continuity import Continuity
 from jackfield_conversation.course import Course
 from jackfield_conversation.farewell import Farewell
 from jackfield_conversation.floor import Floor
+from jackfield_conversation.guides import OmittedGuides
 from jackfield_conversation.journal import Journal
 from jackfield_conversation.late_outcomes import IsPublished, LateOutcomes
 from jackfield_conversation.ledger import Ledger
@@ -59,13 +61,18 @@ class Answering:
         deliver: Deliver,
         *,
         instructions: str,
+        omitted_guides: Mapping[str, str] | None = None,
+        answer_tokens: int = 0,
         journal: Journal | None = None,
         summarise: Summarise | None = None,
         voice: VoiceSettings | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
         is_published: IsPublished | None = None,
     ) -> None:
-        """`is_published` says whether an event is in the session's event log already."""
+        """`omitted_guides` are those that the instructions left out, by tool.
+
+        `is_published` says whether an event is in the session's event log already.
+        """
         self.session = session
         self.journal = journal or Journal(session, runtime.store)
         self.tokens = 0
@@ -83,14 +90,18 @@ class Answering:
             self.memory,
             instructions=instructions,
             voice=voice or VoiceSettings(),
+            answer_tokens=answer_tokens,
         )
         self._summarise = summarise or (by_model(transport) if "text" in transport.modes else digest)
         self._dead_air = dead_air
+        self._omitted_guides = OmittedGuides(omitted_guides or {})
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
         self._superseded = 0
         published = {} if is_published is None else {"is_published": is_published}
-        self._late = LateOutcomes(runtime, session, self.journal, self._tell_late, **published)
+        self._late = LateOutcomes(
+            runtime, session, self.journal, self._tell_late, encode=self._encode, **published
+        )
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
             Audio: self._on_audio,
@@ -136,6 +147,7 @@ class Answering:
             answered=self._farewell.prepare,
             stopped=self._end_turn,
             watch=self._late.watch,
+            encode=self._encode,
             dead_air=self._dead_air,
         )
         self._reached = continuity, calls
@@ -294,6 +306,10 @@ class Answering:
             self._held.owed = True
             await self.journal.keep()
         await self._tell_model(text, respond=respond)
+
+    def _encode(self, answer: Answer) -> bytes:
+        """An answer as the model gets it."""
+        return self._omitted_guides.encode(answer.tool_id, answer.wire, self._held.line.renewals)
 
     async def _notice(self, code: str) -> None:
         await self._deliver(of_trouble(code))

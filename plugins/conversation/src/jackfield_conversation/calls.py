@@ -16,7 +16,6 @@ from jackfield_conversation.beside import BEGUN_SECONDS, parts, provisional, run
 from jackfield_conversation.continuity import Continuity
 from jackfield_conversation.journal import Journal
 from jackfield_conversation.notices import Notice, of_endless_calls, of_slow_tools
-from jackfield_conversation.output import cut
 from jackfield_conversation.telling import begun, ended
 
 _log = logging.getLogger(__name__)
@@ -42,12 +41,14 @@ class Calls:
         answered: Callable[[], None],
         stopped: Callable[[], Awaitable[None]],
         watch: Callable[[Answer], None],
+        encode: Callable[[Answer], bytes],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
         """`answered` is told when calls have their answers, before the model hears of them.
 
         `stopped` is told when the model will give no answer, because it called too often. `watch` gets every
-        answer, to report later what becomes of a call that has no outcome yet.
+        answer, to report later what becomes of a call that has no outcome yet. `encode` gives an answer as
+        the model gets it.
         """
         self._orchestrator = orchestrator
         self._session = session
@@ -57,6 +58,7 @@ class Calls:
         self._answered = answered
         self._stopped = stopped
         self._watch = watch
+        self._encode = encode
         self._turn = session.turn
         self._messages = 0
         self._dead_air = dead_air
@@ -154,7 +156,7 @@ class Calls:
         connection = await self._continuity.connection()
         for answer in answers:
             text = f"The call of {answer.tool_id} that ran in the background has ended. Its answer: "
-            await connection.send_context(text + cut(answer.wire).decode(), respond=answer is answers[-1])
+            await connection.send_context(text + self._encode(answer).decode(), respond=answer is answers[-1])
 
     async def _bring_back(self, answers: Sequence[Answer], asked_on: int) -> None:
         endless = self._messages >= MOST_MESSAGES and self._turn is self._session.turn
@@ -163,14 +165,14 @@ class Calls:
         self._continuity.owed = self._continuity.owed or respond
         connection = await self._continuity.connection()
         if self._continuity.line.renewals == asked_on:
-            results = [ToolResult(each.call_id or "", each.tool_id, cut(each.wire)) for each in answers]
+            results = [ToolResult(each.call_id or "", each.tool_id, self._encode(each)) for each in answers]
             await connection.send_results(results, respond=respond)
         else:
             # The model that asked is gone; the one that took over never made these calls.
             for answer in answers:
                 text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
                 last = answer is answers[-1]
-                await connection.send_context(text + cut(answer.wire).decode(), respond=last and respond)
+                await connection.send_context(text + self._encode(answer).decode(), respond=last and respond)
         if endless and not self._continuity.working:
             await self._deliver(of_endless_calls(self._messages))
             await self._stopped()

@@ -20,7 +20,6 @@ from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
 
 from jackfield_conversation.journal import Journal
-from jackfield_conversation.output import cut
 from jackfield_conversation.telling import decided
 
 _log = logging.getLogger(__name__)
@@ -51,13 +50,19 @@ class LateOutcomes:
         session: Session,
         journal: Journal,
         tell_model: Callable[[str, bool], Awaitable[None]],
+        *,
+        encode: Callable[[Answer], bytes],
         is_published: IsPublished = _never,
     ) -> None:
-        """`tell_model` takes a text, and whether the model should answer it."""
+        """`tell_model` takes a text, and whether the model should answer it.
+
+        `encode` gives an answer as the model gets it.
+        """
         self._runtime = runtime
         self._session = session
         self._journal = journal
         self._tell_model = tell_model
+        self._encode = encode
         self._is_published = is_published
         self._running = 0
         self._open: dict[str, PendingConfirmation] = {}
@@ -143,7 +148,7 @@ class LateOutcomes:
         self._journal.memory.add_call(answer.tool_id, answer.wire)
         await self._journal.keep(counters=True)
         if respond is not None:
-            await self._tell_model(_sentence(state, answer), respond)
+            await self._tell_model(_sentence(state, answer, self._encode), respond)
 
     def _watch(self, key: str, tool_id: str, call_id: str | None) -> None:
         self._journal.doubts[key] = (tool_id, call_id)
@@ -185,7 +190,7 @@ def _unsettled(tool_id: str) -> bytes:
     return orjson.dumps(in_doubt().with_meta(toolId=tool_id, duration=0.0).to_wire())
 
 
-def _sentence(state: CallState, answer: Answer) -> str:
+def _sentence(state: CallState, answer: Answer, encode: Callable[[Answer], bytes]) -> str:
     """What the model is told."""
     call = f"the call of {answer.tool_id}"
     match state:
@@ -195,7 +200,7 @@ def _sentence(state: CallState, answer: Answer) -> str:
             return f"The user did not decide about {call} in time; it was not run."
         case CallState.RUNNING:
             return f"The user approved {call}; it is still running. Its answer comes by itself."
-    text = cut(answer.wire).decode()
+    text = encode(answer).decode()
     if state in (CallState.IN_DOUBT, CallState.UNKNOWN):
         return f"It is not known whether {call} took effect. Do not repeat it; tell the user. {text}"
     approved = "The user approved" if answer.key.startswith("approved/") else "It is known now what became of"

@@ -21,6 +21,7 @@ class Openings:
         *,
         instructions: str,
         voice: VoiceSettings,
+        answer_tokens: int = 0,
     ) -> None:
         self._memory = memory
         self._instructions = instructions
@@ -28,6 +29,7 @@ class Openings:
         self._declarations = registry.provider_schemas(transport.adapter(session.mode), session.mode)
         self._guides = {tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)}
         self._voice = voice
+        self._answer_tokens = answer_tokens
 
     def __call__(self, said: tuple[Utterance, ...], resume: str | None) -> Opening:
         """The opening of a connection that takes up the provider's own session, or begins a new one."""
@@ -42,4 +44,5 @@ class Openings:
             history=() if resume else said,
             resume=resume,
             voice=self._voice,
+            answer_tokens=self._answer_tokens,
         )

@@ -1,14 +1,44 @@
-"""What a model is told before anything is said: conduct, tools, the way to work, and what is so just now."""
+"""The prompt of a session: a fixed part within a token budget, then what varies between sessions.
+
+The fixed part (conduct, tools, the way to work) depends on the registry, the mode, the prompt files, the
+declarations' form and the budget, and on nothing else. All sessions of a deployment begin with the same
+bytes, so that the prefix caches of providers and local servers hit. Time, user and time zone come last.
+
+Declarations and one-line summaries are always sent. Guides fill the rest of the budget: those of actions
+first, because a wrong call of one costs most, then retrieval, then utility; within a category the shortest
+first, so that as many as possible fit. How often a tool was used plays no part: it differs between hosts and
+changes with time, and the prefix with it. A guide that does not fit is left out whole; the model gets it with
+the first error of that tool (`guides.py`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import orjson
 from jackfield.contract.context import Mode
-from jackfield.registry.registry import Registry
-from jackfield.settings import SettingsError
+from jackfield.contract.snapshot import FrozenTool
+from jackfield.settings import Settings, SettingsError
+from jackfield.transport.protocol import Transport
+
+CHARACTERS_PER_TOKEN = 4
+
+PROMPT_TOKENS = 8_000
+"""The budget where neither the settings nor the transport name one."""
+
+_CONTEXT_TOKENS = 100
+"""Kept free for the part that varies."""
+
+_CATEGORIES = ("action", "retrieval", "utility")
+"""In the order in which their guides get room."""
+
+_IN_SHORT = (
+    "These tools are described in one line each. When a call of one of them fails for the first time, its "
+    "guide comes with the error."
+)
 
 _LOOP: dict[Mode, str] = {
     "voice": """\
@@ -35,29 +65,156 @@ def folders(own: Path | None) -> list[Path]:
     return [_OURS] if own is None else [own, _OURS]
 
 
-class Prompt(NamedTuple):
-    """Instructions, and about how many tokens they and the declarations take."""
-
-    text: str
-    tokens: int
-
-
 def estimated_tokens(text: str) -> int:
     """About how many tokens a text takes, at four characters each."""
-    return len(text) // 4
+    return len(text) // CHARACTERS_PER_TOKEN
 
 
-def compose(
-    registry: Registry, mode: Mode, folders: Sequence[Path], context: Mapping[str, str] | None = None
-) -> Prompt:
-    """The instructions of a session; the first folder that has a file provides it."""
-    parts = [_part("core.md", folders), _part(f"{mode}.md", folders), _tools(registry, mode)]
-    parts.append(f"## How to work\n\n{_LOOP[mode]}")
-    if context:
+def token_budget(settings: Settings, transport: Transport) -> int:
+    """Most tokens of prompt and declarations: as set, else as the transport says, else the default."""
+    return settings.prompt_tokens or getattr(transport, "prompt_tokens", None) or PROMPT_TOKENS
+
+
+class ToolCost(NamedTuple):
+    """The tokens that a tool takes in the sessions of a mode."""
+
+    declaration: int
+    summary: int
+    guide: int
+    guide_in_prompt: bool
+    """Whether sessions begin with the guide; if not, they begin with the summary."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPrompt:
+    """The part of the prompt that all sessions of a registry and mode share."""
+
+    mode: Mode
+    text: str
+    costs: Mapping[str, ToolCost]
+    declaration_tokens: int
+    budget: int
+
+    @property
+    def tokens(self) -> int:
+        """Instructions and declarations together, without what varies."""
+        return estimated_tokens(self.text) + self.declaration_tokens
+
+    @property
+    def omitted(self) -> tuple[str, ...]:
+        """The tools whose guides are not in it."""
+        return tuple(tool for tool, cost in self.costs.items() if not cost.guide_in_prompt)
+
+    def to_wire(self) -> dict[str, int | str]:
+        """The figures, for those who show them."""
+        return {
+            "mode": self.mode,
+            "tokens": self.tokens,
+            "budget": self.budget,
+            "declarations": self.declaration_tokens,
+            "tools": len(self.costs),
+            "guides": len(self.costs) - len(self.omitted),
+        }
+
+    @property
+    def figures(self) -> str:
+        """The figures in a clause."""
+        guides = len(self.costs) - len(self.omitted)
+        return (
+            f"{self.mode}: {self.tokens:,} of {self.budget:,} tokens, {self.declaration_tokens:,} of them "
+            f"for declarations, guides of {guides} of {len(self.costs)} tools"
+        )
+
+    @property
+    def excess(self) -> str:
+        """What to tell about a prompt that is over its budget without any guide; empty when it is not."""
+        if self.tokens <= self.budget:
+            return ""
+        summaries = sum(cost.summary for cost in self.costs.values() if not cost.guide_in_prompt)
+        conduct = estimated_tokens(self.text) - summaries
+        return (
+            f"{self.mode} sessions begin with about {self.tokens:,} tokens, and prompt_tokens allows "
+            f"{self.budget:,}: {self.declaration_tokens:,} for the declarations of {len(self.costs)} tools, "
+            f"{summaries:,} for their summaries, {conduct:,} for conduct; no guide fits. Raise "
+            "prompt_tokens, or deny tools you do not need: `jackfield tools --tokens` shows what each costs"
+        )
+
+    def with_context(self, context: Mapping[str, str]) -> str:
+        """The instructions of one session: the fixed part, then what is so just now."""
+        if not context:
+            return self.text
         facts = "\n".join(f"- {name}: {fact}" for name, fact in context.items())
-        parts.append(f"## Just now\n\n{facts}")
-    text = "\n\n".join(part for part in parts if part)
-    return Prompt(text, estimated_tokens(text))
+        return f"{self.text}\n\n## Just now\n\n{facts}"
+
+
+def tool_tokens(prompts: Iterable[FixedPrompt], tool_id: str) -> dict[str, Any] | None:
+    """What a tool costs in the first of these prompts that has it, and the modes whose prompt has its guide.
+
+    None where no prompt has the tool.
+    """
+    costs = {prompt.mode: prompt.costs[tool_id] for prompt in prompts if tool_id in prompt.costs}
+    if not costs:
+        return None
+    first = next(iter(costs.values()))
+    return {
+        "declaration": first.declaration,
+        "summary": first.summary,
+        "guide": first.guide,
+        "guideInPrompt": [mode for mode, cost in costs.items() if cost.guide_in_prompt],
+    }
+
+
+def fixed_prompt(
+    tools: Iterable[FrozenTool],
+    mode: Mode,
+    folders: Sequence[Path],
+    *,
+    adapter: str,
+    budget: int = PROMPT_TOKENS,
+) -> FixedPrompt:
+    """The fixed part for these tools, declared as `adapter` does; the first folder that has a file wins."""
+    offered = [tool for tool in tools if mode in tool.manifest.allowed_modes]
+    declared = [tool.provider_schemas[adapter] for tool in offered if adapter in tool.provider_schemas]
+    core, conduct, loop = _part("core.md", folders), _part(f"{mode}.md", folders), _LOOP[mode]
+
+    def text(in_full: frozenset[str]) -> str:
+        parts = [core, conduct, *_tools(offered, in_full), f"## How to work\n\n{loop}"]
+        return "\n\n".join(part for part in parts if part)
+
+    declarations = orjson.dumps(declared).decode() if declared else ""
+    room = (budget - _CONTEXT_TOKENS) * CHARACTERS_PER_TOKEN - len(declarations) - len(text(frozenset()))
+    in_full = _fitting(offered, room) if mode == "text" else frozenset[str]()
+    costs = {
+        tool.manifest.tool_id: ToolCost(
+            _declaration_tokens(tool, adapter),
+            estimated_tokens(_line(tool)),
+            estimated_tokens(tool.documentation),
+            tool.manifest.tool_id in in_full,
+        )
+        for tool in offered
+    }
+    return FixedPrompt(mode, text(in_full), costs, estimated_tokens(declarations), budget)
+
+
+def _declaration_tokens(tool: FrozenTool, adapter: str) -> int:
+    declared = tool.provider_schemas.get(adapter)
+    return estimated_tokens(orjson.dumps(declared).decode()) if declared is not None else 0
+
+
+def _fitting(tools: Sequence[FrozenTool], room: int) -> frozenset[str]:
+    """The tools whose guides fit into so many characters, each in place of its summary."""
+
+    def precedence(tool: FrozenTool) -> tuple[int, int, str]:
+        manifest = tool.manifest
+        return _CATEGORIES.index(manifest.category), len(tool.documentation), manifest.tool_id
+
+    fitting = set()
+    for tool in sorted(tools, key=precedence):
+        size = len(_demoted(tool.documentation)) + len("\n\n") - len(_line(tool)) - len("\n")
+        if size <= room:
+            room -= size
+            fitting.add(tool.manifest.tool_id)
+    return frozenset(fitting)
 
 
 def _part(name: str, folders: Sequence[Path]) -> str:
@@ -69,13 +226,18 @@ def _part(name: str, folders: Sequence[Path]) -> str:
     raise SettingsError(f"there is no {name} in {looked}; prompts are core.md, voice.md and text.md")
 
 
-def _tools(registry: Registry, mode: Mode) -> str:
-    """A line on each tool where there is little room, the whole guides where there is more."""
-    if mode == "voice":
-        lines = [f"- {tool}: {summary}" for tool, summary in registry.summaries(mode).items()]
-        return "## Tools\n\n" + "\n".join(lines) if lines else ""
-    guides = [_demoted(tool.frozen.documentation) for tool in registry.offered(mode)]
-    return "\n\n".join(["## Tools", *guides]) if guides else ""
+def _tools(tools: Sequence[FrozenTool], in_full: frozenset[str]) -> list[str]:
+    """A line on each tool, or its whole guide."""
+    if not tools:
+        return []
+    lines = [_line(tool) for tool in tools if tool.manifest.tool_id not in in_full]
+    short = [_IN_SHORT, "\n".join(lines)] if lines else []
+    guides = [_demoted(tool.documentation) for tool in tools if tool.manifest.tool_id in in_full]
+    return ["## Tools", *short, *guides]
+
+
+def _line(tool: FrozenTool) -> str:
+    return f"- {tool.manifest.tool_id}: {tool.summary}"
 
 
 def _demoted(guide: str) -> str:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
+from ipaddress import ip_address
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from jackfield.settings import SettingsError
 
@@ -119,3 +121,12 @@ def options(settings: Mapping[str, Any]) -> Options:
         if not kind.fits(value):
             raise SettingsError(f"[transports.openai] {name} is {kind.wanted}, not {value!r}")
     return Options(**settings)
+
+
+def is_loopback(base_url: str | None) -> bool:
+    """Whether an address leads to a server on this machine."""
+    host = urlsplit(base_url or "").hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

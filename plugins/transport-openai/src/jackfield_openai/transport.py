@@ -19,12 +19,15 @@ from jackfield_openai.chat.connection import ChatConnection
 from jackfield_openai.chat.request import Requests
 from jackfield_openai.client import Client
 from jackfield_openai.faults import of_sdk
-from jackfield_openai.options import Options
+from jackfield_openai.options import Options, is_loopback
 from jackfield_openai.realtime.session import browser_session
 from jackfield_openai.tool_names import ToolNames
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_SDP = 65_536
+
+LOOPBACK_PROMPT_TOKENS = 3_000
+"""The prompt budget for a server on this machine, unless the setting `prompt_tokens` says otherwise."""
 
 
 class OpenAITransport:
@@ -45,6 +48,11 @@ class OpenAITransport:
         if mode == "voice":
             return "openai-realtime"
         return "openai-strict" if self._options.strict else "openai-chat"
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """A server on this machine reads its prompt slowly, so it gets a shorter one."""
+        return LOOPBACK_PROMPT_TOKENS if is_loopback(self._options.base_url) else None
 
     async def connect(self, opening: Opening) -> Connection:
         """Open a line; in text the first request goes out with the first message."""

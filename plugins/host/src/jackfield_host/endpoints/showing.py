@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from jackfield import Mode
 from jackfield.registry.registry import RegisteredTool
+from jackfield_conversation.prompt import tool_tokens
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Parameter, Said
@@ -31,7 +32,13 @@ async def tools(visit: Visit) -> Response:
         raise HttpError(400, "invalid", f"The query, at mode: one of {', '.join(MODES)} is wanted.")
     wanted = set(modes or MODES)
     found = [tool for tool in registry.tools.values() if wanted & set(tool.manifest.allowed_modes)]
-    return JSONResponse({"registry": registry.version, "tools": [_summary(tool) for tool in found]})
+    return JSONResponse(
+        {
+            "registry": registry.version,
+            "tools": [_summary(tool, visit) for tool in found],
+            "prompts": [prompt.to_wire() for prompt in visit.switchboard.briefing.prompts],
+        }
+    )
 
 
 async def tool(visit: Visit) -> Response:
@@ -53,7 +60,7 @@ async def tool(visit: Visit) -> Response:
     frozen = found.frozen
     return JSONResponse(
         {
-            **_summary(found),
+            **_summary(found, visit),
             **{name: facts[name] for name in told},
             "parameters": dict(found.manifest.parameters),
             "guide": frozen.documentation,
@@ -64,10 +71,15 @@ async def tool(visit: Visit) -> Response:
     )
 
 
-def _summary(tool: RegisteredTool) -> dict[str, Any]:
+def _summary(tool: RegisteredTool, visit: Visit) -> dict[str, Any]:
     facts = tool.manifest.metadata()
     names = [field.alias for field in ToolSummary.model_fields.values() if field.alias in facts]
-    return {**{name: facts[name] for name in names if name}, "summary": tool.frozen.summary}
+    tokens = tool_tokens(visit.switchboard.briefing.prompts, tool.id)
+    return {
+        **{name: facts[name] for name in names if name},
+        "summary": tool.frozen.summary,
+        "tokens": tokens,
+    }
 
 
 async def registry(visit: Visit) -> Response:

@@ -27,6 +27,8 @@ class Announcement(NamedTuple):
     provider_hints: tuple[str, ...]
     """What to do to get a better one."""
     modes: tuple[str, ...]
+    prompt: tuple[str, ...]
+    """What the sessions of each mode begin with, in tokens, and that it is too much where it is."""
     store: str
     offered: tuple[str, ...]
     withheld: dict[str, str]
@@ -45,6 +47,7 @@ class Announcement(NamedTuple):
         yield f"  provider  {self.provider} ({', '.join(self.modes)}): {self.provider_reason}"
         for hint in self.provider_hints:
             yield f"  better    {hint}"
+        yield from (f"  prompt    {figures}" for figures in self.prompt)
         yield f"  store     {self.store}"
         yield f"  tools     {len(self.offered)} offered: {', '.join(self.offered) or 'none'}"
         for reason, tools in self._withheld_for().items():
@@ -79,6 +82,7 @@ def announcement(house: House, settings: Settings, port: int, sources: tuple[str
         provider_reason=switchboard.briefing.choice.reason,
         provider_hints=switchboard.briefing.choice.hints,
         modes=tuple(sorted(switchboard.transport.modes)),
+        prompt=tuple(prompt.excess or prompt.figures for prompt in switchboard.briefing.prompts),
         store=switchboard.runtime.provision.store_name,
         offered=tuple(sorted(registry.tools)),
         withheld=dict(sorted(registry.withdrawn.items())),

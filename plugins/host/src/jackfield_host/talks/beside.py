@@ -41,10 +41,11 @@ async def prepare(
     registry = switchboard.runtime.registry
     opening = Opening(
         "voice",
-        switchboard.briefing.instructions(session, NOWHERE),
+        switchboard.briefing.instructions(session, NOWHERE, transport),
         registry.provider_schemas(transport.adapter("voice"), "voice"),
         guides={tool.id: tool.frozen.documentation for tool in registry.offered("voice")},
         voice=switchboard.options.spoken,
+        answer_tokens=switchboard.briefing.answer_tokens,
     )
     return session, await transport.mint(opening)
 
@@ -73,6 +74,11 @@ class Beside:
     def adapter(self, mode: Mode) -> str:
         """That of the provider."""
         return self._inner.adapter(mode)
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """That of the provider."""
+        return getattr(self._inner, "prompt_tokens", None)
 
     async def connect(self, opening: Opening) -> Connection:
         """A line beside the call."""

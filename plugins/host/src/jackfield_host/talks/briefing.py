@@ -12,7 +12,13 @@ from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
 from jackfield.transport.protocol import Transport
-from jackfield_conversation.prompt import compose, estimated_tokens, folders
+from jackfield_conversation.prompt import (
+    FixedPrompt,
+    estimated_tokens,
+    fixed_prompt,
+    folders,
+    token_budget,
+)
 
 from jackfield_host.security.identity import Identity
 from jackfield_host.talks.admission import TurnedAwayError
@@ -34,11 +40,24 @@ NOWHERE = Place()
 class Briefing:
     """Opens sessions with the instructions that this deployment gives."""
 
-    def __init__(self, runtime: Runtime, settings: Settings) -> None:
+    def __init__(self, runtime: Runtime, settings: Settings, transport: Transport) -> None:
         self.choice = runtime.provision.provider_choice
         self.provider = self.choice.name
+        self.answer_tokens = settings.answer_tokens
         self._runtime = runtime
+        self._settings = settings
         self._prompts = folders(settings.prompts)
+        self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
+        self.prompts = [self.prompt(mode, transport) for mode in sorted(transport.modes)]
+        """The fixed part of the prompt of each mode."""
+
+    def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
+        """The fixed part of the prompt; composed once, so that all sessions begin with the same bytes."""
+        key = mode, transport.adapter(mode), token_budget(self._settings, transport)
+        if key not in self._fixed:
+            tools = [tool.frozen for tool in self._runtime.registry.offered(mode)]
+            self._fixed[key] = fixed_prompt(tools, mode, self._prompts, adapter=key[1], budget=key[2])
+        return self._fixed[key]
 
     async def session(
         self, mode: Mode, identity: Identity, place: Place, transport: Transport, **named: str
@@ -47,27 +66,31 @@ class Briefing:
         if mode not in transport.modes:
             raise TurnedAwayError(PROVIDER, f"The provider {self.provider} carries no {mode}.")
         registry = self._runtime.registry
-        prompt = compose(registry, mode, self._prompts, _now(identity.user, place.time_zone))
-        declared = registry.provider_schemas(transport.adapter(mode), mode)
-        tokens = estimated_tokens(str(declared))
+        prompt = self.prompt(mode, transport)
+        tokens = estimated_tokens(prompt.with_context(_now(identity.user, place.time_zone)))
         session = await self._runtime.open_session(
             mode,
             user=identity.user,
             roles=identity.roles,
-            prompt_tokens=prompt.tokens,
-            declaration_tokens=tokens,
+            prompt_tokens=tokens,
+            declaration_tokens=prompt.declaration_tokens,
             **named,
         )
         _log.info(
             "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
-            session.id, mode, registry.version, prompt.tokens, tokens,
+            session.id, mode, registry.version, tokens, prompt.declaration_tokens,
         )  # fmt: skip
         return session
 
-    def instructions(self, session: Session, place: Place) -> str:
-        """What the model of a session is told before anything else."""
+    def instructions(self, session: Session, place: Place, transport: Transport) -> str:
+        """What the model of a session is told before anything else: the fixed part, then what varies."""
         facts = _now(session.user or "", place.time_zone)
-        return compose(self._runtime.registry, session.mode, self._prompts, facts).text
+        return self.prompt(session.mode, transport).with_context(facts)
+
+    def omitted_guides(self, mode: Mode, transport: Transport) -> dict[str, str]:
+        """The guides that the instructions left out, by tool."""
+        tools = self._runtime.registry.tools
+        return {tool: tools[tool].frozen.documentation for tool in self.prompt(mode, transport).omitted}
 
 
 def _now(user: str, time_zone: str | None) -> dict[str, str]:

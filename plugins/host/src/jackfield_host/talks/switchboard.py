@@ -71,7 +71,7 @@ class Switchboard:
         self.host = os.urandom(8).hex()
         """Names this process among all that share the store."""
         self.talks: dict[str, Talk] = {}
-        self.briefing = Briefing(runtime, settings)
+        self.briefing = Briefing(runtime, settings, transport)
         self.admission = Admission(runtime, self.talks, options)
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -226,7 +226,9 @@ class Switchboard:
             session,
             transport,
             talk.deliver,
-            instructions=self.briefing.instructions(session, place),
+            instructions=self.briefing.instructions(session, place, transport),
+            omitted_guides=self.briefing.omitted_guides(session.mode, transport),
+            answer_tokens=self.briefing.answer_tokens,
             journal=journal,
             voice=spoken._replace(language=place.language or spoken.language),
             dead_air=self.options.dead_air_seconds,

@@ -203,6 +203,26 @@ class Status(Outgoing):
     withheld: dict[str, str] = Field(description="Tools that are not offered, each with the reason.")
 
 
+class ToolTokens(Outgoing):
+    """About how many tokens a tool takes, at four characters each."""
+
+    declaration: int = Field(description="How it is declared to the provider; part of every request.")
+    summary: int = Field(description="Its line in the prompt, where its guide is not in it.")
+    guide: int
+    guide_in_prompt: list[Mode] = Field(description="The modes whose sessions begin with the guide.")
+
+
+class PromptTokens(Outgoing):
+    """What the sessions of a mode begin with, in tokens."""
+
+    mode: Mode
+    tokens: int = Field(description="Instructions and declarations together.")
+    budget: int = Field(description="As many as `prompt_tokens` allows.")
+    declarations: int
+    tools: int = Field(description="How many tools there are in this mode.")
+    guides: int = Field(description="How many of their guides are in the prompt.")
+
+
 class ToolSummary(Outgoing):
     """What a tool is, in short."""
 
@@ -213,6 +233,7 @@ class ToolSummary(Outgoing):
     side_effects: str
     requires_confirmation: bool | Literal["policy"]
     allowed_modes: list[Mode]
+    tokens: ToolTokens | None = Field(description="Null where the provider carries none of its modes.")
 
 
 class ToolList(Outgoing):
@@ -220,6 +241,7 @@ class ToolList(Outgoing):
 
     registry: str
     tools: list[ToolSummary]
+    prompts: list[PromptTokens]
 
 
 class ToolDetails(ToolSummary):

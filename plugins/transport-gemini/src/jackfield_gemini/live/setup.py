@@ -36,6 +36,8 @@ def _fields(opening: Opening, options: Options) -> dict[str, Any]:
     }
     if opening.instructions:
         config["system_instruction"] = opening.instructions
+    if opening.answer_tokens:
+        config["max_output_tokens"] = opening.answer_tokens
     if tools := _tools(opening, options):
         config["tools"] = tools
     if speech := _speech(opening, options):

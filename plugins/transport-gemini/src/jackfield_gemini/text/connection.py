@@ -177,6 +177,7 @@ def _config(opening: Opening) -> GenerateContentConfig:
         "automatic_function_calling": AutomaticFunctionCallingConfig(disable=True),
         "system_instruction": opening.instructions or None,
         "tools": [{"function_declarations": declared}] if declared else None,
+        "max_output_tokens": opening.answer_tokens or None,
     }
     try:
         return GenerateContentConfig.model_validate(fields)

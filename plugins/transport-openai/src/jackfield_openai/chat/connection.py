@@ -36,6 +36,7 @@ class ChatConnection:
         self._requests = requests
         self._names = ToolNames(opening.declarations)
         self._history = History(opening)
+        self._answer_tokens = opening.answer_tokens
         self._inbox = Inbox()
         self._turn: asyncio.Task[None] | None = None
         self._reply = Reply()
@@ -116,7 +117,8 @@ class ChatConnection:
 
     async def _read(self, reply: Reply) -> None:
         messages = self._history.for_request()
-        async with self._requests.stream(self._client, messages, self._names.declared) as chunks:
+        limit = self._answer_tokens
+        async with self._requests.stream(self._client, messages, self._names.declared, limit) as chunks:
             async for chunk in chunks:
                 if text := reply.take(chunk):
                     await self._inbox.put(TextDelta(text))
@@ -129,6 +131,10 @@ class ChatConnection:
             self._fail(reply, TransportError("network", "the answer broke off"))
         elif reply.finish == "content_filter":
             self._fail(reply, TransportError("content_refused", "the answer was cut by the content filter"))
+        elif self._answer_tokens and reply.finish == "length" and (reply.calls or not reply.text):
+            # A model that thinks first may use the limit up before it says a word.
+            detail = f"the answer ran into answer_tokens = {self._answer_tokens} before it could be used"
+            self._fail(reply, TransportError("server_error", detail))
         elif reply.calls and reply.finish == "length":
             # The last call is likely to be cut, and nobody can tell what the others belong to.
             self._fail(

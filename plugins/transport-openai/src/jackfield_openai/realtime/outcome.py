@@ -13,12 +13,16 @@ from jackfield_openai.tool_names import ToolNames
 
 
 def outcome(
-    response: Mapping[str, Any], finished: Mapping[str, Mapping[str, Any]], names: ToolNames
+    response: Mapping[str, Any],
+    finished: Mapping[str, Mapping[str, Any]],
+    names: ToolNames,
+    *,
+    limited: bool = False,
 ) -> list[Event]:
     """The events at the end of a response; `finished` are its function calls that were completed, by id.
 
     Calls count only when their item and the whole response are completed: the arguments of a cancelled one
-    are told as done too.
+    are told as done too. `limited` says that the deployment limits the length of answers.
     """
     events: list[Event] = []
     usage = response.get("usage") or {}
@@ -31,7 +35,7 @@ def outcome(
     elif status == "cancelled":
         events.append(Interrupted())
     else:
-        events.append(_shortfall(response, cut_calls=bool(finished)))
+        events.append(_shortfall(response, cut_calls=bool(finished), limited=limited))
     return events
 
 
@@ -54,7 +58,7 @@ def is_finished_call(item: Mapping[str, Any]) -> bool:
     return kind == "function_call" and status == "completed" and bool(item.get("call_id"))
 
 
-def _shortfall(response: Mapping[str, Any], *, cut_calls: bool) -> Event:
+def _shortfall(response: Mapping[str, Any], *, cut_calls: bool, limited: bool) -> Event:
     """The end of a response that failed or was cut by a limit."""
     details = response.get("status_details") or {}
     error = details.get("error") or {}
@@ -63,6 +67,9 @@ def _shortfall(response: Mapping[str, Any], *, cut_calls: bool) -> Event:
         return Trouble(code, told(error.get("message")))
     if details.get("reason") == "content_filter":
         return Trouble("content_refused", "the answer was cut by the content filter")
+    if cut_calls and limited:
+        # A new connection with a summary would run into the same limit.
+        return Trouble("server_error", "the calls ran into the limit of answer_tokens")
     if cut_calls:
         return Trouble("context_length_exceeded", "the calls ran into the length limit")
     return TurnComplete()

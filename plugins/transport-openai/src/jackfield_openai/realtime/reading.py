@@ -40,7 +40,7 @@ _NOT_OURS: tuple[Event, ...] = ()
 class Reading:
     """Follows one connection."""
 
-    def __init__(self, names: ToolNames) -> None:
+    def __init__(self, names: ToolNames, *, limited: bool = False) -> None:
         self.turns = Turns()
         self.spoken = Spoken()
         self.ends_at = get_running_loop().time() + LIFE_SECONDS
@@ -50,6 +50,7 @@ class Reading:
         self.playing = False
         """Whether a browser is playing what was said (WebRTC)."""
         self._names = names
+        self._limited = limited
         self._finished: dict[str, Mapping[str, Any]] = {}
         self._readers: dict[str, Callable[[Message], tuple[Event, ...] | list[Event]]] = {
             "response.output_audio.delta": self._audio,
@@ -144,7 +145,7 @@ class Reading:
     def _ended(self, message: Message) -> list[Event]:
         self.turns.ended()
         finished, self._finished = self._finished, {}
-        return outcome(message["response"], finished, self._names)
+        return outcome(message["response"], finished, self._names, limited=self._limited)
 
     def _session(self, message: Message) -> tuple[Event, ...]:
         if expires_at := message["session"].get("expires_at"):

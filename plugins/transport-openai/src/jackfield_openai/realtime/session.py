@@ -9,6 +9,9 @@ from jackfield.transport.protocol import Opening, Utterance
 from jackfield_openai.options import Options
 from jackfield_openai.tool_names import ToolNames
 
+_MOST_OUTPUT_TOKENS = 4096
+"""The API refuses a larger number."""
+
 _PCM = {"type": "audio/pcm", "rate": 24_000}
 _CONTENT = {"user": "input_text", "assistant": "output_text"}
 
@@ -34,12 +37,15 @@ def browser_session(opening: Opening, options: Options, names: ToolNames) -> Any
 
 def beside_session(opening: Opening, names: ToolNames) -> dict[str, Any]:
     """What a browser must not decide, even though it could send a session of its own: words and tools."""
-    return {
+    session: dict[str, Any] = {
         "type": "realtime",
         "instructions": opening.instructions,
         "tools": names.declared,
         "tool_choice": "auto",
     }
+    if opening.answer_tokens:
+        session["max_output_tokens"] = min(opening.answer_tokens, _MOST_OUTPUT_TOKENS)
+    return session
 
 
 def history_item(said: Utterance, item_id: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ class RegistryView {
   #api;
   #registry = null;
   #tools = [];
+  #prompts = [];
   #shown = null;
   #list = element("nav", { class: "tool-list", "aria-label": "Tools" });
   #pane = element("div", { class: "tool-pane" });
@@ -39,10 +40,11 @@ class RegistryView {
 
   async load() {
     try {
-      const [registry, { tools }] = await Promise.all(
+      const [registry, { tools, prompts }] = await Promise.all(
         [this.#api.get("registry"), this.#api.get("tools"), style("registry")]);
       this.#registry = registry;
       this.#tools = tools;
+      this.#prompts = prompts;
     } catch (error) {
       replace(this.#root, problem(error));
       return;
@@ -105,6 +107,13 @@ class RegistryView {
       section("The way of a call",
         element("p", { class: "hint" }, "Every call meets these in this order, whoever makes it; one that concerns it may end it."),
         policyOrder(told.chain)),
+      section("What a session begins with",
+        element("p", { class: "hint" }, "Estimated at four characters for each token. A guide that is not in the prompt comes with the first error of its tool."),
+        table(["Mode", "Tokens", "Budget", "Declarations", "Guides in the prompt"], this.#prompts.map((prompt) =>
+          [prompt.mode, count(prompt.tokens), count(prompt.budget), count(prompt.declarations), `${prompt.guides} of ${prompt.tools}`])),
+        table(["Tool", "Declaration", "Summary", "Guide", "Guide in the prompt"],
+          this.#tools.filter((tool) => tool.tokens).map((tool) => [link(tool.toolId), count(tool.tokens.declaration),
+            count(tool.tokens.summary), count(tool.tokens.guide), tool.tokens.guideInPrompt.join(", ") || "no"]))),
       section("Tools and where they come from", table(["Tool", "Version", "Distribution", "Its version"],
         told.tools.map((tool) => [link(tool.toolId), tool.version, tool.distribution, tool.distributionVersion]))),
       section("Plugins", table(["Plugin", "Distribution", "Version", "Offers"],
@@ -187,6 +196,7 @@ function tags(tool) {
     element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
     element("span", { class: "tag" }, `budget ${duration(tool.latencyBudgetMs)}, at most ${duration(tool.timeoutMs)}`),
     tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
+    tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
     element("span", { class: "hint" }, `${tool.version}, from ${tool.distribution} ${tool.distributionVersion}`));
 }
 
@@ -212,6 +222,15 @@ function offers(named) {
 
 function schema(title, value) {
   return element("details", {}, element("summary", {}, title), element("pre", { tabindex: "0" }, readable(value)));
+}
+
+function count(number) {
+  return number.toLocaleString("en");
+}
+
+function cost(tokens) {
+  const where = tokens.guideInPrompt.length ? `in the ${tokens.guideInPrompt.join(" and ")} prompt` : "not in the prompt";
+  return `${count(tokens.declaration)} tokens declared, guide of ${count(tokens.guide)} ${where}`;
 }
 
 function moment(text) {
