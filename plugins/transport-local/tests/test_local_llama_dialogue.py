@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jackfield.transport.events import Interrupted, TextDelta
 from jackfield.transport.protocol import Utterance
+from jackfield_local.guide import Example, Guide
 from jackfield_local.llama.briefing import LONGEST_BRIEF, NONE, NOT_SAID, SPEAKING, choosing
 from jackfield_local.llama.engine import Piece
 from jackfield_local.llama.speaking import LONGEST_EXCERPT, UNCLEAR, grounded
-from jackfield_local.planner.reading.guide import Example, Guide
 from jackfield_local.planner.reading.tool import Tool, tools_of
 from local_llama_script import FAILED, Scripted, chosen, talking
 from local_session import opening

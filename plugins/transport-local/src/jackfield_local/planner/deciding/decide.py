@@ -9,6 +9,8 @@ from typing import Any
 
 from jackfield.contract.context import Mode
 
+from jackfield_local.language.amounts import bare_amount
+from jackfield_local.language.words import spoken_name, words
 from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, cannot_ask
@@ -23,7 +25,6 @@ from jackfield_local.planner.deciding.talking import SEARCH_THE_WEB, not_from_th
 from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.asked import wonders
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import (
@@ -34,7 +35,6 @@ from jackfield_local.planner.language.requests import (
     seeks,
 )
 from jackfield_local.planner.language.web import on_the_web
-from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Tool

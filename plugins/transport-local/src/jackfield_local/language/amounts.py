@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from jackfield_local.planner.language.numbers import WORDS, is_pronoun
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.numbers import WORDS, is_pronoun
+from jackfield_local.language.spans import Span
 
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 _FROM_THOUSAND = 1_000
