@@ -15,7 +15,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Case:
-    """What a user says, the tool that is meant, and its arguments, or the parameter that has to be asked for."""
+    """What a user says, the tool that is meant, and its arguments or the parameter to ask for."""
 
     says: str
     tool: str
@@ -76,7 +76,8 @@ CASES: list[Case] = [
         ),
         ("table for eight next saturday 18:45, name Petrov", _table("11-28", "18:45", 8, "Petrov")),
         (
-            "I'd like to come to dinner with three friends, so four of us, on the 21st at half past six. Rossi.",
+            "I'd like to come to dinner with three friends, so four of us, "
+            "on the 21st at half past six. Rossi.",
             _table("11-21", "18:30", 4, "Rossi"),
         ),
         (

@@ -1,4 +1,4 @@
-"""Twelve tools of third parties, which no code of the agent knows: JSON Schemas and guides of different shapes."""
+"""Twelve tools of third parties, of different shapes, which no code of the agent knows."""
 
 from __future__ import annotations
 
