@@ -74,17 +74,14 @@ def tell_failure(error: Mapping[str, Any]) -> str:
 
 
 def ask_for(parameter: Parameter, unusable: str = "") -> str:
-    """A question for one value, from its description."""
-    told = parameter.summary
+    """A request for one value, from its description."""
     if unusable:
         return f"What is the {parameter.kind.value} of {unusable}?"
-    if re.match(r"(?:how|when|where|who|whom|whose|which|what)\b", told, re.IGNORECASE):
-        return f"{told.split(':')[0].split(', as ')[0]}?" + _options(parameter)
-    return (
-        f"What is the {parameter.spoken}? ({told}.)" + _options(parameter)
-        if told
-        else f"What is the {parameter.spoken}?"
-    )
+    told = re.sub(r"\bthe user('s)?\b", lambda match: "your" if match.group(1) else "you", parameter.summary)
+    told = re.split(r", as |: ", told, maxsplit=1)[0]
+    if not re.match(r"(?:how|when|where|who|whom|whose|which|what|whether|the|an?)\b", told, re.IGNORECASE):
+        told = f"the {parameter.spoken} ({told})" if told else f"the {parameter.spoken}"
+    return f"Please tell me {told[:1].lower()}{told[1:]}{_options(parameter)}."
 
 
 def records_in(data: Any) -> tuple[Mapping[str, Any], ...]:
