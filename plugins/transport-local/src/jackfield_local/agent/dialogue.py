@@ -22,8 +22,9 @@ from jackfield_local.agent.decision import Decision, answer_schema, read_decisio
 from jackfield_local.agent.engine import Message, Model, Prefix
 from jackfield_local.agent.grounding import Grounded, ground, is_question
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
+from jackfield_local.agent.prompt import question_line, waiting_line
 from jackfield_local.agent.speech import Speech
-from jackfield_local.agent.values import patterned
+from jackfield_local.agent.values import patterned, takes_the_request
 from jackfield_local.language.shifts import shift
 from jackfield_local.mind import Dialogue, Thought, Words
 
@@ -228,6 +229,9 @@ class AgentDialogue:
         return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
 
     def _act(self, tool: Tool, found: Grounded, question: _Question | None) -> Thought:
+        if found.missing is not None and question is None and (search := self._search_for(found.missing)):
+            parameter = search.required[0]
+            found, tool = Grounded({parameter.name: self._asked}), search
         if found.missing is not None:
             return Words(self._ask(tool, found, question))
         last = self._last
@@ -239,6 +243,21 @@ class AgentDialogue:
         self._last = _Proposal(tool, found.args)
         call = ToolCall(tool.id, orjson.dumps(dict(found.args)).decode(), f"local-{secrets.token_hex(8)}")
         return ToolCalls((call,))
+
+    def _search_for(self, missing: Parameter) -> Tool | None:
+        """The search that finds an identifier which the user cannot know: its description names it."""
+        if missing.kind is not Kind.IDENTIFIER:
+            return None
+        return next(
+            (
+                each
+                for each in self._setting.tools
+                if each.id in missing.description
+                and len(each.required) == 1
+                and takes_the_request(each, each.required[0])
+            ),
+            None,
+        )
 
     def _ask(self, tool: Tool, found: Grounded, question: _Question | None) -> str:
         parameter = found.missing
@@ -266,18 +285,17 @@ class AgentDialogue:
         """What the model has to know besides the words: an open question, an open card, the last results."""
         lines = []
         if question is not None:
-            lines.append(f"[You asked: {question.text}]")
+            lines.append(question_line(question.text))
         if self._last is not None and self._last.waiting:
-            card = written_call(self._last.tool.id, self._last.args)
-            lines.append(f"[Waiting for approval: {card[:_LONGEST]}]")
+            lines.append(waiting_line(self._last.tool.id, self._last.args))
         shown = [
             f"{place}. {title_of(each)[:60]} ({each['id']})"
             for place, each in enumerate(self._records[:_SHOWN_RECORDS], 1)
             if isinstance(each.get("id"), str)
         ]
         if shown:
-            lines.append(f"[Results: {'; '.join(shown)}]")
-        return "".join(f"{line}\n" for line in lines)
+            lines.append(f"[Results: {'; '.join(shown)}]\n")
+        return "".join(lines)
 
     def _speech(self, text: str) -> Speech:
         setting = self._setting

@@ -18,6 +18,8 @@ from jackfield_local.agent.values import (
     ground_codes,
     ground_numbers,
     ground_value,
+    handed_over,
+    is_handed_over,
     led_by,
     patterned,
     quoted_text,
@@ -102,7 +104,9 @@ def _unasked(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
             if len(meant) == 1:
                 return meant[0]
         return None
-    return quoted_text(speech) if parameter.kind is Kind.TEXT else None
+    if parameter.kind is Kind.TEXT:
+        return handed_over(speech) if is_handed_over(tool, parameter) else quoted_text(speech)
+    return None
 
 
 def _records(parameter: Parameter, speech: Speech) -> list[Any] | None:

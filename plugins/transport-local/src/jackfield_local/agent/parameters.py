@@ -57,6 +57,7 @@ _STANDARDS = (
     (re.compile(r"\bISO[ -]?8601\b", re.IGNORECASE), Kind.MOMENT),
     (re.compile(r"\bHH:MM\b", re.IGNORECASE), Kind.TIME),
     (re.compile(r"\bYYYY-MM-DD\b", re.IGNORECASE), Kind.DATE),
+    (re.compile(r"\bhttps?://"), Kind.URL),
 )
 _UNITS = {
     "milliseconds": 0.001,
@@ -90,7 +91,7 @@ class Parameter:
     @property
     def summary(self) -> str:
         """The first sentence of the description."""
-        return re.split(r"(?<=[.])\s", self.description, maxsplit=1)[0].rstrip(".")
+        return first_sentence(self.description)
 
     @property
     def choices(self) -> list[Any]:
@@ -145,7 +146,7 @@ class Tool:
     @property
     def purpose(self) -> str:
         """The first sentence of the description."""
-        return re.split(r"(?<=[.!?])\s", self.description.strip(), maxsplit=1)[0].rstrip(".")
+        return first_sentence(self.description)
 
     @property
     def required(self) -> tuple[Parameter, ...]:
@@ -162,6 +163,11 @@ class Tool:
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of this name."""
         return next((each for each in self.parameters if each.name == name), None)
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, without its full stop; "e.g." ends none."""
+    return re.split(r"(?<![ (][a-z]\.[a-z]\.)(?<=[.!?])\s", text.strip(), maxsplit=1)[0].rstrip(".")
 
 
 def tools_of(opening: Opening) -> tuple[Tool, ...]:

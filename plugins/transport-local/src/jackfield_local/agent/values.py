@@ -24,6 +24,7 @@ _NEARLY_ALL = 0.8
 """So much of an optional text."""
 
 _HALF = 0.5
+_POINTING = re.compile(r"\b(?:this|these|here|below|following)\b", re.IGNORECASE)
 _ALIKE = 0.55
 """A word that means a choice is at least so near to it, by sentence embeddings."""
 
@@ -236,6 +237,8 @@ def _zone(tool: Tool, _: Parameter, value: Any, speech: Speech) -> str | None:
 
 def _text(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> str | None:
     text = str(value)
+    if is_handed_over(tool, parameter):
+        return handed_over(speech)
     if parameter.required and set(content(text)) <= set(
         content(f"{tool.id.replace('_', ' ')} {tool.description}")
     ):
@@ -268,6 +271,28 @@ def quoted_text(speech: Speech) -> str | None:
     """The only text in quotes."""
     found = quoted(speech.said)
     return found[0].text if len(found) == 1 else None
+
+
+def is_handed_over(tool: Tool, parameter: Parameter) -> bool:
+    """Whether the guide's examples point at the text, as in "this mail": it follows the request itself."""
+    shown = [
+        example.says
+        for example in tool.guide.examples
+        if isinstance(value := example.args.get(parameter.name), str) and value not in example.says
+    ]
+    pointed = [says for says in shown if _POINTING.search(says)]
+    return bool(shown) and len(pointed) * 2 > len(shown) and parameter.required
+
+
+def handed_over(speech: Speech) -> str | None:
+    """The text that follows a request: in quotes, after a colon, or from the next line on."""
+    for said in (speech.said, *reversed(speech.earlier)):
+        head, _, rest = said.partition("\n")
+        if rest.strip():
+            return rest.strip()
+        if ": " in head and len(head.partition(": ")[2].split()) > 1:
+            return head.partition(": ")[2].strip()
+    return quoted_text(speech)
 
 
 def is_composed(tool: Tool, parameter: Parameter) -> bool:
