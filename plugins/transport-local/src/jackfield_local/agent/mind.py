@@ -106,9 +106,11 @@ class Agent:
         assert zone is not None  # noqa: S101 - `astimezone` always gives one
         tools = tools_of(opening)
         prefix, named = static_prefix(tools)
-        if len(named) < len(tools):
-            left = ", ".join(each.id for each in tools[len(named) :])
-            _log.warning("the model's context has no room for these tools: %s", left)
+        if left := [each.id for each in tools if each not in named]:
+            _log.info(
+                "not offered to the model, for want of room or because its examples make values up: %s",
+                ", ".join(left),
+            )
         manner = Manner(opening.mode == "voice", zone, embed_phrases)
         clock = self._clock or (lambda: datetime.now(zone))
         return Setting(named, prefix, self._model, manner, clock, name)
