@@ -87,6 +87,39 @@ def test_a_missing_value_is_asked_for_and_its_reply_needs_no_model() -> None:
     assert len(model.asked) == 1
 
 
+def test_a_number_is_asked_for_and_the_others_stay() -> None:
+    async def steps(talk: Session) -> None:
+        assert "how many share it" in await talk.says("split 100 euros with a 12% tip")
+        await talk.says("five")
+        assert talk.args == {"total": 100, "people": 5, "tip_percent": 12}
+
+    _talk(Scripted({"split_bill": {"total": 100, "tip_percent": 12}}), steps, **TOOLS)
+
+
+def test_a_new_request_does_not_take_what_is_missing_from_the_last_call() -> None:
+    first = {"book_table": {"date": "tomorrow", "time": "7pm", "party_size": 4, "name": "Miller"}}
+    second = {"book_table": {"date": "friday", "party_size": 2, "name": "Costa"}}
+
+    async def steps(talk: Session) -> None:
+        await talk.says("book a table for four tomorrow at 7pm under Miller")
+        await talk.gets({"status": "reserved"})
+        said = await talk.says("now book a table for two on friday under Costa")
+        assert said == "Please tell me when the guests arrive."
+
+    _talk(Scripted(first, second), steps, **TOOLS)
+
+
+def test_a_question_that_no_tool_fits_goes_to_the_search() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("how do I order more cheques?")
+        assert talk.args == {"query": "how do I order more cheques?"}
+        await talk.gets({"results": []})
+        assert await talk.says("order more cheques") == "I cannot order cheques: no tool here does that."
+
+    refused = {"cannot": "order cheques"}
+    _talk(Scripted(refused, refused), steps, find_documents=SEARCH)
+
+
 def test_a_text_is_asked_for_and_the_reply_is_the_text() -> None:
     model = Scripted({"set_reminder": {"at": "tomorrow at 9"}}, {"set_reminder": {}})
 

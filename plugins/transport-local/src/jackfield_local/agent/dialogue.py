@@ -20,11 +20,12 @@ from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield_local.agent.answers import Manner, ask_for, records_in, tell_failure, tell_result, title_of
 from jackfield_local.agent.decision import Decision, answer_schema, read_decision, written_call
 from jackfield_local.agent.engine import Message, Model, Prefix
-from jackfield_local.agent.grounding import Grounded, ground, is_question
+from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
 from jackfield_local.agent.prompt import question_line, waiting_line
 from jackfield_local.agent.speech import Speech
-from jackfield_local.agent.values import patterned, takes_the_request
+from jackfield_local.agent.values import is_search, patterned
+from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
 from jackfield_local.mind import Dialogue, Thought, Words
 
@@ -40,6 +41,12 @@ _LONGEST = 600
 _SEEN = 20_000
 _ATTEMPTS = 2
 _SHOWN_RECORDS = 5
+_CHANGE = 10
+"""Words of a message that changes an open card, at most."""
+
+_FOLLOW_UP = 6
+"""Words of a message that goes on with a call that was made, such as "and tomorrow?", at most."""
+
 _APPROVED = re.compile(r"^The user approved the call of (\w+)[^{]*(\{.*\})\s*$", re.DOTALL)
 _ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
 _DECLINED = re.compile(r"^The user (?:declined|did not decide about) the call of (\w+)")
@@ -115,11 +122,12 @@ class AgentDialogue:
             if not self._explained:
                 self._explained = True
                 _log.info("the model is not ready (%d %%); the planner answers", 100 * model.progress(prefix))
-            thoughts = self._fallback.answer(text)
+            thoughts = self._by_planner(text)
         else:
             thoughts = self._answer(text.strip())
-        async for thought in thoughts:
-            yield thought
+        async with aclosing(thoughts):
+            async for thought in thoughts:
+                yield thought
 
     async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
         """The calls of the last message are answered."""
@@ -168,11 +176,19 @@ class AgentDialogue:
         except TransportError as error:
             _log.warning("the planner answers, as the model could not: %s", error)
             self._by_fallback = True
-            async with aclosing(self._fallback.answer(text)) as thoughts:  # type: ignore[type-var]
+            async with aclosing(self._by_planner(text)) as thoughts:
                 async for thought in thoughts:
                     yield thought
             return
         yield self._carry_out(decision, text, question)
+
+    async def _by_planner(self, text: str) -> AsyncGenerator[Thought, None]:
+        said = ""
+        async for thought in self._fallback.answer(text):
+            said += thought.text if isinstance(thought, Words) else ""
+            yield thought
+        # The model has to know of it when it takes over.
+        self._turns.append(_Turn(text[:_LONGEST], orjson.dumps({"say": said[:_LONGEST]}).decode()))
 
     def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> Thought:
         last = self._last
@@ -180,6 +196,8 @@ class AgentDialogue:
             decision = Decision(last.tool, {})
         if decision is not None and decision.refused and (tool := self._identified(text)) is not None:
             decision = Decision(tool, {})
+        if (decision is None or decision.refused) and asks_for_facts(text) and (search := self._search()):
+            decision = Decision(search, {})
         if decision is None:
             return Words(_NO_TOOL)
         if decision.tool is None:
@@ -189,6 +207,8 @@ class AgentDialogue:
         found = self._grounded(tool, raw, text, question)
         self._turns.append(_Turn(text[:_LONGEST], written_call(tool.id, raw)))
         self._asked = text
+        if raw and not tool.required and all(_is_zone(tool, name) for name in found.args):
+            return Words(_NO_TOOL)  # The user said nothing of what the model chose the tool for.
         return self._act(tool, found, question)
 
     def _identified(self, text: str) -> Tool | None:
@@ -215,7 +235,8 @@ class AgentDialogue:
         last = self._last
         if last is None or last.tool is not tool:
             return found
-        if found.missing is None and not found.unusable and shift(text) is None:
+        complete = found.missing is None and not found.unusable and shift(text) is None
+        if complete or not _is_change(last, found, text):
             return found
         return ground(tool, raw, replace(speech, earlier=()), last.args)
 
@@ -244,20 +265,16 @@ class AgentDialogue:
         call = ToolCall(tool.id, orjson.dumps(dict(found.args)).decode(), f"local-{secrets.token_hex(8)}")
         return ToolCalls((call,))
 
+    def _search(self) -> Tool | None:
+        """The first tool that takes a question as it was asked."""
+        return next((each for each in self._setting.tools if is_search(each)), None)
+
     def _search_for(self, missing: Parameter) -> Tool | None:
         """The search that finds an identifier which the user cannot know: its description names it."""
         if missing.kind is not Kind.IDENTIFIER:
             return None
-        return next(
-            (
-                each
-                for each in self._setting.tools
-                if each.id in missing.description
-                and len(each.required) == 1
-                and takes_the_request(each, each.required[0])
-            ),
-            None,
-        )
+        tools = self._setting.tools
+        return next((each for each in tools if each.id in missing.description and is_search(each)), None)
 
     def _ask(self, tool: Tool, found: Grounded, question: _Question | None) -> str:
         parameter = found.missing
@@ -357,3 +374,15 @@ def _read(envelope: bytes) -> Mapping[str, Any]:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {"error": {"message": "The tool's answer cannot be read."}}
+
+
+def _is_zone(tool: Tool, name: str) -> bool:
+    parameter = tool.parameter(name)
+    return parameter is not None and parameter.kind is Kind.ZONE
+
+
+def _is_change(last: _Proposal, found: Grounded, text: str) -> bool:
+    """Whether words change the last call, rather than begin another one of which something is missing."""
+    given = sum(each.name in found.args for each in last.tool.required)
+    few = len(text.split()) <= (_CHANGE if last.waiting else _FOLLOW_UP)
+    return few or shift(text) is not None or (last.waiting and given * 2 <= len(last.tool.required))

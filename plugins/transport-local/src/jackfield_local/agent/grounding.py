@@ -20,18 +20,13 @@ from jackfield_local.agent.values import (
     ground_value,
     handed_over,
     is_handed_over,
+    is_search,
     led_by,
     patterned,
     quoted_text,
-    takes_the_request,
     word_before,
 )
-
-_QUESTION = re.compile(
-    r"^\W*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|may|must|should"
-    r"|will|would|has|have)\b|\?\s*$",
-    re.IGNORECASE,
-)
+from jackfield_local.language.questions import is_question
 
 
 @dataclass(frozen=True)
@@ -52,10 +47,10 @@ def ground(
     given = {name: value for name, value in raw.items() if value not in (None, "", [], {})}
     found: dict[str, Any] = ground_times(tool, given, speech.said, speech.now, base)
     plain = [each for each in tool.parameters if each.kind not in TEMPORAL]
-    numeric = [each for each in plain if each.kind in (Kind.NUMBER, Kind.DURATION)]
-    found |= ground_numbers(tool, given, speech, numeric)
+    found |= ground_numbers(tool, given, speech, base.keys())
+    asked = [each for each in plain if each.name not in base or each.name in given]
     for kind in CODES - {Kind.ZONE}:
-        if alike := [each for each in plain if each.kind is kind and not each.many]:
+        if alike := [each for each in asked if each.kind is kind and not each.many]:
             found |= ground_codes(alike, given, speech)
     for parameter in plain:
         if parameter.name not in found:
@@ -116,11 +111,9 @@ def _records(parameter: Parameter, speech: Speech) -> list[Any] | None:
 
 def _whole_question(tool: Tool, found: dict[str, Any], speech: Speech) -> None:
     """A question goes to a search exactly as it was asked: each rewritten word loses evidence."""
-    if len(tool.required) != 1 or tool.required[0].kind is not Kind.TEXT:
+    if not is_search(tool):
         return
     (parameter,) = tool.required
-    if not takes_the_request(tool, parameter):
-        return
     longest = int(parameter.schema.get("maxLength") or 1000)
     said = " ".join(speech.said.split())
     # A follow-up such as "and in Rome?" only makes sense with what the model took from earlier turns.
@@ -184,8 +177,3 @@ def _unusable(
             if not usable and len(kept) < len(members) and (said := speech.verbatim(name)):
                 return said, parameter
     return "", None
-
-
-def is_question(text: str) -> bool:
-    """Whether a text asks something."""
-    return _QUESTION.search(text) is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +13,7 @@ from jackfield_local.agent.speech import Speech
 from jackfield_local.language.addresses import emails, quoted, urls
 from jackfield_local.language.amounts import Amount, amounts, bare_amount, forms
 from jackfield_local.language.durations import duration
+from jackfield_local.language.questions import asks_for_facts
 from jackfield_local.language.spans import masked
 from jackfield_local.language.times import read_when
 from jackfield_local.language.words import content, stem, words
@@ -36,9 +37,13 @@ def ground_value(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -
 
 
 def ground_numbers(
-    tool: Tool, raw: dict[str, Any], speech: Speech, wanted: Sequence[Parameter]
+    tool: Tool, raw: Mapping[str, Any], speech: Speech, known: Collection[str]
 ) -> dict[str, Any]:
-    """The numbers of a call: those of the model that were said, and the only one left for what is missing."""
+    """The numbers of a call: those of the model that were said, and the only one left for what is missing.
+
+    Parameters that are `known` from earlier turns are not missing.
+    """
+    wanted = [each for each in tool.parameters if each.kind in (Kind.NUMBER, Kind.DURATION)]
     said = _numbers(tool, speech.said, speech.now)
     before = [value for text in speech.earlier for each in amounts(text) for value in forms(each)]
     found: dict[str, Any] = {}
@@ -58,16 +63,12 @@ def ground_numbers(
             found[parameter.name] = _shaped(parameter, value)
         elif value in before:
             found[parameter.name] = _shaped(parameter, value)
-    left = [each for each in wanted if each.required and each.name not in found]
-    if len(left) == 1 and len(said) == 1 and left[0].kind is Kind.NUMBER:
+    left = [each for each in wanted if each.required and each.name not in found and each.name not in known]
+    if not said and (bare := bare_amount(speech.said)) is not None:
+        said = [bare]  # A "one" counts something only where it is all that is said.
+    if len(left) == 1 and len(said) == 1:
         found[left[0].name] = _shaped(left[0], said[0].value)
     return {name: value for name, value in found.items() if value is not None}
-
-
-def bare_number(parameter: Parameter, text: str) -> Any:
-    """The number that is all a reply says."""
-    found = bare_amount(text)
-    return None if found is None else _shaped(parameter, found.value)
 
 
 def _numbers(tool: Tool, text: str, now: datetime) -> list[Amount]:
@@ -208,7 +209,7 @@ def _fits(parameter: Parameter, value: str) -> bool:
     return not parameter.pattern or re.search(parameter.pattern, value) is not None
 
 
-def ground_codes(parameters: Sequence[Parameter], raw: dict[str, Any], speech: Speech) -> dict[str, str]:
+def ground_codes(parameters: Sequence[Parameter], raw: Mapping[str, Any], speech: Speech) -> dict[str, str]:
     """Codes of one kind: the model's where a name says so, else the only name that is left."""
     named = codes.mentions(parameters[0].kind, speech.everything)
     found: dict[str, str] = {}
@@ -304,6 +305,15 @@ def is_composed(tool: Tool, parameter: Parameter) -> bool:
             said = set(content(example.says))
             shares.append(sum(each in said for each in found) / len(found))
     return bool(shares) and sum(shares) / len(shares) < 0.4
+
+
+def is_search(tool: Tool) -> bool:
+    """Whether all that a tool needs is a text that takes what is asked, as its examples show by questions."""
+    needed, examples = tool.required, tool.guide.examples
+    if len(needed) != 1 or needed[0].kind is not Kind.TEXT or is_composed(tool, needed[0]):
+        return False
+    asked = sum(asks_for_facts(each.says) for each in examples)
+    return asked * 3 >= len(examples) > 0 and takes_the_request(tool, needed[0])
 
 
 def takes_the_request(tool: Tool, parameter: Parameter) -> bool:
