@@ -262,6 +262,13 @@ def test_the_model_does_not_claim_deeds_or_facts(claim: str) -> None:
     _talk(Scripted({"say": claim}), steps, **TOOLS)
 
 
+def test_a_tool_that_the_words_say_nothing_about_is_not_asked_for() -> None:
+    async def steps(talk: Session) -> None:
+        assert await talk.says("it is true") == "I have no tool for that."
+
+    _talk(Scripted({"create_event": {"title": "Dentist"}}), steps, create_event=EVENT)
+
+
 def test_what_it_can_do_is_told_from_the_descriptions() -> None:
     async def steps(talk: Session) -> None:
         said = await talk.says("what can you do?")

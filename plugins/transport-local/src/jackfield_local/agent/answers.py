@@ -12,7 +12,7 @@ import numpy as np
 
 from jackfield_local.agent.parameters import Parameter
 from jackfield_local.agent.speech import Embed
-from jackfield_local.language.moments import readable
+from jackfield_local.language.moments import readable, span
 from jackfield_local.language.sentences import MOST_SENTENCES, plain, sentences, untitled
 from jackfield_local.language.words import content, name_words, spoken_name
 
@@ -229,6 +229,10 @@ def best_sentences(question: str, bodies: Sequence[str], manner: Manner, most: i
 def _line_of(value: Any, manner: Manner) -> str:
     if isinstance(value, Mapping):
         title = title_of(value)
+        start, end = value.get("start"), value.get("end")
+        if isinstance(start, str) and isinstance(end, str):
+            value = {key: each for key, each in value.items() if key not in ("start", "end")}
+            title = ", ".join(filter(None, (title, span(start, end, manner.zone))))
         rest = _values({key: each for key, each in value.items() if key not in _TITLES}, manner)
         return " - ".join(filter(None, (title, rest.rstrip("."))))[:_LONGEST_LINE]
     if isinstance(value, list):

@@ -41,6 +41,9 @@ _LONGEST = 600
 _SEEN = 20_000
 _ATTEMPTS = 2
 _SHOWN_RECORDS = 5
+_ABOUT = 0.25
+"""Words that give a tool none of its values are about it if they are at least so near to its examples."""
+
 _CHANGE = 10
 """Words of a message that changes an open card, at most."""
 
@@ -207,9 +210,24 @@ class AgentDialogue:
         found = self._grounded(tool, raw, text, question)
         self._turns.append(_Turn(text[:_LONGEST], written_call(tool.id, raw)))
         self._asked = text
-        if raw and not tool.required and all(_is_zone(tool, name) for name in found.args):
-            return Words(_NO_TOOL)  # The user said nothing of what the model chose the tool for.
+        if question is None and not self._is_meant(tool, raw, found, text):
+            search = self._search() if asks_for_facts(text) else None
+            if search is None:
+                return Words(_NO_TOOL)
+            tool, found = search, ground(search, {}, self._speech(text))
         return self._act(tool, found, question)
+
+    def _is_meant(self, tool: Tool, raw: Mapping[str, Any], found: Grounded, text: str) -> bool:
+        """Whether a tool can be what the user means: its values were said, or the words are about it."""
+        if found.missing is not None and found.missing.kind in (Kind.RECORDS, Kind.OBJECT):
+            return False  # Nobody can be asked for these.
+        if not all(_is_zone(tool, name) for name in found.args):
+            return True
+        if not tool.required:
+            return not raw
+        texts = [tool.description, *(each.says for each in tool.guide.examples)]
+        embed = self._setting.manner.embed
+        return float((embed(texts) @ embed([text])[0]).max()) >= _ABOUT
 
     def _identified(self, text: str) -> Tool | None:
         """The only tool that takes an identifier of the form that stands in a text."""
