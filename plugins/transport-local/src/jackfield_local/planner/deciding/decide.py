@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -73,10 +73,6 @@ class Judgement:
         self._mode = mode
         self._zone = zone
         self._open = next((tool for tool in tools if tool.is_open), None)
-
-    def led_by(self, lead: Callable[[Weighing], Weighing]) -> Judgement:
-        """The same with somebody else's word on which tool is meant."""
-        return Judgement(self.tools, lead(self._chooser), self._mode, self._zone)
 
     def decide(self, heard: Heard, remembered: Remembered) -> Move:
         """What to do with something new."""
