@@ -150,6 +150,38 @@ def test_who_does_not_answer_is_asked_twice_and_no_more() -> None:
     _talk(model, steps, **TOOLS)
 
 
+def test_a_day_that_was_said_before_the_question_still_holds() -> None:
+    model = Scripted(
+        {"create_event": {"start_time": "tomorrow"}},
+        {"create_event": {"start_time": "3 pm"}},
+        {"create_event": {}},
+    )
+
+    async def steps(talk: Session) -> None:
+        assert "what the event is called" in await talk.says("Put a meeting into my calendar tomorrow")
+        await talk.says("at 3 pm")
+        await talk.says("Budget review")
+        assert talk.args["start_time"] == "2026-11-17T15:00:00+01:00"
+        assert talk.args["title"] == "Budget review"
+
+    _talk(model, steps, create_event=EVENT)
+
+
+def test_a_clock_time_alone_is_meant_for_the_day_that_was_just_looked_at() -> None:
+    model = Scripted(
+        {"weather": {"city": "Oslo", "day": "tomorrow"}},
+        {"set_reminder": {"text": "take gloves", "at": "8 am"}},
+    )
+
+    async def steps(talk: Session) -> None:
+        await talk.says("how warm is it in Oslo tomorrow")
+        await talk.gets({"summary": "Light snow and minus two degrees all day."})
+        await talk.says("remind me at 8 am to take gloves")
+        assert talk.args["at"] == "2026-11-17T08:00:00+01:00"
+
+    _talk(model, steps, **TOOLS)
+
+
 def test_another_request_leaves_the_question() -> None:
     model = Scripted({"weather": {"day": "tomorrow"}}, {"track_parcel": {"tracking_id": "DE987654321"}})
 

@@ -13,6 +13,7 @@ import numpy as np
 from jackfield_local.agent.parameters import Parameter
 from jackfield_local.agent.speech import Embed
 from jackfield_local.language.moments import readable, span
+from jackfield_local.language.questions import asks_for_facts
 from jackfield_local.language.sentences import MOST_SENTENCES, plain, sentences, untitled
 from jackfield_local.language.words import content, name_words, spoken_name
 
@@ -107,6 +108,10 @@ def _is_records(value: Any) -> bool:
 def _object(data: Mapping[str, Any], question: str, manner: Manner) -> str:
     if isinstance(data.get("say"), str) and data["say"].strip():
         return str(data["say"])
+    own = data.get("text")
+    if isinstance(own, str) and own.strip() and len(own.split()) <= 2:
+        rest = _values({key: value for key, value in data.items() if key != "text"}, manner)
+        return f"{own} ({rest.rstrip('.')})." if rest else own
     parts = []
     lists = {key: value for key, value in data.items() if _is_records(value)}
     empty = [key for key, value in data.items() if value == []]
@@ -139,14 +144,18 @@ def _passage(data: Mapping[str, Any], question: str, manner: Manner) -> str:
     if not texts:
         return ""
     body = max(texts.values(), key=len)
-    if len(sentences(body)) > 2 and question:
+    if len(sentences(body)) > 2 and asks_for_facts(question):
         best = best_sentences(question, [body], manner, 1 if manner.spoken else 2)
         source = title_of(data)
         told = " ".join(sentence for _, sentence in best)
-        return f"{told}{_source(source, data, manner)}" if told else body[:_PASSAGE]
+        return f"{told}{_source(source, data, manner)}" if told else _shortened(body)
     return readable(
         body if len(body) <= _PASSAGE else f"{body[:_PASSAGE].rsplit(' ', 1)[0]} ...", manner.zone
     )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _PASSAGE else f"{text[:_PASSAGE].rsplit(' ', 1)[0]} ..."
 
 
 def _list(key: str, items: Sequence[Any], question: str, manner: Manner) -> str:
@@ -175,6 +184,8 @@ def _body(record: Mapping[str, Any]) -> str:
 
 
 def _evidence(items: Sequence[Mapping[str, Any]], question: str, manner: Manner) -> str:
+    if len(items) == 1 and not asks_for_facts(question) and not manner.spoken:
+        return f"{_shortened(_body(items[0]))}{_source(title_of(items[0]), items[0], manner)}"
     bodies = [untitled(_body(each), title_of(each)) for each in items[:_EVIDENCE]]
     best = best_sentences(question, bodies, manner, 1 if manner.spoken else 2)
     if not best:

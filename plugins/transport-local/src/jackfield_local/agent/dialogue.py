@@ -24,6 +24,7 @@ from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
 from jackfield_local.agent.prompt import question_line, waiting_line
 from jackfield_local.agent.speech import Speech
+from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import is_search, patterned
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
@@ -66,7 +67,8 @@ class _Proposal:
     tool: Tool
     args: Mapping[str, Any]
     waiting: bool = False
-    done: bool = False
+    recent: bool = True
+    """Whether it belongs to the turn before this one."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,8 @@ class _Question:
     args: Mapping[str, Any]
     parameter: Parameter
     text: str
+    said: str
+    """All that the user said for this call so far, the last words first."""
     attempts: int = 1
 
 
@@ -109,7 +113,7 @@ class AgentDialogue:
         self._last: _Proposal | None = None
         self._records: tuple[Mapping[str, Any], ...] = ()
         self._seen = ""
-        self._asked = ""
+        self._asked = self._said = ""
         self._learned = ""
         self._by_fallback = False
         self._explained = False
@@ -170,6 +174,7 @@ class AgentDialogue:
         if not text:
             return
         question, self._question = self._question, None
+        self._said = text
         if question is not None and (filled := self._filled(question, text)) is not None:
             self._note(text, question.tool, filled.args)
             yield self._act(question.tool, filled, question)
@@ -204,6 +209,7 @@ class AgentDialogue:
         if decision is None:
             return Words(_NO_TOOL)
         if decision.tool is None:
+            self._last = replace(last, recent=False) if last is not None else None
             self._turns.append(_Turn(text[:_LONGEST], orjson.dumps({"say": decision.text}).decode()))
             return Words(self._words(decision, text))
         tool, raw = decision.tool, decision.args or {}
@@ -245,8 +251,9 @@ class AgentDialogue:
         """The arguments; those of an open question or of the last call complete what the words change."""
         speech = self._speech(text)
         if question is not None and question.tool is tool:
+            speech = replace(speech, before=question.said)
             asked = question.parameter
-            if asked.kind is Kind.TEXT and asked.name not in raw and not is_question(text):
+            if asked.kind is Kind.TEXT and not raw and not is_question(text):
                 raw = {**raw, asked.name: text}
             return ground(tool, raw, speech, question.args)
         found = ground(tool, raw, speech)
@@ -264,7 +271,8 @@ class AgentDialogue:
         if parameter.kind is Kind.TEXT or is_question(text):
             return None
         raw = {parameter.name: [text] if parameter.many else text}
-        found = ground(question.tool, raw, replace(self._speech(text), earlier=()), question.args)
+        speech = replace(self._speech(text), earlier=(), before=question.said)
+        found = ground(question.tool, raw, speech, question.args)
         return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
 
     def _act(self, tool: Tool, found: Grounded, question: _Question | None) -> Thought:
@@ -297,12 +305,15 @@ class AgentDialogue:
     def _ask(self, tool: Tool, found: Grounded, question: _Question | None) -> str:
         parameter = found.missing
         assert parameter is not None  # noqa: S101 - asked only where something is missing
-        again = question is not None and question.tool is tool and question.parameter.name == parameter.name
-        attempts = question.attempts + 1 if again and question else 1
+        # Who answers something else about the call has brought it further, and may be asked again.
+        stuck = question is not None and question.tool is tool and dict(question.args) == dict(found.args)
+        attempts = question.attempts + 1 if question is not None and stuck else 1
         if attempts > _ATTEMPTS:
             return f"I cannot go on without the {parameter.spoken}. Ask again when you have it."
         text = ask_for(parameter, found.unusable)
-        self._question = _Question(tool, found.args, parameter, text, attempts)
+        same = question is not None and question.tool is tool
+        said = f"{self._said}\n{question.said}" if question is not None and same else self._said
+        self._question = _Question(tool, found.args, parameter, text, said, attempts)
         return text
 
     async def _decide(self, text: str, question: _Question | None) -> Decision | None:
@@ -341,7 +352,8 @@ class AgentDialogue:
             tuple(turn.said for turn in self._turns),
             setting.zone,
             self._records,
-            self._seen,
+            day=day_of(self._last.args) if self._last is not None and self._last.recent else None,
+            seen=self._seen,
         )
 
     def _words(self, decision: Decision, text: str) -> str:
@@ -371,7 +383,7 @@ class AgentDialogue:
         error = envelope.get("error")
         if self._last is not None and self._last.tool.id == tool_id:
             waiting = isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED"
-            self._last = replace(self._last, waiting=waiting, done=not error)
+            self._last = replace(self._last, waiting=waiting)
         if not error:
             self._records = records_in(envelope.get("data")) or self._records
             self._seen = (self._seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]

@@ -45,7 +45,7 @@ def ground(
     """The arguments of a call; `base` are those of an open card or question that the words change."""
     base = base or {}
     given = {name: value for name, value in raw.items() if value not in (None, "", [], {})}
-    found: dict[str, Any] = ground_times(tool, given, speech.said, speech.now, base)
+    found: dict[str, Any] = ground_times(tool, given, speech, base)
     plain = [each for each in tool.parameters if each.kind not in TEMPORAL]
     found |= ground_numbers(tool, given, speech, base.keys())
     asked = [each for each in plain if each.name not in base or each.name in given]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from functools import cached_property
 from typing import Any
 
@@ -32,6 +32,12 @@ class Speech:
 
     records: tuple[Mapping[str, Any], ...] = field(default=())
     """The last results, to which the user can refer."""
+
+    before: str = ""
+    """The words of the request that a question belongs to: a day that was said there still holds."""
+
+    day: date | None = None
+    """The day that the last call was about, for a clock time that names none."""
 
     seen: str = ""
     """All that tools have answered, in which identifiers are looked for."""

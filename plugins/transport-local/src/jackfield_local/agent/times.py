@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
+from jackfield_local.agent.speech import Speech
 from jackfield_local.language.durations import duration
 from jackfield_local.language.shifts import shift
 from jackfield_local.language.times import When, read_when
@@ -17,7 +18,7 @@ from jackfield_local.language.words import words
 
 
 def ground_times(
-    tool: Tool, raw: Mapping[str, Any], said: str, now: datetime, base: Mapping[str, Any]
+    tool: Tool, raw: Mapping[str, Any], speech: Speech, base: Mapping[str, Any]
 ) -> dict[str, str]:
     """The dates and times that the words give, for all such parameters of a tool.
 
@@ -26,9 +27,12 @@ def ground_times(
     parameters = [each for each in tool.parameters if each.kind in TEMPORAL and not each.many]
     if not parameters:
         return {}
-    if (moved := shift(said)) is not None and base:
+    if (moved := shift(speech.said)) is not None and base:
         return _shifted(parameters, base, moved)
-    return _Times(tool, raw, said, now, base).of(parameters)
+    said = speech.said
+    if speech.before and not any(each.name in base for each in parameters):
+        said = f"{said}\n{speech.before}"
+    return _Times(tool, raw, said, speech.now, base, day_of(base) or speech.day).of(parameters)
 
 
 def day_of(args: Mapping[str, Any]) -> date | None:
@@ -45,11 +49,12 @@ class _Times:
     said: str
     now: datetime
     base: Mapping[str, Any]
+    day: date | None
 
     @cached_property
     def whole(self) -> When | None:
         """What all the words say about time."""
-        return read_when(self.said, self.now, day_of(self.base), same_day=bool(self.base))
+        return read_when(self.said, self.now, self.day, same_day=self.day is not None)
 
     @property
     def zone(self) -> tzinfo:
