@@ -243,6 +243,18 @@ def test_an_open_card_is_changed(says: str, written: Any, changed: dict[str, Any
     assert "[Waiting for approval: " in model.asked[1].messages[-1].content
 
 
+def test_a_choice_that_the_model_overlooks_changes_the_card() -> None:
+    model = Scripted({"set_reminder": {"text": "call the bank", "at": "friday at 10"}}, {"set_reminder": {}})
+
+    async def steps(talk: Session) -> None:
+        await talk.says("remind me to call the bank on friday at 10")
+        await talk.gets(error=WAITS)
+        await talk.says("make it weekly")
+        assert talk.args["repeat"] == "weekly"
+
+    _talk(model, steps, **TOOLS)
+
+
 def test_the_same_card_is_not_shown_again() -> None:
     async def steps(talk: Session) -> None:
         await talk.says("put a standup into my calendar tomorrow at 9")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jackfield_local.agent.parameters import Parameter
+from jackfield_local.agent.parameters import CODES, Parameter
 from jackfield_local.agent.speech import Embed
 from jackfield_local.language.moments import readable, span
 from jackfield_local.language.questions import asks_for_facts
@@ -79,7 +79,9 @@ def ask_for(parameter: Parameter, unusable: str = "") -> str:
     if unusable:
         return f"What is the {parameter.kind.value} of {unusable}?"
     told = re.sub(r"\bthe user('s)?\b", lambda match: "your" if match.group(1) else "you", parameter.summary)
-    told = re.split(r", as |: ", told, maxsplit=1)[0]
+    told = re.split(r", |: ", told, maxsplit=1)[0]
+    if parameter.kind in CODES:
+        told = re.sub(r"^.*?\bcode of\s+", "", told)
     if not re.match(r"(?:how|when|where|who|whom|whose|which|what|whether|the|an?)\b", told, re.IGNORECASE):
         told = f"the {parameter.spoken} ({told})" if told else f"the {parameter.spoken}"
     return f"Please tell me {told[:1].lower()}{told[1:]}{_options(parameter)}."
@@ -260,5 +262,5 @@ def _values(data: Mapping[str, Any], manner: Manner) -> str:
         for key, value in data.items()
         if not _MACHINES & set(name_words(key)) and (text := _line_of(value, manner))
     ]
-    text = ", ".join(told)
+    text = ", ".join(told).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}." if text else ""

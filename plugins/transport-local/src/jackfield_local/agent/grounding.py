@@ -27,6 +27,7 @@ from jackfield_local.agent.values import (
     word_before,
 )
 from jackfield_local.language.questions import is_question
+from jackfield_local.language.words import words
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,9 @@ def ground(
             value = _grounded(tool, parameter, given.get(parameter.name), speech)
             if value not in (None, "", [], {}):
                 found[parameter.name] = value
-    if not base:
+    if base:
+        found = _named_choices(tool, speech) | found
+    else:
         _whole_question(tool, found, speech)
     _drop_echoes(tool, found)
     _drop_doubles(tool, found, speech)
@@ -102,6 +105,18 @@ def _unasked(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
     if parameter.kind is Kind.TEXT:
         return handed_over(speech) if is_handed_over(tool, parameter) else quoted_text(speech)
     return None
+
+
+def _named_choices(tool: Tool, speech: Speech) -> dict[str, Any]:
+    """The choices whose own names are in words that change a call, such as "make it weekly"."""
+    heard = set(words(speech.said))
+    return {
+        parameter.name: each
+        for parameter in tool.parameters
+        if parameter.kind is Kind.CHOICE and not parameter.many
+        for each in parameter.choices
+        if set(words(str(each).replace("_", " "))) <= heard
+    }
 
 
 def _records(parameter: Parameter, speech: Speech) -> list[Any] | None:
