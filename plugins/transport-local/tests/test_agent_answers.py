@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from jackfield_local.agent.answers import Manner, tell_failure, tell_result
 from jackfield_local.models.phrases import embed_phrases
@@ -49,7 +51,13 @@ def test_a_list_is_a_list() -> None:
 
 
 def test_plain_values_are_told_without_what_machines_need() -> None:
-    data = {"status": "created", "uid": "0f8b4c6d", "title": "Dentist", "invited": [], "meeting_url": None}
+    data: dict[str, Any] = {
+        "status": "created",
+        "uid": "0f8b4c6d",
+        "title": "Dentist",
+        "invited": [],
+        "meeting_url": None,
+    }
     assert tell_result(data, "", READ) == "Status: created, title: Dentist."
     assert tell_result({"each": 21.5, "currency": "EUR"}, "", READ) == "Each: 21.5, currency: EUR."
 

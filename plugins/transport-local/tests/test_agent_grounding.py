@@ -26,8 +26,8 @@ def _tools(**more: dict[str, Any]) -> dict[str, Tool]:
     return {each.id: each for each in tools_of(Opening("text", "", {**declared, **more}, guides=guides))}
 
 
-def _ground(tool: str, said: str, base: dict[str, Any] | None = None, **raw: Any) -> Grounded:
-    return ground(_tools()[tool], raw, Speech(said, NOW, embed_phrases, zone="Europe/Berlin"), base)
+def _ground(tool: str, said: str, **raw: Any) -> Grounded:
+    return ground(_tools()[tool], raw, Speech(said, NOW, embed_phrases, zone="Europe/Berlin"))
 
 
 def test_times_are_computed_from_the_words_and_not_from_what_the_model_writes() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from bench.hosting import spoken
 from bench.programs import ask
@@ -76,7 +77,7 @@ def decisions(report: Report) -> None:
         minds["the model"] = "llama"
     rows: dict[str, list[float | None]] = {}
     for name, mind in minds.items():
-        found = ask("agent.decisions", environment={"PYTHONPATH": path, "BENCH_MIND": mind})
+        found: Any = ask("agent.decisions", environment={"PYTHONPATH": path, "BENCH_MIND": mind})
         for kind, figures in found.items():
             rows[f"{kind}: {name}"] = [
                 figures.get(key) for key in ("requests", "tool", "made", "exact", "asked", "seconds")
