@@ -326,7 +326,11 @@ def test_until_the_model_is_ready_the_planner_answers() -> None:
     model = Scripted({"track_parcel": {"tracking_id": "DE987654321"}}, ready=False)
 
     async def steps(talk: Session) -> None:
-        assert await talk.says("hello")
+        said = await talk.says("hello")
+        assert said.startswith(
+            "(The language model is getting ready: 0%. Until then a simpler planner answers.)"
+        )
+        assert "getting ready" not in await talk.says("hello again")
         assert model.asked == []
         model.ready = True
         await talk.says("where's parcel DE987654321")

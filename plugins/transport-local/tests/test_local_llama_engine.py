@@ -187,6 +187,22 @@ def test_few_caches_are_kept(llama: LlamaCpp, slots: list[str], tmp_path: Path) 
     assert len([*tmp_path.glob("*.prompt")]) == 4
 
 
+def test_no_prefix_is_ready_while_another_is_processed(llama: LlamaCpp) -> None:
+    async def go() -> None:
+        engine = Engine(Path("model.gguf"))
+        await engine.prepare(_prefix("a"))
+        llama.goes_on.clear()
+        llama.began.clear()
+        preparing = asyncio.create_task(engine.prepare(_prefix("b")))
+        await asyncio.to_thread(llama.began.wait, 60)
+        assert not engine.is_ready(_prefix("a"))
+        llama.goes_on.set()
+        await preparing
+        assert engine.is_ready(_prefix("a"))
+
+    asyncio.run(go())
+
+
 def test_concurrent_requests_wait_for_each_other(llama: LlamaCpp) -> None:
     async def go() -> list[str]:
         engine = Engine(Path("model.gguf"))

@@ -126,9 +126,12 @@ class AgentDialogue:
         model, prefix = self._setting.model, self._setting.prefix
         self._by_fallback = not model.is_ready(prefix)
         if self._by_fallback:
-            if not self._explained:
+            if not self._explained and not self._setting.manner.spoken:
                 self._explained = True
-                _log.info("the model is not ready (%d %%); the planner answers", 100 * model.progress(prefix))
+                yield Words(
+                    f"(The language model is getting ready: {model.progress(prefix):.0%}. "
+                    "Until then a simpler planner answers.)\n\n"
+                )
             thoughts = self._by_planner(text)
         else:
             thoughts = self._answer(text.strip())

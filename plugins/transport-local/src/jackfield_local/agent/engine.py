@@ -84,12 +84,13 @@ class Engine:
         self._slots: OrderedDict[Prefix, int] = OrderedDict()
         self._ready: set[Prefix] = set()
         self._progress: dict[Prefix, float] = {}
+        self._processing = False
         self._key = secrets.token_hex(16)
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
-        """As `Model` has it."""
-        return prefix in self._ready
+        """As `Model` has it; while another prefix is being processed, a request would wait for minutes."""
+        return prefix in self._ready and not self._processing
 
     def progress(self, prefix: Prefix) -> float:
         """As `Model` has it."""
@@ -152,7 +153,11 @@ class Engine:
                 logged = int(done * 10)
                 _log.info("the model is processing its instructions: %d %%", logged * 10)
 
-        await self._completed(_request((*prefix, Message("user", "Hello.")), slot, 1), report)
+        self._processing = True
+        try:
+            await self._completed(_request((*prefix, Message("user", "Hello.")), slot, 1), report)
+        finally:
+            self._processing = False
 
     def _slot(self, prefix: Prefix) -> int:
         """The slot of a prefix; the prefix that was not needed for longest makes room."""
