@@ -237,6 +237,7 @@ def test_an_open_card_is_changed(says: str, written: Any, changed: dict[str, Any
         assert "approval" in await talk.gets(error=WAITS)
         await talk.says(says)
         assert talk.args == {**before, **changed}
+        assert (await talk.gets(error=WAITS)).endswith("The card before it waits as well: decline that one.")
 
     model = Scripted(BOOKED, written)
     _talk(model, steps, create_event=EVENT)

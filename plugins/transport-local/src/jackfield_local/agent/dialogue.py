@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import secrets
@@ -69,6 +70,8 @@ class _Proposal:
     waiting: bool = False
     recent: bool = True
     """Whether it belongs to the turn before this one."""
+    replaces: bool = False
+    """Whether it was made in the place of one that still waits."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +151,7 @@ class AgentDialogue:
                 yield thought
             return
         for result in results:
-            yield Words(self._tell(result.tool_id, _read(result.envelope)))
+            yield Words(await asyncio.to_thread(self._tell, result.tool_id, _read(result.envelope)))
 
     def learn(self, text: str) -> None:
         """Context that the user did not say."""
@@ -160,9 +163,9 @@ class AgentDialogue:
         """Speak of what was last learned."""
         learned, self._learned = self._learned, ""
         if match := _APPROVED.match(learned) or _ANSWERED.match(learned):
-            yield Words(self._tell(match.group(1), _read(match.group(2).encode())))
+            envelope = _read(match.group(2).encode())
+            yield Words(await asyncio.to_thread(self._tell, match.group(1), envelope))
         elif _DECLINED.match(learned):
-            self._last = None
             yield Words("All right, nothing was done.")
         elif learned:
             yield Words(learned)
@@ -178,7 +181,9 @@ class AgentDialogue:
             return
         question, self._question = self._question, None
         self._said = text
-        if question is not None and (filled := self._filled(question, text)) is not None:
+        # Sentence embeddings take a while; the event loop must not wait for them.
+        filled = await asyncio.to_thread(self._filled, question, text) if question is not None else None
+        if question is not None and filled is not None:
             self._note(text, question.tool, filled.args)
             yield self._act(question.tool, filled, question)
             return
@@ -191,15 +196,17 @@ class AgentDialogue:
                 async for thought in thoughts:
                     yield thought
             return
-        yield self._carry_out(decision, text, question)
+        yield await asyncio.to_thread(self._carry_out, decision, text, question)
 
     async def _by_planner(self, text: str) -> AsyncGenerator[Thought, None]:
         said = ""
-        async for thought in self._fallback.answer(text):
-            said += thought.text if isinstance(thought, Words) else ""
-            yield thought
-        # The model has to know of it when it takes over.
-        self._turns.append(_Turn(text[:_LONGEST], orjson.dumps({"say": said[:_LONGEST]}).decode()))
+        try:
+            async for thought in self._fallback.answer(text):
+                said += thought.text if isinstance(thought, Words) else ""
+                yield thought
+        finally:
+            # The model has to know of it when it takes over.
+            self._turns.append(_Turn(text[:_LONGEST], orjson.dumps({"say": said[:_LONGEST]}).decode()))
 
     def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> Thought:
         last = self._last
@@ -290,7 +297,8 @@ class AgentDialogue:
             return Words(
                 f"Nothing has changed: the card still waits for your approval. What should change ({names})?"
             )
-        self._last = _Proposal(tool, found.args)
+        replaces = last is not None and last.waiting and last.tool is tool
+        self._last = _Proposal(tool, found.args, replaces=replaces)
         call = ToolCall(tool.id, orjson.dumps(dict(found.args)).decode(), f"local-{secrets.token_hex(8)}")
         return ToolCalls((call,))
 
@@ -380,6 +388,8 @@ class AgentDialogue:
     def _recall(self, text: str) -> None:
         if match := _APPROVED.match(text) or _ANSWERED.match(text):
             self._take(match.group(1), _read(match.group(2).encode()))
+        elif _DECLINED.match(text):
+            self._last = None
 
     def _take(self, tool_id: str, envelope: Mapping[str, Any]) -> None:
         """Remember what a call came to."""
@@ -396,7 +406,9 @@ class AgentDialogue:
         error = envelope.get("error")
         if isinstance(error, Mapping):
             if error.get("type") == "CONFIRMATION_REQUIRED":
-                return "This waits for your approval; nothing has been done yet."
+                replaces = self._last is not None and self._last.replaces
+                before = " The card before it waits as well: decline that one." if replaces else ""
+                return f"This waits for your approval; nothing has been done yet.{before}"
             return tell_failure(error)
         return tell_result(envelope.get("data"), self._asked, self._setting.manner)
 
