@@ -237,10 +237,11 @@ class AgentDialogue:
         """Whether a tool can be what the user means: its values were said, or the words are about it."""
         if found.missing is not None and found.missing.kind in (Kind.RECORDS, Kind.OBJECT):
             return False  # Nobody can be asked for these.
-        if not all(_is_zone(tool, name) for name in found.args):
+        own = self._setting.zone
+        if not all(_is_zone(tool, name) and value == own for name, value in found.args.items()):
             return True
-        if not tool.required:
-            return not raw
+        if not tool.required and not raw:
+            return True
         texts = [tool.description, *(each.says for each in tool.guide.examples)]
         embed = self._setting.manner.embed
         return float((embed(texts) @ embed([text])[0]).max()) >= _ABOUT
