@@ -137,6 +137,26 @@ async def session(mode: Mode = "text", mind: Mind | None = None, **changes: Any)
         await connection.close()
 
 
+@asynccontextmanager
+async def offered(
+    tools: Mapping[str, tuple[str, dict[str, Any], str]], mind: Any, **changes: Any
+) -> AsyncIterator[Session]:
+    """A conversation in text over tools of a test's own, on a mind that is ready for them."""
+    declared = {
+        name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
+    }
+    guides = {name: guide for name, (_, _, guide) in tools.items()}
+    connection = await LocalTransport(OPTIONS, mind).connect(
+        Opening("text", "", declared, guides=guides, **changes)
+    )
+    if hasattr(mind, "ready"):
+        await mind.ready()
+    try:
+        yield Session(connection, connection.events())
+    finally:
+        await connection.close()
+
+
 async def tried(request: Request, mind: Mind | None = None) -> str:
     """Why the agent did not do what a request asks for; empty when it did."""
     async with session(request.mode, mind) as talk:  # type: ignore[arg-type]

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield_local.language.words import content
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.asked import asked_of
-from jackfield_local.planner.language.words import content
 from local_requests import NOW
 from local_session import TOOLS, Session, session, talk_over
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield_local.language.sentences import sentences
 from jackfield_local.planner.language.foreign import other_language
-from jackfield_local.planner.telling.sentences import sentences
 from local_session import Session, session
 
 _EVENT = {"status": "created", "title": "Review", "start": "2026-11-20T10:00:00+01:00"}

@@ -11,11 +11,10 @@ import pytest
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield_local import jackfield_transports
-from jackfield_local.llama import mind
-from jackfield_local.llama.briefing import SPEAKING
-from jackfield_local.llama.dialogue import LlamaDialogue
-from jackfield_local.llama.engine import Brief, Engine
-from jackfield_local.llama.mind import Llama
+from jackfield_local.agent import mind
+from jackfield_local.agent.dialogue import AgentDialogue
+from jackfield_local.agent.engine import Engine, Prefix
+from jackfield_local.agent.mind import Agent
 from jackfield_local.options import Options
 from jackfield_local.transport import LocalTransport
 from local_session import opening
@@ -79,49 +78,43 @@ def test_a_file_that_went_away_is_told_when_a_session_opens(gguf: Path) -> None:
     asyncio.run(go())
 
 
-class _Read(Engine):
-    """An engine that notes what it is to read, and fails at one brief."""
+class _Prepared(Engine):
+    """An engine that notes what it is to prepare, and cannot."""
 
-    def __init__(self, fails_at: Brief | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__(Path("model.gguf"))
-        self.briefs: list[Brief] = []
-        self.fails_at = fails_at
+        self.prefixes: list[Prefix] = []
 
     async def load(self) -> None: ...
 
-    async def read(self, brief: Brief) -> None:
-        self.briefs.append(brief)
-        if brief == self.fails_at:
-            raise TransportError("server_error", "no room")
-
-
-def _llama(gguf: Path, engine: Engine) -> Llama:
-    made = Llama(Options(mind="llama", model_path=str(gguf)))
-    made._engine = engine
-    return made
+    async def prepare(self, prefix: Prefix) -> None:
+        self.prefixes.append(prefix)
+        raise TransportError("server_error", "no room")
 
 
 @pytest.mark.usefixtures("installed")
-def test_what_is_told_is_read_once_for_all_sessions(gguf: Path, caplog: pytest.LogCaptureFixture) -> None:
-    engine = _Read(fails_at=SPEAKING)
+def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
+    gguf: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = _Prepared()
 
     async def go() -> None:
-        shared = _llama(gguf, engine)
+        shared = Agent(Options(mind="llama", model_path=str(gguf)), model=engine)
         for mode in ("text", "text", "voice", "voice"):
-            assert isinstance(await shared.open(opening(mode)), LlamaDialogue)
-        await asyncio.sleep(0)
+            assert isinstance(await shared.open(opening(mode)), AgentDialogue)
+        await shared.ready()
         await shared.close()
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(go())
-    assert len(engine.briefs) == len(set(engine.briefs)) == 3
-    assert "the model could not read what it is told: server_error: no room" in caplog.text
+    assert len(engine.prefixes) == len(set(engine.prefixes)) == 2
+    assert "the model could not be prepared: server_error: no room" in caplog.text
 
 
 @pytest.mark.usefixtures("installed")
 def test_a_summary_is_left_to_the_kernel(gguf: Path) -> None:
     async def go() -> list[Any]:
-        shared = _llama(gguf, _Read())
+        shared = Agent(Options(mind="llama", model_path=str(gguf)), model=_Prepared())
         dialogue = await shared.open(Opening("text", SUMMARISING, {}))
         said = [thought async for thought in dialogue.answer("a long talk")]
         await shared.close()

@@ -12,8 +12,8 @@ from jackfield.settings import SettingsError
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_local import jackfield_schema_adapters, jackfield_transports
 from jackfield_local.options import Options, options
-from jackfield_local.planner.zone import zone_in
 from jackfield_local.transport import LocalTransport
+from jackfield_local.zone import zone_in
 
 
 def test_nothing_has_to_be_said() -> None:

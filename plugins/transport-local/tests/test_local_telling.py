@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from jackfield_local.language.sentences import sentences, untitled
 from jackfield_local.planner.telling.results import tell
-from jackfield_local.planner.telling.sentences import sentences, untitled
 from jackfield_local.planner.telling.told import Manners
 from local_requests import ZONE
 

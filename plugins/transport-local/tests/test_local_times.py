@@ -7,11 +7,11 @@ from datetime import date, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield_local.language.amounts import amounts
+from jackfield_local.language.durations import duration
+from jackfield_local.language.times import read_when
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.amounts import amounts
-from jackfield_local.planner.language.durations import duration
 from jackfield_local.planner.language.places import countries, locales, zones
-from jackfield_local.planner.language.times import read_when
 from local_requests import NOW, ZONE
 
 TIMES = [

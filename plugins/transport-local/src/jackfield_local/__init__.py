@@ -68,7 +68,7 @@ def _unavailable(settings: PluginSettings) -> str | None:
     chosen = options(settings)
     if chosen.mind != "llama":
         return None
-    from jackfield_local.llama.mind import lacking
+    from jackfield_local.agent.mind import lacking
 
     return lacking(chosen) or None
 

@@ -56,9 +56,9 @@ class LocalTransport:
 
 def _mind(chosen: Options) -> Mind:
     if chosen.mind == "llama":
-        from jackfield_local.llama.mind import Llama
+        from jackfield_local.agent.mind import Agent
 
-        return Llama(chosen)
+        return Agent(chosen)
     from jackfield_local.planner.mind import Planner
 
     return Planner(chosen)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cached_property
 
-from jackfield_local.planner.language import addresses, exact, places
-from jackfield_local.planner.language.addresses import Piece
-from jackfield_local.planner.language.amounts import Amount, amounts
+from jackfield_local.language import addresses
+from jackfield_local.language.addresses import Piece
+from jackfield_local.language.amounts import Amount, amounts
+from jackfield_local.language.durations import Duration, duration
+from jackfield_local.language.spans import Span, masked
+from jackfield_local.language.times import When, read_when
+from jackfield_local.language.words import content
+from jackfield_local.planner.language import exact, places
 from jackfield_local.planner.language.asked import asked_of
-from jackfield_local.planner.language.durations import Duration, duration
 from jackfield_local.planner.language.places import Place
-from jackfield_local.planner.language.spans import Span, masked
-from jackfield_local.planner.language.times import When, read_when
-from jackfield_local.planner.language.words import content
 
 LONGEST_REQUEST = 500
 """Characters in which somebody says what is wanted; what is longer is a text, and not looked into."""

@@ -16,7 +16,7 @@ from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.options import Options
-from jackfield_local.planner.zone import own_zone, zone_in
+from jackfield_local.zone import own_zone, zone_in
 
 if TYPE_CHECKING:
     from jackfield_local.planner.deciding.decide import Judgement

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import jsonschema_rs
 
-from jackfield_local.planner.language.numbers import ORDINALS
-from jackfield_local.planner.language.words import STOP, name_words, stem, words
+from jackfield_local.language.numbers import ORDINALS
+from jackfield_local.language.words import STOP, name_words, stem, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter
 

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from jackfield_embeddings import Vectors
 
+from jackfield_local.guide import Example
+from jackfield_local.language.words import content, name_words, stem, words
 from jackfield_local.planner.choosing.evidence import Evidence, with_needs
 from jackfield_local.planner.choosing.fitness import able, fits, has_material, has_no_time, is_strange
 from jackfield_local.planner.choosing.small_talk import PHRASES, Talk
@@ -19,8 +21,6 @@ from jackfield_local.planner.language.asked import wonders
 from jackfield_local.planner.language.deeds import MAKING
 from jackfield_local.planner.language.requests import clauses, is_hesitation, seeks, thing, verb
 from jackfield_local.planner.language.synonyms import kin
-from jackfield_local.planner.language.words import content, name_words, stem, words
-from jackfield_local.planner.reading.guide import Example
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 
+from jackfield_local.language.words import content
 from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.asked import wonders
-from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool

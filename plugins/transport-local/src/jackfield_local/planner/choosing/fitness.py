@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from jackfield_local.language.words import content, name_words, stem, words
 from jackfield_local.planner.choosing.vocabulary import Vocabulary
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.asked import asks_for_a_time, wonders
@@ -17,7 +18,6 @@ from jackfield_local.planner.language.requests import (
     verb,
 )
 from jackfield_local.planner.language.synonyms import kin
-from jackfield_local.planner.language.words import content, name_words, stem, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Tool

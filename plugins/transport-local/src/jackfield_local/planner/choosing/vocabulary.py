@@ -6,10 +6,10 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
+from jackfield_local.language.words import content
 from jackfield_local.planner.filling.choices import values
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.synonyms import kin
-from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.tool import Tool
 
 _NAMED, _DESCRIBED, _EXEMPLIFIED = 1.0, 0.6, 0.5

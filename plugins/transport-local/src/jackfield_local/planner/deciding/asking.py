@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from jackfield.contract.context import Mode
 
+from jackfield_local.language.words import spoken_name
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.words import spoken_name
 from jackfield_local.planner.reading.forms import Form
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner

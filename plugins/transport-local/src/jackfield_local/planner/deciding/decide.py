@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from jackfield.contract.context import Mode
 
+from jackfield_local.language.amounts import bare_amount
+from jackfield_local.language.words import spoken_name, words
 from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import ask_for, ask_which, beyond_me, cannot_ask
@@ -23,7 +25,6 @@ from jackfield_local.planner.deciding.talking import SEARCH_THE_WEB, not_from_th
 from jackfield_local.planner.filling import amounts, answers
 from jackfield_local.planner.filling.filler import Filled, Filler
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.amounts import bare_amount
 from jackfield_local.planner.language.asked import wonders
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import (
@@ -34,7 +35,6 @@ from jackfield_local.planner.language.requests import (
     seeks,
 )
 from jackfield_local.planner.language.web import on_the_web
-from jackfield_local.planner.language.words import spoken_name, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Tool
@@ -73,10 +73,6 @@ class Judgement:
         self._mode = mode
         self._zone = zone
         self._open = next((tool for tool in tools if tool.is_open), None)
-
-    def led_by(self, lead: Callable[[Weighing], Weighing]) -> Judgement:
-        """The same with somebody else's word on which tool is meant."""
-        return Judgement(self.tools, lead(self._chooser), self._mode, self._zone)
 
     def decide(self, heard: Heard, remembered: Remembered) -> Move:
         """What to do with something new."""

@@ -8,6 +8,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from jackfield_local.language.numbers import NUMBER
+from jackfield_local.language.spans import without
+from jackfield_local.language.times import When
+from jackfield_local.language.words import content, words
 from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed
 from jackfield_local.planner.deciding.moves import Call
 from jackfield_local.planner.filling import times
@@ -15,11 +19,7 @@ from jackfield_local.planner.filling.answers import says_only_values
 from jackfield_local.planner.filling.texts import cut, names_it
 from jackfield_local.planner.filling.written import only_written
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.numbers import NUMBER
 from jackfield_local.planner.language.requests import corrected, corrects, is_order, seeks, subject, wish
-from jackfield_local.planner.language.spans import without
-from jackfield_local.planner.language.times import When
-from jackfield_local.planner.language.words import content, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 from jackfield_local.planner.remembered import Made, Remembered, day_of

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from jackfield_local.language.spans import without
+from jackfield_local.language.words import content, name_words, stem
 from jackfield_local.planner.deciding.several import Judge
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import is_order, polite_stripped, seeks, verb
-from jackfield_local.planner.language.spans import without
 from jackfield_local.planner.language.wishes import links
-from jackfield_local.planner.language.words import content, name_words, stem
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from jackfield.contract.context import Mode
 
+from jackfield_local.language.words import words
 from jackfield_local.planner.choosing.chooser import CERTAIN, CLEAR, Weighed, Weighing
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.moves import Say
@@ -14,7 +15,6 @@ from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.foreign import other_language
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import is_about_the_agent, is_made_up, is_remark
-from jackfield_local.planner.language.words import words
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from jackfield.contract.context import Mode
 
+from jackfield_local.language.words import spoken_name
 from jackfield_local.planner.choosing.small_talk import Talk
 from jackfield_local.planner.deciding.asking import capabilities, in_a_clause
-from jackfield_local.planner.language.words import spoken_name
 from jackfield_local.planner.reading.tool import Tool
 from jackfield_local.planner.remembered import Remembered
 

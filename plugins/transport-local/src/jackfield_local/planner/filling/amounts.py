@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from jackfield_local.language.amounts import Amount, amounts, bare_amount, forms
+from jackfield_local.language.spans import Span
+from jackfield_local.language.words import STOP, content, name_words, stem, words
 from jackfield_local.planner.filling import nested, times
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.amounts import Amount, amounts, bare_amount, forms
-from jackfield_local.planner.language.spans import Span
-from jackfield_local.planner.language.words import STOP, content, name_words, stem, words
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.manner import value_at
 from jackfield_local.planner.reading.tool import Parameter, Tool

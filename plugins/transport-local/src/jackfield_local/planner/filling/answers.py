@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from jackfield_local.language.spans import without
+from jackfield_local.language.words import content
 from jackfield_local.planner.filling import amounts, choices, nested, written
 from jackfield_local.planner.filling.filler import Filled
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import corrected
-from jackfield_local.planner.language.spans import without
-from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from jackfield_local.guide import Example
+from jackfield_local.language.words import content, singular, spoken_name, words
 from jackfield_local.planner.language.synonyms import other_words
-from jackfield_local.planner.language.words import content, singular, spoken_name, words
-from jackfield_local.planner.reading.guide import Example
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
+from jackfield_local.language.spans import Span
+from jackfield_local.language.words import STOP, content, name_words, singular, stem, words
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import subject
-from jackfield_local.planner.language.spans import Span
 from jackfield_local.planner.language.synonyms import other_words
-from jackfield_local.planner.language.words import STOP, content, name_words, singular, stem, words
 from jackfield_local.planner.reading.tool import Parameter, Tool
 
 _STOP_STEMS = frozenset(map(stem, STOP))

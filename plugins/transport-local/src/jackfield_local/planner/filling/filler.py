@@ -10,13 +10,13 @@ from typing import Any
 
 import jsonschema_rs
 
+from jackfield_local.guide import Example
+from jackfield_local.language.spans import Span
+from jackfield_local.language.words import content, stem, words
 from jackfield_local.planner.filling import amounts, by_example, choices, nested, people, texts, times
 from jackfield_local.planner.filling.written import written
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language import places
-from jackfield_local.planner.language.spans import Span
-from jackfield_local.planner.language.words import content, stem, words
-from jackfield_local.planner.reading.guide import Example
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 from jackfield_local.planner.remembered import Remembered

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from jackfield_local.language.spans import Span
 from jackfield_local.planner.filling.texts import Spoken
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.spans import Span
 from jackfield_local.planner.reading.kinds import Kind
 from jackfield_local.planner.reading.tool import Parameter, Tool
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from jackfield_local.language.spans import Span, without
+from jackfield_local.language.words import STOP, content, name_words, stem, words
 from jackfield_local.planner.heard import Heard
 from jackfield_local.planner.language.requests import bare, clauses, polite_stripped, seeks, subject, wish
-from jackfield_local.planner.language.spans import Span, without
-from jackfield_local.planner.language.words import STOP, content, name_words, stem, words
 from jackfield_local.planner.reading.manner import Manner
 from jackfield_local.planner.reading.tool import Parameter, Tool
 

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta, tzinfo
 from statistics import median
 from typing import Any
 
+from jackfield_local.language.durations import duration
+from jackfield_local.language.times import When, read_when
 from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.durations import duration
 from jackfield_local.planner.language.places import HERE, Place
-from jackfield_local.planner.language.times import When, read_when
 from jackfield_local.planner.reading.kinds import Kind, unit_seconds
 from jackfield_local.planner.reading.tool import Parameter, Tool
 

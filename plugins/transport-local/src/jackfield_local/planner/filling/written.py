@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from jackfield_local.language.addresses import Piece
+from jackfield_local.language.spans import Span, without
+from jackfield_local.language.words import content
 from jackfield_local.planner.heard import LONGEST_REQUEST, Heard
 from jackfield_local.planner.language import exact
-from jackfield_local.planner.language.addresses import Piece
-from jackfield_local.planner.language.spans import Span, without
-from jackfield_local.planner.language.words import content
 from jackfield_local.planner.reading.forms import Form
 from jackfield_local.planner.reading.tool import Parameter, Tool
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from jackfield_local.language.words import content, stem
 from jackfield_local.planner.language.requests import is_order, polite_stripped, seeks, verb
-from jackfield_local.planner.language.words import content, stem
 
 _TIMES = r"(?:times?|dates?|days?|weekdays?|hours?|minutes?|weeks?|months?|years?|clock)"
 _VERBS = r"(?:am|is|are|was|were|does|do|did|has|have|had|will|would|can|could|should|must|may)"

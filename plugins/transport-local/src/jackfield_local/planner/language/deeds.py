@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from jackfield_local.language.words import stem
 from jackfield_local.planner.language.requests import polite_stripped
-from jackfield_local.planner.language.words import stem
 
 _FAMILIES = (
     "send forward mail email post share text message",

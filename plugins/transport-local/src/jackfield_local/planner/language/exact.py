@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from jackfield_local.planner.language.addresses import Piece
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.addresses import Piece
+from jackfield_local.language.spans import Span
 
 LONGEST_COMMAND = 4000
 """Characters beyond which nothing is taken for a command."""

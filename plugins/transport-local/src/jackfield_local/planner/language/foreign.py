@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from jackfield_local.planner.language.words import words
+from jackfield_local.language.words import words
 
 _QUOTED = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”|«[^»]*»|https?://\S+")
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.spans import Span
 
 HERE = ""
 """The name of the zone in which the user is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jackfield_local.planner.language.words import name_words, singular, stem
+from jackfield_local.language.words import name_words, singular, stem
 
 _SAME = (
     ("url", "link", "website", "address"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jackfield_local.planner.language.addresses import urls
+from jackfield_local.language.addresses import urls
 from jackfield_local.planner.language.requests import polite_stripped
 
 _WEB = r"(?:web|internet|net|world wide web)"

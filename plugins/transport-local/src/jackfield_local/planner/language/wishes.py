@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from jackfield_local.language.words import content, words
 from jackfield_local.planner.language.deeds import deed
 from jackfield_local.planner.language.parting import is_parting
 from jackfield_local.planner.language.requests import direct, is_order, is_question, polite_stripped, seeks
-from jackfield_local.planner.language.words import content, words
 
 LONGEST_MESSAGE = 3000
 """Characters beyond which a message is a text that somebody handed over, and is not taken apart."""

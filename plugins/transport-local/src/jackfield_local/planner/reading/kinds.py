@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-from jackfield_local.planner.language.words import name_words
+from jackfield_local.language.words import name_words
 from jackfield_local.planner.reading.forms import form_of
 
 

@@ -6,9 +6,9 @@ import re
 from enum import Enum
 from typing import Any
 
-from jackfield_local.planner.language.amounts import amounts, forms
-from jackfield_local.planner.language.words import content
-from jackfield_local.planner.reading.guide import Guide
+from jackfield_local.guide import Guide
+from jackfield_local.language.amounts import amounts, forms
+from jackfield_local.language.words import content
 
 _POINTING = re.compile(r"\b(?:this|these|here|below|following)\b", re.IGNORECASE)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from jackfield.transport.protocol import Opening
 
+from jackfield_local.guide import Guide, read_guide
+from jackfield_local.language.words import name_words, spoken_name
 from jackfield_local.planner.language.requests import seeks
-from jackfield_local.planner.language.words import name_words, spoken_name
 from jackfield_local.planner.reading.forms import Form, form_of
-from jackfield_local.planner.reading.guide import Guide, read_guide
 from jackfield_local.planner.reading.kinds import Kind, kind_of
 from jackfield_local.planner.reading.manner import Manner, manner_of
 

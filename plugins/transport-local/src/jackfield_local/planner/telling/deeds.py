@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield_local.planner.language.words import spoken_name
-from jackfield_local.planner.telling.moments import span
+from jackfield_local.language.moments import span
+from jackfield_local.language.words import spoken_name
 from jackfield_local.planner.telling.told import Manners
 from jackfield_local.planner.telling.values import sentence, worded
 

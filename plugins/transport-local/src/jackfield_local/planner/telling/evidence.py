@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
-from jackfield_local.planner.telling.sentences import answering, plain, untitled
+from jackfield_local.language.sentences import answering, plain, untitled
 from jackfield_local.planner.telling.told import Manners, Quoted, Told
 
 UNCERTAIN = 0.2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield_local.planner.language.words import spoken_name
+from jackfield_local.language.words import spoken_name
 
 _OPENINGS = {
     "VALIDATION": "I did not put that well",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield_local.planner.telling.sentences import answering
+from jackfield_local.language.sentences import answering
 from jackfield_local.planner.telling.told import Manners
 
 _BODIES = ("content", "output", "stdout", "diff", "text")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jackfield_local.planner.language.words import spoken_name
+from jackfield_local.language.moments import placed, readable, span
+from jackfield_local.language.words import spoken_name
 from jackfield_local.planner.telling.deeds import tell_deed
 from jackfield_local.planner.telling.evidence import is_evidence, tell_evidence
-from jackfield_local.planner.telling.moments import placed, readable, span
 from jackfield_local.planner.telling.passages import tell_passage
 from jackfield_local.planner.telling.told import Manners, Told
 from jackfield_local.planner.telling.values import sentence, values

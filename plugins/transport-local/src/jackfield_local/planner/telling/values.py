@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield_local.planner.language.words import name_words, spoken_name
-from jackfield_local.planner.telling.moments import readable
+from jackfield_local.language.moments import readable
+from jackfield_local.language.words import name_words, spoken_name
 from jackfield_local.planner.telling.told import Manners
 
 _FOR_MACHINES = frozenset(

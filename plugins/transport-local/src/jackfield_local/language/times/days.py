@@ -8,9 +8,9 @@ from datetime import date, datetime, timedelta
 from functools import cache
 from typing import Any, NamedTuple
 
-from jackfield_local.planner.language.numbers import NUMBER
-from jackfield_local.planner.language.spans import Span
-from jackfield_local.planner.language.times.when import Days
+from jackfield_local.language.numbers import NUMBER
+from jackfield_local.language.spans import Span
+from jackfield_local.language.times.when import Days
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAY = r"(mon|tues|wednes|thurs|fri|satur|sun)days?"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from jackfield_local.planner.language.numbers import WORDS, is_pronoun
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.numbers import WORDS, is_pronoun
+from jackfield_local.language.spans import Span
 
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 _FROM_THOUSAND = 1_000
@@ -30,6 +30,7 @@ _SUFFIX = re.compile(
     r"\s*(?:(?P<percent>%|(?:percent|per cent|pct)\b)|[$€£¥]|(?:dollars?|euros?|pounds?|francs?|yen)\b)",
     re.ASCII | re.IGNORECASE,
 )
+_HALF = re.compile(r"\s+and\s+a\s+half\b", re.IGNORECASE)
 _AROUND = re.compile(
     r"(?:it(?:'s| is| should be| was)|make it|that(?:'s| is)|about|around|roughly|exactly|only|just|say"
     r"|please|i think|maybe|at|for|over|of|the|a|an|and|is|ok|okay|well|um|uh|thanks|thank you)\b",
@@ -140,6 +141,8 @@ def _value(digits: str) -> float:
 
 
 def _with_suffix(text: str, value: float, span: Span) -> Amount:
+    if half := _HALF.match(text, span.end):
+        value, span = value + 0.5, Span(span.start, half.end())
     match = _SUFFIX.match(text, span.end)
     if match is None:
         return Amount(value, span)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, timedelta
 
-from jackfield_local.planner.language.numbers import NUMBER, number
-from jackfield_local.planner.language.spans import Span, masked
-from jackfield_local.planner.language.times import clocks
-from jackfield_local.planner.language.times.days import A_WEEKDAY, days
-from jackfield_local.planner.language.times.when import Clock, Days, When
+from jackfield_local.language.numbers import NUMBER, number
+from jackfield_local.language.spans import Span, masked
+from jackfield_local.language.times import clocks
+from jackfield_local.language.times.days import A_WEEKDAY, days
+from jackfield_local.language.times.when import Clock, Days, When
 
 _STAMP = re.compile(
     r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?", re.IGNORECASE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield_local.planner.language.times.reading import read_when
-from jackfield_local.planner.language.times.when import When
+from jackfield_local.language.times.reading import read_when
+from jackfield_local.language.times.when import When
 
 __all__ = ["When", "read_when"]

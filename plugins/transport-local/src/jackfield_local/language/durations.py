@@ -6,8 +6,8 @@ import re
 from datetime import timedelta
 from typing import NamedTuple
 
-from jackfield_local.planner.language.numbers import NUMBER, number
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.numbers import NUMBER, number
+from jackfield_local.language.spans import Span
 
 UNITS = {
     "second": 1,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.spans import Span
 
 WORDS = {
     word: number

@@ -6,9 +6,9 @@ import re
 from datetime import time
 from typing import NamedTuple
 
-from jackfield_local.planner.language.numbers import number
-from jackfield_local.planner.language.spans import Span
-from jackfield_local.planner.language.times.when import Clock
+from jackfield_local.language.numbers import number
+from jackfield_local.language.spans import Span
+from jackfield_local.language.times.when import Clock
 
 _HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _HALF = r"(?:\s*(a\.?m\.?|p\.?m\.?)(?![a-z]))"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import NamedTuple
 
-from jackfield_local.planner.language.spans import Span
+from jackfield_local.language.spans import Span
 
 _LAST = time(23, 59, 59)
 

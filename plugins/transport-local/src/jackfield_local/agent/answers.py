@@ -1,0 +1,266 @@
+"""Results in words, from their data alone: the sentence that answers, lists as lists, errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any
+
+import numpy as np
+
+from jackfield_local.agent.parameters import CODES, Parameter
+from jackfield_local.agent.speech import Embed
+from jackfield_local.language.moments import readable, span
+from jackfield_local.language.questions import asks_for_facts
+from jackfield_local.language.sentences import MOST_SENTENCES, plain, sentences, untitled
+from jackfield_local.language.words import content, name_words, spoken_name
+
+_EVIDENCE = 3
+"""So many records are searched for the sentence that answers."""
+
+_LISTED = 10
+_SPOKEN_LISTED = 3
+_LONGEST_LINE = 200
+_PASSAGE = 1200
+"""Characters of a long text that are shown."""
+
+_MACHINES = frozenset(
+    ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
+)
+_TITLES = ("title", "name", "subject", "label")
+_ASKED_FOR = (
+    (
+        re.compile(r"\b(?:how (?:much|many|long|old|often|far)|what time|when)\b", re.IGNORECASE),
+        re.compile(r"\d"),
+    ),
+    (re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE), re.compile(r"(?<=[\w,;] )[A-Z]\w+")),
+)
+"""A question for a number is answered by a sentence with a number, one for a person by one with a name."""
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How answers are given in a session."""
+
+    spoken: bool
+    zone: tzinfo
+    embed: Embed
+
+    @property
+    def gap(self) -> str:
+        """What separates two parts of an answer."""
+        return " " if self.spoken else "\n\n"
+
+
+def tell_result(data: Any, question: str, manner: Manner) -> str:
+    """A result in words."""
+    if isinstance(data, Mapping):
+        told = _object(data, question, manner)
+    elif isinstance(data, list):
+        told = _list("", data, question, manner)
+    else:
+        told = "" if data is None else readable(str(data), manner.zone)
+    return told.strip() or "Done."
+
+
+def tell_failure(error: Mapping[str, Any]) -> str:
+    """What happened and what to do."""
+    text = str(error.get("message") or "The call failed.").strip()
+    told = text if text.endswith((".", "!", "?")) else f"{text}."
+    if error.get("partialSideEffects"):
+        told += " It is not known whether it took effect."
+    return f"{told} {error['suggestion']}" if error.get("suggestion") else told
+
+
+def ask_for(parameter: Parameter, unusable: str = "") -> str:
+    """A request for one value, from its description."""
+    if unusable:
+        return f"What is the {parameter.kind.value} of {unusable}?"
+    told = re.sub(r"\bthe user('s)?\b", lambda match: "your" if match.group(1) else "you", parameter.summary)
+    told = re.split(r", |: ", told, maxsplit=1)[0]
+    if parameter.kind in CODES:
+        told = re.sub(r"^.*?\bcode of\s+", "", told)
+    if not re.match(r"(?:how|when|where|who|whom|whose|which|what|whether|the|an?)\b", told, re.IGNORECASE):
+        told = f"the {parameter.spoken} ({told})" if told else f"the {parameter.spoken}"
+    return f"Please tell me {told[:1].lower()}{told[1:]}{_options(parameter)}."
+
+
+def records_in(data: Any) -> tuple[Mapping[str, Any], ...]:
+    """The records of a result, to which the user can refer afterwards."""
+    if isinstance(data, Mapping):
+        data = next((value for value in data.values() if _is_records(value)), [data] if "id" in data else [])
+    return tuple(data[:_LISTED]) if _is_records(data) else ()
+
+
+def title_of(record: Mapping[str, Any]) -> str:
+    """What a record is called."""
+    return next((plain(str(record[key])) for key in _TITLES if record.get(key)), "")
+
+
+def _options(parameter: Parameter) -> str:
+    return f" ({', '.join(map(str, parameter.choices))})" if parameter.choices else ""
+
+
+def _is_records(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
+
+
+def _object(data: Mapping[str, Any], question: str, manner: Manner) -> str:
+    if isinstance(data.get("say"), str) and data["say"].strip():
+        return str(data["say"])
+    own = data.get("text")
+    if isinstance(own, str) and own.strip() and len(own.split()) <= 2:
+        rest = _values({key: value for key, value in data.items() if key != "text"}, manner)
+        return f"{own} ({rest.rstrip('.')})." if rest else own
+    parts = []
+    lists = {key: value for key, value in data.items() if _is_records(value)}
+    empty = [key for key, value in data.items() if value == []]
+    passage = _passage(data, question, manner)
+    if passage:
+        parts.append(passage)
+    parts += [_list(key, value, question, manner) for key, value in lists.items()]
+    if not parts:
+        plain_values = {key: value for key, value in data.items() if key not in empty}
+        parts.append(_values(plain_values, manner))
+        if not parts[0] and empty:
+            return f"Nothing was found: no {', '.join(spoken_name(key) for key in empty)}."
+    else:
+        parts += [_line_of(data[key], manner) for key in data if _is_remark(key, data[key])]
+    return manner.gap.join(filter(None, parts))
+
+
+def _is_remark(key: str, value: Any) -> bool:
+    """Sentences that a tool adds to its result for the reader."""
+    of_text = (
+        isinstance(value, list) and value and all(isinstance(each, str) and " " in each for each in value)
+    )
+    return bool(of_text) and key not in _TITLES
+
+
+def _passage(data: Mapping[str, Any], question: str, manner: Manner) -> str:
+    """The long text of a result, or the sentence of it that answers; empty when it has none."""
+    texts = {key: value for key, value in data.items() if isinstance(value, str) and len(value.split()) > 2}
+    texts = {key: value for key, value in texts.items() if key not in _TITLES}
+    if not texts:
+        return ""
+    body = max(texts.values(), key=len)
+    if len(sentences(body)) > 2 and asks_for_facts(question):
+        best = best_sentences(question, [body], manner, 1 if manner.spoken else 2)
+        source = title_of(data)
+        told = " ".join(sentence for _, sentence in best)
+        return f"{told}{_source(source, data, manner)}" if told else _shortened(body)
+    return readable(
+        body if len(body) <= _PASSAGE else f"{body[:_PASSAGE].rsplit(' ', 1)[0]} ...", manner.zone
+    )
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _PASSAGE else f"{text[:_PASSAGE].rsplit(' ', 1)[0]} ..."
+
+
+def _list(key: str, items: Sequence[Any], question: str, manner: Manner) -> str:
+    if not items:
+        return "Nothing was found."
+    if _is_records(list(items)) and all(_body(each) and title_of(each) for each in items):
+        return _evidence(items, question, manner)
+    most = _SPOKEN_LISTED if manner.spoken else _LISTED
+    lines = [line for each in items[:most] if (line := _line_of(each, manner))]
+    more = len(items) - most
+    label = spoken_name(key).capitalize() if key else ""
+    if manner.spoken:
+        told = "; ".join(lines) + (f", and {more} more" if more > 0 else "")
+        return f"{label}: {told}." if label else f"{told}."
+    listed = "\n".join(f"{place}. {line}" for place, line in enumerate(lines, 1))
+    return "\n".join(
+        filter(None, (f"{label}:" if label else "", listed, f"({more} more)" if more > 0 else ""))
+    )
+
+
+def _body(record: Mapping[str, Any]) -> str:
+    """The text of a record that is evidence: its longest one of several words."""
+    texts = [str(value) for key, value in record.items() if isinstance(value, str) and key not in _TITLES]
+    longest = max(texts, key=len, default="")
+    return longest if len(longest.split()) > 4 else ""
+
+
+def _evidence(items: Sequence[Mapping[str, Any]], question: str, manner: Manner) -> str:
+    if len(items) == 1 and not asks_for_facts(question) and not manner.spoken:
+        return f"{_shortened(_body(items[0]))}{_source(title_of(items[0]), items[0], manner)}"
+    bodies = [untitled(_body(each), title_of(each)) for each in items[:_EVIDENCE]]
+    best = best_sentences(question, bodies, manner, 1 if manner.spoken else 2)
+    if not best:
+        return "; ".join(title_of(each) for each in items[:_LISTED])
+    place = best[0][0]
+    told = " ".join(sentence for _, sentence in best)
+    answer = f"{told}{_source(title_of(items[place]), items[place], manner)}"
+    others = [each for number, each in enumerate(items[:_LISTED]) if number != place]
+    if manner.spoken or not others:
+        return answer
+    listed = "\n".join(f"- {title_of(each)}{_mark(each)}" for each in others)
+    return f"{answer}\n\nAlso found:\n{listed}"
+
+
+def _source(title: str, record: Mapping[str, Any], manner: Manner) -> str:
+    named = title or str(record.get("path") or record.get("url") or "")
+    if not named:
+        return ""
+    return f" That is from {named}." if manner.spoken else f"\n\nSource: {named}{_mark(record)}"
+
+
+def _mark(record: Mapping[str, Any]) -> str:
+    return f" [{record['id']}]" if isinstance(record.get("id"), str) else ""
+
+
+def best_sentences(question: str, bodies: Sequence[str], manner: Manner, most: int) -> list[tuple[int, str]]:
+    """The sentences of one text that answer a question best, in their order, each with the text's place."""
+    found = [
+        (place, sentence)
+        for place, body in enumerate(bodies)
+        for each in sentences(body)[:MOST_SENTENCES]
+        if len(sentence := plain(each)) > 2
+    ]
+    if not found:
+        return []
+    asked = set(content(question))
+    near = manner.embed([sentence for _, sentence in found]) @ manner.embed([question or " "])[0]
+    overlap = np.array([len(asked & set(content(sentence))) / max(1, len(asked)) for _, sentence in found])
+    wanted = [shape for sign, shape in _ASKED_FOR if sign.search(question)]
+    fits = np.array([all(shape.search(sentence) is not None for shape in wanted) for _, sentence in found])
+    # The search has ranked the records already: a later one has to be clearly better.
+    score = (
+        near + 0.5 * overlap + (0.15 * fits if wanted else 0) - 0.1 * np.array([place for place, _ in found])
+    )
+    first = int(np.argmax(score))
+    same = [number for number, (place, _) in enumerate(found) if place == found[first][0]]
+    kept = sorted(sorted(same, key=lambda number: -score[number])[:most])
+    kept = [number for number in kept if score[number] >= 0.6 * score[first]] or [first]
+    return [found[number] for number in kept]
+
+
+def _line_of(value: Any, manner: Manner) -> str:
+    if isinstance(value, Mapping):
+        title = title_of(value)
+        start, end = value.get("start"), value.get("end")
+        if isinstance(start, str) and isinstance(end, str):
+            value = {key: each for key, each in value.items() if key not in ("start", "end")}
+            title = ", ".join(filter(None, (title, span(start, end, manner.zone))))
+        rest = _values({key: each for key, each in value.items() if key not in _TITLES}, manner)
+        return " - ".join(filter(None, (title, rest.rstrip("."))))[:_LONGEST_LINE]
+    if isinstance(value, list):
+        return "; ".join(filter(None, (_line_of(each, manner) for each in value[:_LISTED])))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else readable(str(value), manner.zone)
+
+
+def _values(data: Mapping[str, Any], manner: Manner) -> str:
+    """The members of an object that people read, as "name: value"."""
+    told = [
+        f"{spoken_name(key)}: {text}"
+        for key, value in data.items()
+        if not _MACHINES & set(name_words(key)) and (text := _line_of(value, manner))
+    ]
+    text = ", ".join(told).rstrip(".")
+    return f"{text[:1].upper()}{text[1:]}." if text else ""

@@ -1,0 +1,112 @@
+"""Codes of currencies, languages, countries and time zones, found in the words by their names in the CLDR."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+from zoneinfo import ZoneInfo
+
+from babel import Locale
+from babel.core import get_global
+from babel.numbers import get_currency_name, get_currency_symbol
+
+from jackfield_local.agent.parameters import Kind
+
+_ENGLISH = Locale("en")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+
+
+class Mention(NamedTuple):
+    """A name in a text, and the codes that it can mean, the usual one first."""
+
+    codes: tuple[str, ...]
+    start: int
+
+
+def mentions(kind: Kind, text: str) -> list[Mention]:
+    """The currencies, languages or countries that a text names, in their order."""
+    plain = _plain(text)
+    found: list[Mention] = []
+    taken: list[range] = []
+    for name, codes in _names(kind):
+        place = plain.find(name)
+        while place >= 0:
+            end = place + len(name)
+            if _stands_alone(plain, place, end, name) and not any(place in each for each in taken):
+                taken.append(range(place, end))
+                found.append(Mention(codes, place))
+            place = plain.find(name, end)
+    found += [Mention((match.group(),), match.start()) for match in _written(kind, text)]
+    return sorted(found, key=lambda each: each.start)
+
+
+def zone_is_named(zone: str, text: str) -> bool:
+    """Whether a text names the city of a time zone, or the zone itself."""
+    city = zone.rpartition("/")[2].replace("_", " ").lower()
+    return city in _plain(text) or zone.lower() in text.lower()
+
+
+def is_zone(name: str) -> bool:
+    """Whether this is the IANA name of a time zone."""
+    try:
+        ZoneInfo(name)
+    except (OSError, ValueError, LookupError):
+        return False
+    return True
+
+
+def _written(kind: Kind, text: str) -> Iterator[re.Match[str]]:
+    """Codes that are written out; lower case could be a word."""
+    if kind is Kind.CURRENCY:
+        for match in re.finditer(r"(?<![A-Z])[A-Z]{3}(?![A-Z])", text):
+            if match.group() in _ENGLISH.currencies:
+                yield match
+
+
+def _stands_alone(text: str, start: int, end: int, name: str) -> bool:
+    if not name[0].isalpha():
+        return True
+    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
+
+
+@cache
+def _names(kind: Kind) -> list[tuple[str, tuple[str, ...]]]:
+    """Names with their codes, the longest first, so that "Canadian dollars" is not just any dollars."""
+    if kind is Kind.CURRENCY:
+        return _currency_names()
+    table = _ENGLISH.languages if kind is Kind.LANGUAGE else _ENGLISH.territories
+    named = {_plain(name): (code,) for code, name in sorted(table.items()) if len(code) == 2}
+    return sorted(named.items(), key=lambda each: -len(each[0]))
+
+
+def _currency_names() -> list[tuple[str, tuple[str, ...]]]:
+    found: dict[str, list[str]] = {}
+    for code in _current_currencies():
+        names = {_plain(get_currency_name(code, count=count, locale="en")) for count in (1, 2)}
+        names.add(_plain(_ENGLISH.currencies.get(code, code)))
+        symbol = get_currency_symbol(code, locale="en")
+        for name in [*names, *(each.split()[-1] for each in names)]:
+            found.setdefault(name, []).append(code)
+        if not symbol[0].isalnum():
+            found.setdefault(symbol.lower(), []).append(code)
+    # The currency whose symbol needs no letters is the usual one of its name.
+    ranked = {name: tuple(sorted(set(codes), key=_rank)) for name, codes in found.items()}
+    return sorted(ranked.items(), key=lambda each: -len(each[0]))
+
+
+def _rank(code: str) -> tuple[bool, str]:
+    return get_currency_symbol(code, locale="en")[0].isalnum(), code
+
+
+def _current_currencies() -> list[str]:
+    """Those in use somewhere today."""
+    rows = (row for rows in get_global("territory_currencies").values() for row in rows)
+    return sorted({row[0] for row in rows if row[2] is None and row[3]})
+
+
+def _plain(text: str) -> str:
+    """Lower case, without accents; the length stays."""
+    return "".join(unicodedata.normalize("NFD", letter)[0] for letter in text.lower())

@@ -1,0 +1,96 @@
+"""The model's answer: one JSON object that is a call, a refusal, or something to say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
+
+SAY = "say"
+CANNOT = "cannot"
+HELP = "help"
+_LONGEST = 160
+"""Characters of one value; a text that the user handed over is taken from the user's own words."""
+
+_LONGEST_SENTENCE = 140
+_MOST_MEMBERS = 6
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the model decided; `tool` is set for a call, `text` for words."""
+
+    tool: Tool | None = None
+    args: Mapping[str, Any] | None = None
+    text: str = ""
+    refused: bool = False
+    """Whether `text` names something that no tool can do."""
+    helps: bool = False
+    """Whether the user wants to know what the agent can do."""
+
+
+def answer_schema(tools: Sequence[Tool]) -> dict[str, Any]:
+    """The JSON Schema of an answer: a branch per tool, keyed by its id, and branches for words.
+
+    Every argument is optional here, so that the model is never forced to invent one.
+    """
+    branches = [_branch(tool.id, _object(tool.parameters)) for tool in tools]
+    words = {"type": "string", "minLength": 1, "maxLength": _LONGEST_SENTENCE}
+    listed = {"type": "boolean"}
+    return {"anyOf": [*branches, _branch(CANNOT, words), _branch(HELP, listed), _branch(SAY, words)]}
+
+
+def read_decision(written: str, tools: Sequence[Tool]) -> Decision | None:
+    """The decision in the model's answer; nothing when it is not one."""
+    try:
+        ((key, value),) = json.loads(written).items()
+    except (ValueError, AttributeError):
+        return None
+    if key in (SAY, CANNOT):
+        return Decision(text=str(value).strip(), refused=key == CANNOT)
+    if key == HELP:
+        return Decision(helps=True)
+    tool = next((each for each in tools if each.id == key), None)
+    return Decision(tool, value) if tool is not None and isinstance(value, dict) else None
+
+
+def written_call(tool_id: str, args: Mapping[str, Any]) -> str:
+    """A call as the model writes it."""
+    return json.dumps({tool_id: dict(args)}, ensure_ascii=False)
+
+
+def is_written(parameter: Parameter) -> bool:
+    """Whether the model writes this argument; records are passed on by our own code."""
+    return parameter.kind is not Kind.RECORDS
+
+
+def _branch(key: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": {key: value}, "required": [key], "additionalProperties": False}
+
+
+def _object(parameters: Sequence[Parameter]) -> dict[str, Any]:
+    properties = {each.name: _value(each) for each in parameters if is_written(each)}
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _value(parameter: Parameter) -> dict[str, Any]:
+    one = _member(parameter)
+    return {"type": "array", "items": one, "maxItems": _MOST_MEMBERS} if parameter.many else one
+
+
+def _member(parameter: Parameter) -> dict[str, Any]:
+    match parameter.kind:
+        case Kind.OBJECT:
+            return _object(parameter.inner)
+        case Kind.CHOICE:
+            return {"enum": parameter.choices}
+        case Kind.SWITCH:
+            return {"type": "boolean"}
+        case Kind.NUMBER | Kind.DURATION:
+            return {"type": "number"}
+        case kind if kind in TEMPORAL or kind in CODES:
+            return {"type": "string", "minLength": 1, "maxLength": 60}
+    return {"type": "string", "minLength": 1, "maxLength": _LONGEST}

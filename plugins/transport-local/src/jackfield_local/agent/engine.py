@@ -1,0 +1,283 @@
+"""One language model for all sessions of the process: llama.cpp, one request at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import os
+import secrets
+import threading
+import urllib.error
+import urllib.request
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from jackfield.transport.protocol import TransportError
+
+_log = logging.getLogger(__name__)
+
+INSTALL = "pip install 'jackfield-transport-local[llama]'"
+
+SLOTS = 2
+"""So many prefixes stay in memory at once: those of text and of voice sessions."""
+
+CONTEXT = 8192
+"""Tokens that one prefix and the conversation after it may have together."""
+
+_BATCH = 128
+"""Tokens that are processed in one go; between two goes a request can be cancelled and reports progress."""
+
+_KEPT = 4
+"""So many prompt caches are kept on disk, 30 kB a token each."""
+
+_HTTP_SECONDS = 60.0
+
+
+class Message(NamedTuple):
+    """One message of the prompt."""
+
+    role: str
+    content: str
+
+
+Prefix = tuple[Message, ...]
+"""The messages that many requests begin with, byte by byte, so that they are processed once."""
+
+
+class Model(Protocol):
+    """A language model, as the agent knows it."""
+
+    def is_ready(self, prefix: Prefix) -> bool:
+        """Whether requests with this prefix are answered without processing it first."""
+
+    def progress(self, prefix: Prefix) -> float:
+        """How much of a prefix has been processed, from 0 to 1."""
+
+    async def prepare(self, prefix: Prefix) -> None:
+        """Load the model and process a prefix, or take its cache from disk."""
+
+    async def complete(
+        self, prefix: Prefix, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
+    ) -> str:
+        """The JSON that the model writes, constrained to a schema; cancellation stops the model."""
+
+    async def close(self) -> None:
+        """Release the model."""
+
+
+class Engine:
+    """A GGUF file on llama.cpp, with the prompt caches in a directory."""
+
+    def __init__(self, path: Path, *, threads: int = 0, caches: Path | None = None) -> None:
+        """Without a number of `threads`, all cores but one: with all of them busy the model collapses."""
+        self._path = path
+        self._threads = threads or max(1, (os.cpu_count() or 2) - 1)
+        self._caches = caches
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="jackfield-llama")
+        self._slots: OrderedDict[Prefix, int] = OrderedDict()
+        self._ready: set[Prefix] = set()
+        self._progress: dict[Prefix, float] = {}
+        self._processing = False
+        self._key = secrets.token_hex(16)
+        self._server: Any = None
+
+    def is_ready(self, prefix: Prefix) -> bool:
+        """As `Model` has it; while another prefix is being processed, a request would wait for minutes."""
+        return prefix in self._ready and not self._processing
+
+    def progress(self, prefix: Prefix) -> float:
+        """As `Model` has it."""
+        return 1.0 if prefix in self._ready else self._progress.get(prefix, 0.0)
+
+    async def load(self) -> None:
+        """Load the model; `TransportError` says what is missing."""
+        if self._server is not None:
+            return
+        async with self._turn:
+            if self._server is None:
+                _log.info("loading %s, on %d threads", self._path.name, self._threads)
+                self._server = await self._off(self._load)
+                _log.info("%s is loaded", self._path.name)
+
+    async def prepare(self, prefix: Prefix) -> None:
+        """As `Model` has it; the cache on disk is keyed by the model, the engine's version and the prompt."""
+        await self.load()
+        async with self._turn:
+            if prefix in self._ready:
+                return
+            slot = self._slot(prefix)
+            cache = self._cache(prefix)
+            if (
+                cache is not None
+                and cache.is_file()
+                and await self._off(self._slot_action, slot, "restore", cache)
+            ):
+                cache.touch()
+                _log.info("the model's prompt cache was restored from %s", cache)
+            else:
+                await self._process(prefix, slot)
+                if cache is not None and await self._off(self._slot_action, slot, "save", cache):
+                    self._prune()
+            self._ready.add(prefix)
+
+    async def complete(
+        self, prefix: Prefix, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
+    ) -> str:
+        """As `Model` has it; concurrent requests wait for each other."""
+        await self.prepare(prefix)
+        async with self._turn:
+            request = _request((*prefix, *messages), self._slot(prefix), max_tokens)
+            request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+            return await self._completed(request, lambda _: None)
+
+    async def close(self) -> None:
+        """Release the model once it has stopped writing."""
+        async with self._turn:
+            self._server = None
+        self._thread.shutdown(wait=False)
+
+    async def _process(self, prefix: Prefix, slot: int) -> None:
+        logged = 0
+
+        def report(done: float) -> None:
+            nonlocal logged
+            self._progress[prefix] = done
+            if int(done * 10) > logged:
+                logged = int(done * 10)
+                _log.info("the model is processing its instructions: %d %%", logged * 10)
+
+        self._processing = True
+        try:
+            await self._completed(_request((*prefix, Message("user", "Hello.")), slot, 1), report)
+        finally:
+            self._processing = False
+
+    def _slot(self, prefix: Prefix) -> int:
+        """The slot of a prefix; the prefix that was not needed for longest makes room."""
+        if prefix not in self._slots:
+            slot = len(self._slots)
+            if slot >= SLOTS:
+                dropped, slot = self._slots.popitem(last=False)
+                self._ready.discard(dropped)
+            self._slots[prefix] = slot
+        self._slots.move_to_end(prefix)
+        return self._slots[prefix]
+
+    def _cache(self, prefix: Prefix) -> Path | None:
+        if self._caches is None:
+            return None
+        found = self._path.stat() if self._path.exists() else None
+        version = getattr(import_module("xllamacpp"), "__version__", "")
+        model = [str(self._path.resolve()), found and found.st_size, found and found.st_mtime_ns]
+        key = json.dumps([model, version, CONTEXT, prefix])
+        return self._caches / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.prompt"
+
+    def _prune(self) -> None:
+        assert self._caches is not None  # noqa: S101 - only called after a cache was saved
+        kept = sorted(self._caches.glob("*.prompt"), key=lambda each: -each.stat().st_mtime)
+        for old in kept[_KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _slot_action(self, slot: int, action: str, cache: Path) -> bool:
+        """Save or restore a slot by the engine's own endpoint; a failure costs time and nothing else."""
+        request = urllib.request.Request(  # noqa: S310 - the engine's own loopback address
+            f"{self._server.listening_address}/slots/{slot}?action={action}",
+            json.dumps({"filename": cache.name}).encode(),
+            {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_HTTP_SECONDS) as answer:  # noqa: S310
+                return bool(json.load(answer).get("n_saved" if action == "save" else "n_restored"))
+        except (OSError, ValueError) as error:
+            _log.warning("the model's prompt cache %s could not be used (%s): %s", cache, action, error)
+            return False
+
+    async def _off(self, work: Callable[..., Any], *args: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *args)
+
+    async def _completed(self, request: Mapping[str, Any], report: Callable[[float], None]) -> str:
+        loop = asyncio.get_running_loop()
+        written: list[str] = []
+        failed: list[str] = []
+        cancelled = threading.Event()
+
+        def take(chunk: Any) -> bool:
+            if not isinstance(chunk, Mapping) or "error" in chunk:
+                failed.append(_failure(chunk))
+            else:
+                written.extend(_texts(chunk))
+                if progress := chunk.get("prompt_progress"):
+                    loop.call_soon_threadsafe(report, progress["processed"] / max(1, progress["total"]))
+            return cancelled.is_set()
+
+        asking = loop.run_in_executor(self._thread, self._server.handle_chat_completions, request, take)
+        try:
+            await asyncio.shield(asking)
+        except RuntimeError as error:
+            failed.append(str(error)[:200])
+        finally:
+            cancelled.set()
+            # The next request must not meet one that is still writing.
+            await asyncio.wait({asking})
+        if failed:
+            raise TransportError("server_error", f"the local model failed: {failed[0]}")
+        return "".join(written)
+
+    def _load(self) -> Any:
+        try:
+            xllamacpp: Any = import_module("xllamacpp")
+        except ImportError:
+            raise TransportError(
+                "invalid_request_error", f"the language model needs llama.cpp; run: {INSTALL}"
+            ) from None
+        params = xllamacpp.CommonParams()
+        params.model.path = str(self._path)
+        params.n_parallel = SLOTS
+        params.n_ctx = SLOTS * CONTEXT
+        params.n_batch = params.n_ubatch = _BATCH
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+        params.cache_ram_mib = 0
+        params.warmup = False
+        params.verbosity = -1
+        # The engine also listens on a loopback port; only this process knows the key.
+        params.api_keys = [self._key]
+        params.ui = params.endpoint_slots = False
+        if self._caches is not None:
+            try:
+                self._caches.mkdir(parents=True, exist_ok=True)
+                params.slot_save_path = f"{self._caches}{os.sep}"
+            except OSError as error:
+                _log.warning("prompt caches cannot be kept in %s: %s", self._caches, error)
+                self._caches = None
+        try:
+            return xllamacpp.Server(params)
+        except RuntimeError as error:
+            raise TransportError("invalid_request_error", f"{self._path} cannot be loaded: {error}") from None
+
+
+def _request(messages: Sequence[Message], slot: int, max_tokens: int) -> dict[str, Any]:
+    return {
+        "messages": [each._asdict() for each in messages],
+        "max_tokens": max_tokens,
+        "temperature": 0,
+        "stream": True,
+        "cache_prompt": True,
+        "return_progress": True,
+        "id_slot": slot,
+    }
+
+
+def _texts(chunk: Mapping[str, Any]) -> list[str]:
+    return [text for choice in chunk.get("choices", ()) if (text := choice.get("delta", {}).get("content"))]
+
+
+def _failure(chunk: Any) -> str:
+    error = chunk.get("error") if isinstance(chunk, Mapping) else None
+    return str(error.get("message", error) if isinstance(error, Mapping) else chunk)[:200]

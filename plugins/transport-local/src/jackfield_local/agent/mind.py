@@ -1,0 +1,116 @@
+"""The agent for all sessions of the process; the model is prepared in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from jackfield.transport.protocol import Opening, TransportError
+from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
+
+from jackfield_local.agent.answers import Manner
+from jackfield_local.agent.dialogue import AgentDialogue, Setting
+from jackfield_local.agent.engine import INSTALL, Engine, Model, Prefix
+from jackfield_local.agent.parameters import tools_of
+from jackfield_local.agent.prompt import static_prefix
+from jackfield_local.mind import Dialogue
+from jackfield_local.models.weights import located
+from jackfield_local.options import Options
+from jackfield_local.planner.mind import Planner
+from jackfield_local.zone import own_zone, zone_in
+
+_log = logging.getLogger(__name__)
+
+_MAGIC = b"GGUF"
+
+Clock = Callable[[], datetime]
+
+
+def lacking(chosen: Options) -> str:
+    """What the language model needs and is not here, in one sentence; empty when all is."""
+    if find_spec("xllamacpp") is None:
+        return f"the language model needs llama.cpp, which is not installed; run: {INSTALL}"
+    path = model_file(chosen)
+    if not path.is_file():
+        if chosen.model_path:
+            return f"[transports.local] model_path is {chosen.model_path!r}, and there is no such file"
+        return f"the language model is not here yet ({path}); run: jackfield model get"
+    try:
+        with path.open("rb") as stream:
+            magic = stream.read(len(_MAGIC))
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror}"
+    return "" if magic == _MAGIC else f"{path} is no GGUF file, so llama.cpp cannot load it"
+
+
+def model_file(chosen: Options) -> Path:
+    """The GGUF file: the one in the settings, or the one that `jackfield model get` fetches."""
+    return Path(chosen.model_path).expanduser() if chosen.model_path else located()
+
+
+class Agent:
+    """Opens conversations; until the model is ready, the planner answers in them."""
+
+    def __init__(self, chosen: Options, clock: Clock | None = None, model: Model | None = None) -> None:
+        self._options = chosen
+        self._clock = clock
+        self._planner = Planner(chosen, clock)
+        caches = located().parent / "prompts"
+        self._model = model or Engine(model_file(chosen), threads=chosen.threads, caches=caches)
+        self._preparing: dict[Prefix, asyncio.Task[None]] = {}
+
+    async def open(self, opening: Opening) -> Dialogue:
+        """A new conversation; the first one with these tools has the model prepared for them."""
+        fallback = await self._planner.open(opening)
+        if opening.instructions == SUMMARISING:
+            # The model would keep everybody waiting for minutes; the kernel's own digest serves.
+            return fallback
+        if isinstance(self._model, Engine) and (lack := lacking(self._options)):
+            raise TransportError("invalid_request_error", lack)
+        setting = await asyncio.to_thread(self._setting, opening)
+        if setting.prefix not in self._preparing:
+            self._preparing[setting.prefix] = asyncio.create_task(self._prepare(setting.prefix))
+        return AgentDialogue(opening, setting, fallback)
+
+    async def ready(self) -> None:
+        """Wait until the model is prepared for all conversations so far."""
+        await asyncio.gather(*self._preparing.values())
+
+    async def close(self) -> None:
+        """Release the model."""
+        for task in self._preparing.values():
+            task.cancel()
+        if self._preparing:
+            await asyncio.wait(self._preparing.values())
+        await self._model.close()
+        await self._planner.close()
+
+    async def _prepare(self, prefix: Prefix) -> None:
+        try:
+            await self._model.prepare(prefix)
+        except TransportError as error:
+            _log.warning("the planner answers, as the model could not be prepared: %s", error)
+        else:
+            _log.info("the model is ready")
+
+    def _setting(self, opening: Opening) -> Setting:
+        from jackfield_local.models.phrases import embed_phrases
+
+        name = zone_in(opening.instructions) or self._options.time_zone or own_zone()
+        zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
+        assert zone is not None  # noqa: S101 - `astimezone` always gives one
+        tools = tools_of(opening)
+        prefix, named = static_prefix(tools)
+        if left := [each.id for each in tools if each not in named]:
+            _log.info(
+                "not offered to the model, for want of room or because its examples make values up: %s",
+                ", ".join(left),
+            )
+        manner = Manner(opening.mode == "voice", zone, embed_phrases)
+        clock = self._clock or (lambda: datetime.now(zone))
+        return Setting(named, prefix, self._model, manner, clock, name)

@@ -1,0 +1,253 @@
+"""A tool as the agent sees it, and the kind of value that each parameter takes, by its JSON Schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+from jackfield.transport.protocol import Opening
+
+from jackfield_local.guide import Guide, read_guide
+from jackfield_local.language.words import content, name_words, spoken_name
+
+
+class Kind(Enum):
+    """A kind of value; each is found in the user's words in its own way."""
+
+    DATE_TIME = "date and time"
+    DATE = "date"
+    TIME = "time"
+    MOMENT = "date or time"
+    NUMBER = "number"
+    DURATION = "length of time"
+    CHOICE = "choice"
+    SWITCH = "true or false"
+    CURRENCY = "currency code"
+    LANGUAGE = "language code"
+    TERRITORY = "country code"
+    ZONE = "time zone"
+    EMAIL = "e-mail"
+    URL = "URL"
+    IDENTIFIER = "id"
+    TEXT = "text"
+    OBJECT = "object"
+    RECORDS = "records"
+
+
+TEMPORAL = frozenset((Kind.DATE_TIME, Kind.DATE, Kind.TIME, Kind.MOMENT))
+CODES = frozenset((Kind.CURRENCY, Kind.LANGUAGE, Kind.TERRITORY, Kind.ZONE))
+
+_FORMATS = {
+    "date-time": Kind.DATE_TIME,
+    "date": Kind.DATE,
+    "time": Kind.TIME,
+    "email": Kind.EMAIL,
+    "uri": Kind.URL,
+    "uuid": Kind.IDENTIFIER,
+}
+_STANDARDS = (
+    (re.compile(r"\bIANA\b"), Kind.ZONE),
+    (re.compile(r"\bISO[ -]?4217\b", re.IGNORECASE), Kind.CURRENCY),
+    (re.compile(r"\bISO[ -]?3166\b", re.IGNORECASE), Kind.TERRITORY),
+    (re.compile(r"\bISO[ -]?639\b|\bBCP[ -]?47\b", re.IGNORECASE), Kind.LANGUAGE),
+    (re.compile(r"\bISO[ -]?8601\b", re.IGNORECASE), Kind.MOMENT),
+    (re.compile(r"\bHH:MM\b", re.IGNORECASE), Kind.TIME),
+    (re.compile(r"\bYYYY-MM-DD\b", re.IGNORECASE), Kind.DATE),
+    (re.compile(r"\bhttps?://"), Kind.URL),
+)
+_UNITS = {
+    "milliseconds": 0.001,
+    "ms": 0.001,
+    "seconds": 1.0,
+    "minutes": 60.0,
+    "hours": 3600.0,
+    "days": 86_400.0,
+    "weeks": 604_800.0,
+}
+_BEGINNINGS = frozenset(("start", "begin", "from", "since", "after", "starts", "begins"))
+_ENDINGS = frozenset(("end", "until", "till", "to", "before", "ends", "finish"))
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter; for a list, `kind` is the kind of its members."""
+
+    name: str
+    schema: Mapping[str, Any]
+    required: bool
+    kind: Kind
+    many: bool
+    inner: tuple[Parameter, ...] = ()
+
+    @property
+    def description(self) -> str:
+        """What the schema says about it."""
+        return str(self.schema.get("description") or self._items.get("description") or "")
+
+    @property
+    def summary(self) -> str:
+        """The first sentence of the description."""
+        return first_sentence(self.description)
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values of an enum, of the parameter or of its members."""
+        return list(self._items.get("enum") or self.schema.get("enum") or ())
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression that the schema demands."""
+        return str(self._items.get("pattern") or "")
+
+    @property
+    def integral(self) -> bool:
+        """Whether only whole numbers will do."""
+        return "integer" in _types(self._items)
+
+    @property
+    def unit_seconds(self) -> float:
+        """The seconds in the unit of a length of time."""
+        return _unit(self.name, self.description) or 1.0
+
+    @property
+    def starts(self) -> bool:
+        """Whether it is the beginning of a time span."""
+        return bool(_BEGINNINGS & set(name_words(self.name)))
+
+    @property
+    def ends(self) -> bool:
+        """Whether it is the end of a time span."""
+        return bool(_ENDINGS & set(name_words(self.name)))
+
+    @property
+    def spoken(self) -> str:
+        """Its name as a person would say it."""
+        return spoken_name(self.name)
+
+    @cached_property
+    def _items(self) -> Mapping[str, Any]:
+        items = self.schema.get("items")
+        return items if self.many and isinstance(items, Mapping) else self.schema
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One tool of a session."""
+
+    id: str
+    description: str
+    guide: Guide
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def purpose(self) -> str:
+        """The first sentence of the description."""
+        return first_sentence(self.description)
+
+    @property
+    def required(self) -> tuple[Parameter, ...]:
+        """What it cannot be called without."""
+        return tuple(each for each in self.parameters if each.required)
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The stems with which the tool speaks of itself: these say nothing about a value."""
+        texts = [self.description, spoken_name(self.id)]
+        texts += [f"{each.spoken} {each.summary}" for each in self.parameters]
+        return frozenset(stem for text in texts for stem in content(text))
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter of this name."""
+        return next((each for each in self.parameters if each.name == name), None)
+
+
+def first_sentence(text: str) -> str:
+    """The first sentence of a description, without its full stop; "e.g." ends none."""
+    return re.split(r"(?<![ (][a-z]\.[a-z]\.)(?<=[.!?])\s", text.strip(), maxsplit=1)[0].rstrip(".")
+
+
+def tools_of(opening: Opening) -> tuple[Tool, ...]:
+    """The tools of a session, in the order of their ids, which does not depend on the session."""
+    return tuple(
+        Tool(
+            tool_id,
+            str(declared.get("description", "")),
+            read_guide(opening.guides.get(tool_id, "")),
+            tuple(_parameters(declared.get("parameters") or {})),
+        )
+        for tool_id, declared in sorted(opening.declarations.items())
+        if isinstance(declared, Mapping)
+    )
+
+
+def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
+    required = schema.get("required", ())
+    for name, each in (schema.get("properties") or {}).items():
+        if isinstance(each, Mapping):
+            kind = kind_of(name, each)
+            inner = tuple(_parameters(each)) if kind is Kind.OBJECT else ()
+            yield Parameter(name, each, name in required, kind, "array" in _types(each), inner)
+
+
+def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
+    """The kind of a value; of a list, the kind of its members."""
+    types = _types(schema)
+    if "array" in types:
+        items = schema.get("items")
+        inner = kind_of(name, {"description": schema.get("description", ""), **items}) if items else Kind.TEXT
+        return Kind.RECORDS if inner is Kind.OBJECT else inner
+    if "enum" in schema:
+        return Kind.CHOICE
+    if "object" in types:
+        return Kind.OBJECT
+    if "boolean" in types:
+        return Kind.SWITCH
+    described = str(schema.get("description", ""))
+    if types & {"integer", "number"}:
+        return Kind.DURATION if _unit(name, described) else Kind.NUMBER
+    return _textual(name, schema, described)
+
+
+def _textual(name: str, schema: Mapping[str, Any], described: str) -> Kind:
+    if (given := _FORMATS.get(str(schema.get("format", "")))) is not None:
+        return given
+    if (named := next((kind for sign, kind in _STANDARDS if sign.search(described)), None)) is not None:
+        return named
+    if pattern := schema.get("pattern"):
+        return _patterned(str(pattern))
+    return Kind.IDENTIFIER if name_words(name)[-1:] in (["id"], ["ids"], ["uid"]) else Kind.TEXT
+
+
+def _patterned(pattern: str) -> Kind:
+    """A pattern that takes a clock time or a day, and no ordinary word, is one of these."""
+    try:
+        fits = [bool(re.search(pattern, each)) for each in ("19:30", "2026-03-04", "some words", "words")]
+    except re.error:
+        return Kind.TEXT
+    match fits:
+        case [_, _, True, _]:
+            return Kind.TEXT
+        case [True, False, _, False]:
+            return Kind.TIME
+        case [False, True, _, False]:
+            return Kind.DATE
+    return Kind.IDENTIFIER
+
+
+def _unit(name: str, described: str) -> float | None:
+    """The unit of a length of time, named by the parameter or as "in minutes" by its description."""
+    named = next((_UNITS[word] for word in reversed(name_words(name)) if word in _UNITS), None)
+    if named is None and (match := re.search(r"\bin (\w+)", described.lower())):
+        return _UNITS.get(match.group(1))
+    return named
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    given = schema.get("type")
+    if isinstance(given, list):
+        return set(given)
+    return {given} if isinstance(given, str) else set()

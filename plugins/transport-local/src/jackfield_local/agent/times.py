@@ -1,0 +1,209 @@
+"""Dates and times as arguments, computed from the user's words and never by the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, tzinfo
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
+from jackfield_local.agent.speech import Speech
+from jackfield_local.language.durations import duration
+from jackfield_local.language.shifts import shift
+from jackfield_local.language.times import When, read_when
+from jackfield_local.language.words import words
+
+
+def ground_times(
+    tool: Tool, raw: Mapping[str, Any], speech: Speech, base: Mapping[str, Any]
+) -> dict[str, str]:
+    """The dates and times that the words give, for all such parameters of a tool.
+
+    `base` holds the arguments that the words change; what they do not mention is taken from there.
+    """
+    parameters = [each for each in tool.parameters if each.kind in TEMPORAL and not each.many]
+    if not parameters:
+        return {}
+    if (moved := shift(speech.said)) is not None and base:
+        return _shifted(parameters, base, moved)
+    said = speech.said
+    if speech.before and not any(each.name in base for each in parameters):
+        said = f"{said}\n{speech.before}"
+    return _Times(tool, raw, said, speech.now, base, day_of(base) or speech.day).of(parameters)
+
+
+def day_of(args: Mapping[str, Any]) -> date | None:
+    """The first day among some arguments."""
+    return next((found.date() for value in args.values() if (found := _read(value)) is not None), None)
+
+
+@dataclass(frozen=True)
+class _Times:
+    """The times of one call."""
+
+    tool: Tool
+    raw: Mapping[str, Any]
+    said: str
+    now: datetime
+    base: Mapping[str, Any]
+    day: date | None
+
+    @cached_property
+    def whole(self) -> When | None:
+        """What all the words say about time."""
+        return read_when(self.said, self.now, self.day, same_day=self.day is not None)
+
+    @property
+    def zone(self) -> tzinfo:
+        assert self.now.tzinfo is not None  # noqa: S101 - the agent's clock always has a zone
+        return self.now.tzinfo
+
+    def of(self, parameters: Sequence[Parameter]) -> dict[str, str]:
+        pair = _pair(parameters)
+        found = self.span(pair) if pair is not None else {}
+        single = [each for each in parameters if pair is None or each not in pair]
+        for parameter in single:
+            alone = len(single) == 1 and pair is None
+            if not (parameter.name in self.raw or parameter.required or alone):
+                continue
+            several = sum(each.kind is parameter.kind for each in single) > 1
+            when = self.meant(parameter, several=several)
+            value = self.value(parameter, when) if when is not None else None
+            if value is not None:
+                found[parameter.name] = value
+        return found
+
+    def meant(self, parameter: Parameter, *, several: bool) -> When | None:
+        """When it is: by the model's choice of words where there are several times, else by all words."""
+        phrase, whole = self.raw.get(parameter.name), self.whole
+        chosen = None
+        if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
+            chosen = read_when(phrase, self.now)
+        if chosen is None or whole is None or several:
+            return chosen if several else chosen or whole
+        if chosen.moment is not None or whole.moment is not None:
+            return whole if whole.moment is not None else chosen
+        return replace(whole, days=chosen.days or whole.days, clock=whole.clock or chosen.clock)
+
+    def value(self, parameter: Parameter, when: When) -> str | None:
+        """One date or time in the form of its parameter; nothing where the words are not exact enough."""
+        begin = when.starts(self.now.date(), self.zone)
+        has_day = when.days is not None or when.moment is not None
+        match parameter.kind:
+            case Kind.DATE:
+                return begin.date().isoformat() if has_day else None
+            case Kind.TIME:
+                return f"{begin:%H:%M}" if when.exact else None
+            case Kind.MOMENT if not when.exact and when.clock is None:
+                return begin.date().isoformat()
+            case Kind.MOMENT:
+                # Without an offset, so that a time zone among the arguments says where the clock hangs.
+                return begin.isoformat() if when.zoned else f"{begin:%Y-%m-%dT%H:%M}"
+        return self.moment(parameter, when)
+
+    def moment(self, parameter: Parameter, when: When) -> str | None:
+        before = _read(self.base.get(parameter.name))
+        if when.days is not None and when.clock is None and before is not None:
+            return datetime.combine(when.days.first, before.timetz()).isoformat()
+        return self.ahead(when).isoformat() if when.exact or _takes_days(self.tool, self.now) else None
+
+    def span(self, pair: tuple[Parameter, Parameter]) -> dict[str, str]:
+        """A beginning and an end: both said, or a length, or the usual length in the guide's examples."""
+        begin, end = pair
+        first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
+        length = duration(self.said)
+        if self.whole is None:
+            kept = length is not None and first is not None
+            return {end.name: _shape(end, first + length.length)} if kept and first and length else {}
+        ends = self.meant(end, several=True)
+        starts = self.meant(begin, several=ends is not None) or self.whole
+        if first is not None and starts.days is not None and starts.clock is None and not starts.moment:
+            moment = datetime.combine(starts.days.first, first.timetz())
+            return _both(pair, moment, moment + (last - first) if last else None)
+        if not starts.exact and not _takes_days(self.tool, self.now):
+            return {}
+        moment = self.ahead(starts)
+        until = starts.ends(moment.date() if starts.days is None else self.now.date(), self.zone)
+        if ends is not None and ends != starts and ends.moment is None:
+            until = self.until(replace(ends, days=ends.days or starts.days), moment)
+        if length is not None and starts.exact:
+            until = moment + length.length
+        if until is None:
+            usual = last - first if first and last else _usual_length(self.tool, pair, self.now)
+            until = moment + usual if usual is not None else None
+        return _both(pair, moment, until)
+
+    def until(self, ends: When, begin: datetime) -> datetime | None:
+        """The end that was said: an hour itself, a day or a part of it to its end."""
+        day = begin.date()
+        return ends.starts(day, self.zone) if ends.exact else ends.ends(day, self.zone)
+
+    def ahead(self, when: When) -> datetime:
+        """The beginning; a clock time of today that has passed is meant for tomorrow."""
+        moment = when.starts(self.now.date(), self.zone)
+        passed = when.days is None and when.exact and moment < self.now
+        return moment + timedelta(days=1) if passed else moment
+
+
+def _pair(parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter] | None:
+    moments = [each for each in parameters if each.kind in (Kind.DATE_TIME, Kind.DATE)]
+    begin = next((each for each in moments if each.starts), None)
+    end = next((each for each in moments if each.ends), None)
+    return (begin, end) if begin and end and begin.kind is end.kind else None
+
+
+def _both(pair: tuple[Parameter, Parameter], begin: datetime, end: datetime | None) -> dict[str, str]:
+    found = {pair[0].name: _shape(pair[0], begin)}
+    return found if end is None or end < begin else found | {pair[1].name: _shape(pair[1], end)}
+
+
+def _shape(parameter: Parameter, moment: datetime) -> str:
+    return moment.date().isoformat() if parameter.kind is Kind.DATE else moment.isoformat()
+
+
+def _shifted(parameters: Sequence[Parameter], base: Mapping[str, Any], moved: timedelta) -> dict[str, str]:
+    """All times of a proposal moved together; a clock time alone moves within its day."""
+    found = {}
+    for parameter in parameters:
+        value = base.get(parameter.name)
+        if parameter.kind is Kind.TIME and isinstance(value, str):
+            clock = datetime.strptime(value[:5], "%H:%M")  # noqa: DTZ007 - a clock time alone
+            if abs(moved) < timedelta(days=1):
+                found[parameter.name] = f"{clock + moved:%H:%M}"
+        elif (moment := _read(value)) is not None and (
+            parameter.kind is not Kind.DATE or abs(moved) >= timedelta(days=1)
+        ):
+            found[parameter.name] = _shape(parameter, moment + moved)
+    return found
+
+
+def _takes_days(tool: Tool, now: datetime) -> bool:
+    """Whether the guide's examples are content with a day."""
+    told = [read_when(each.says, now) for each in tool.guide.examples]
+    return any(each is not None and not each.exact for each in told)
+
+
+def _usual_length(tool: Tool, pair: tuple[Parameter, Parameter], now: datetime) -> timedelta | None:
+    """How long it lasts in the guide's examples that say only when it begins."""
+    lengths = []
+    for example in tool.guide.examples:
+        when = read_when(example.says, now)
+        said_end = when is not None and when.clock is not None and when.clock.end is not None
+        if when is None or not when.exact or said_end or duration(example.says):
+            continue
+        begin, end = (_read(example.args.get(each.name)) for each in pair)
+        if begin and end:
+            lengths.append((end - begin).total_seconds())
+    return timedelta(seconds=median(lengths)) if lengths else None
+
+
+def _read(value: Any) -> datetime | None:
+    if not isinstance(value, str) or not value[:4].isdigit():
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None

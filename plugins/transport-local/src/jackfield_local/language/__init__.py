@@ -1,0 +1,1 @@
+"""The grammar of dates, times, numbers and amounts, and words in general."""

@@ -1,1 +1,0 @@
-"""A mind on a language model that runs in this process, by llama.cpp."""

@@ -1,0 +1,82 @@
+"""The real model, where its file has been fetched: requests for tools that it has never seen.
+
+JACKFIELD_TEST_GGUF names another file than the one of `jackfield model get`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from agent_tools import TOOLS
+from jackfield_local.agent.engine import Engine, Message
+from jackfield_local.agent.mind import Agent, lacking
+from jackfield_local.models.weights import located
+from jackfield_local.options import Options
+from local_requests import NOW
+from local_session import Session, offered
+
+OPTIONS = Options(
+    mind="llama", model_path=os.environ.get("JACKFIELD_TEST_GGUF", ""), time_zone="Europe/Berlin"
+)
+
+pytestmark = pytest.mark.skipif(
+    bool(lacking(OPTIONS)), reason="the language model is not here; run: jackfield model get"
+)
+
+FEW = {name: TOOLS[name] for name in ("book_table", "convert_currency", "track_parcel")}
+
+
+@asynccontextmanager
+async def _session() -> AsyncIterator[Session]:
+    mind = Agent(OPTIONS, clock=lambda: NOW)
+    try:
+        async with offered(FEW, mind) as talk:
+            yield talk
+    finally:
+        await mind.close()
+
+
+def test_a_conversation_over_tools_that_it_has_never_seen() -> None:
+    async def go() -> None:
+        async with _session() as talk:
+            await talk.says("50 euros in dollars")
+            assert talk.calls[-1].tool_id == "convert_currency"
+            assert talk.args == {"amount": 50, "from": "EUR", "to": "USD"}
+            assert "54" in await talk.gets({"result": 54.2, "currency": "USD"})
+            assert "how many guests" in await talk.says("I want a table tomorrow at 8 pm for Weber")
+            await talk.says("four of us")
+            assert talk.args == {"date": "2026-11-17", "time": "20:00", "party_size": 4, "name": "Weber"}
+            await talk.gets(error={"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."})
+            await talk.says("make it an hour later")
+            assert talk.args["time"] == "21:00"
+            await talk.gets(error={"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."})
+            said = await talk.says("play some rock music")
+            assert not talk.calls
+            assert said.startswith("I cannot")
+
+    asyncio.run(go())
+
+
+def test_it_stops_when_a_request_is_cancelled_and_answers_the_next(tmp_path: Path) -> None:
+    prefix = (Message("system", "You count as far as you are asked to."),)
+    path = Path(OPTIONS.model_path) if OPTIONS.model_path else located()
+
+    async def go() -> None:
+        engine = Engine(path, caches=tmp_path)
+        await engine.prepare(prefix)
+        count = (Message("user", "Count to 500."),)
+        schema = {"type": "array", "items": {"type": "integer"}}
+        asking = asyncio.create_task(engine.complete(prefix, count, schema=schema, max_tokens=900))
+        await asyncio.sleep(1)
+        asking.cancel()
+        await asyncio.wait({asking})
+        assert (await engine.complete(prefix, count, schema=schema, max_tokens=5)).startswith("[")
+        await engine.close()
+
+    asyncio.run(go())
+    assert [*tmp_path.glob("*.prompt")]  # The next process need not process the prefix again.
