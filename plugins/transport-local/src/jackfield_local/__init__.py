@@ -76,7 +76,7 @@ def _unavailable(settings: PluginSettings) -> str | None:
 def _detect_model(settings: PluginSettings) -> Detected | Undetected:
     from dataclasses import replace
 
-    from jackfield_local.llama.mind import lacking
+    from jackfield_local.agent.mind import lacking
     from jackfield_local.models.weights import QWEN, located
     from jackfield_local.options import options
 
