@@ -87,7 +87,7 @@ def test_hosts_killed_at_random_moments_double_nothing_and_lose_nothing_acknowle
 ) -> None:
     chance = random.Random(20261116)
     acknowledged: dict[int, Any] = {}
-    for moment in ("an effect", "an answer") * 3:
+    for moment in ("an answer", "an effect") * 3:
         with machine.start(session="s", calls=list(range(40))) as host:
             assert host.stdout
             seen, enough = "", chance.randint(1, 8)

@@ -121,6 +121,7 @@ def test_a_resumed_session_is_told_of_the_doubt_and_of_its_settlement(workshop: 
             async with host.client("text") as ada:
                 await ada.say("text", text="book a table")
                 card = await ada.until_type("confirmation_required")
+                await ada.until_type("turn_complete")
                 await ada.say("approve", token=card["token"])
                 await eventually(lambda: workshop.effects("done a table"))
                 await host.kill()
@@ -147,7 +148,7 @@ def test_a_resumed_session_is_told_of_the_doubt_and_of_its_settlement(workshop: 
             assert workshop.effects("done a table") == 1
 
     asyncio.run(main())
-    assert "not known whether" in heard[0]
+    assert any("not known whether" in each for each in heard)
 
 
 async def settle(workshop: Workshop, host: HostProcess, *, ran: bool) -> str:

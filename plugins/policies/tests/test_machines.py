@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import apsw
 import jackfield_policies
 import pytest
 from hypothesis import currently_in_test_context, event, settings
@@ -98,7 +97,7 @@ class Host:
         )
         self.ledger = CallLedger(self.store)
 
-    def _renew_if_live(self, db: apsw.Connection, now: float) -> None:
+    def _renew_if_live(self, db: Any, now: float) -> None:
         if self.state == "live":
             self._renew(db, now)
 
