@@ -43,8 +43,11 @@ _LONGEST = 600
 _SEEN = 20_000
 _ATTEMPTS = 2
 _SHOWN_RECORDS = 5
-_ABOUT = 0.25
+_ABOUT = 0.15
 """Words that give a tool none of its values are about it if they are at least so near to its examples."""
+
+_CLEARLY_ABOUT = 0.3
+"""The same for a tool that needs no value, which is called at once."""
 
 _CHANGE = 10
 """Words of a message that changes an open card, at most."""
@@ -244,7 +247,8 @@ class AgentDialogue:
             return True
         texts = [tool.description, *(each.says for each in tool.guide.examples)]
         embed = self._setting.manner.embed
-        return float((embed(texts) @ embed([text])[0]).max()) >= _ABOUT
+        near = float((embed(texts) @ embed([text])[0]).max())
+        return near >= (_ABOUT if tool.required else _CLEARLY_ABOUT)
 
     def _identified(self, text: str) -> Tool | None:
         """The only tool that takes an identifier of the form that stands in a text."""
