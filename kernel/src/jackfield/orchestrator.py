@@ -467,7 +467,7 @@ def _broken(call: Call, error: BaseException) -> ToolResponse:
     if not call.invocations:
         # How far it came is not known, and no policy is on record for what it was perhaps never asked.
         call.decisions = dict.fromkeys(call.policies, "unknown") | call.decisions
-    if (call.invocations and not call.tool.reads) or not isinstance(error, StoreUnavailableError):
+    if call.invocations or not isinstance(error, StoreUnavailableError):
         _log.error("a policy failed in a call of %s", call.tool.id, exc_info=error)
         return policy_failed(writes=not call.tool.reads)
     _log.error("call of %s refused: the store is unavailable: %s", call.tool.id, error)

@@ -406,6 +406,32 @@ def test_a_call_that_may_have_run_is_never_said_not_to_have(state: ClaimState, t
     assert error(answer)["partialSideEffects"] is True
 
 
+class LosesTheStore:
+    """A policy that finds the store gone after the handler has run."""
+
+    def concerns(self, tool: Any, session: Any) -> bool:
+        return True
+
+    async def apply(self, call: Any, proceed: Any) -> ToolResponse:
+        await proceed(call)
+        raise StoreUnavailableError("gone")
+
+
+def test_a_read_that_ran_before_the_store_went_away_is_not_said_to_have_run_nothing() -> None:
+    ran: list[int] = []
+
+    async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
+        ran.append(1)
+        return ok({"done": True})
+
+    lost = PolicyOffer("loses_the_store", Stage.SHAPE, 90, lambda _settings, _services: LosesTheStore())
+    work = Workbench(make_tool("tool", handler), policies=[*POLICIES, lost])
+    answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
+    assert ran == [1]
+    assert "ran nothing" not in error(answer)["message"]
+    assert "state" not in json.loads(answer.wire)["meta"]
+
+
 # tools that call tools
 
 
