@@ -49,7 +49,7 @@ class Chain:
                 run, behind, checks = _around(policy.apply, run), name, []
         self.run: Proceed = _checked(checks, run, behind) if checks else run
         self.outermost = behind
-        """The first policy that wraps the others; whoever runs the chain settles what it leaves behind."""
+        """The name of the first policy that wraps the others; the orchestrator answers for it if it hangs."""
 
 
 def _around(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: Proceed) -> Proceed:

@@ -1,7 +1,7 @@
 """Calls that wait for their user's decision: cards, and tokens that only the client holds.
 
 The model never sees a token, so it cannot confirm for the user. A token is derived from the session's own
-secret: a client that reconnects gets the same one, and whoever reads the store cannot make one. The record of
+secret: a client that reconnects gets the same one, and a reader of the store cannot make one. The record of
 a waiting call binds its token to the session, the user, the tool and the exact arguments.
 
 The record says what was asked, never what was decided. The decision is the claim of the run, under
@@ -189,5 +189,5 @@ def _record(session_id: str, confirmation_id: str) -> str:
 
 
 def _hash(token: str) -> str:
-    # Whoever reads the store must not be able to confirm for the user.
+    # A reader of the store must not be able to confirm for the user.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 
 async def at_once(response: ToolResponse) -> ToolResponse:
-    """An answer for whoever awaits one."""
+    """An awaitable of an answer that is there already."""
     return response
 
 

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol
 from jackfield.settings import SettingsError
 from starlette.datastructures import Headers
 
-from jackfield_host.security.forwarding import came_through_proxy
 from jackfield_host.security.identity import LOCAL, Identity, Refused
 from jackfield_host.security.keys import PREFIX, KeyRing
 from jackfield_host.security.origins import (
@@ -23,6 +22,7 @@ from jackfield_host.security.origins import (
     origin,
     origin_at,
 )
+from jackfield_host.security.proxy_detection import came_through_proxy
 from jackfield_host.security.settings import AccessSettings
 from jackfield_host.wire import PROTOCOL
 
