@@ -5,7 +5,8 @@ Named tuples, because an `Audio` is made every 20 milliseconds of speech.
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 from jackfield.contract.call import ToolCall
 
@@ -39,6 +40,15 @@ class ToolCalls(NamedTuple):
     """Calls of one message, complete and not taken back; each wants exactly one result."""
 
     calls: tuple[ToolCall, ...]
+
+
+class FormRequest(NamedTuple):
+    """Asks the user to complete a tool's arguments in a form; sent only where `Opening.forms` allows it."""
+
+    form_id: str
+    tool_id: str
+    values: Mapping[str, Any]
+    """The arguments that are known."""
 
 
 class ToolCallsCancelled(NamedTuple):
@@ -96,6 +106,6 @@ class Closed(NamedTuple):
 
 
 Event = (
-    TextDelta | Audio | Transcript | ToolCalls | ToolCallsCancelled | SpeechStarted | SpeechStopped
+    TextDelta | Audio | Transcript | ToolCalls | FormRequest | ToolCallsCancelled | SpeechStarted | SpeechStopped
     | TurnComplete | Interrupted | Usage | Trouble | GoingAway | Closed
 )  # fmt: skip

@@ -64,6 +64,12 @@ class Opening:
     answer_tokens: int = 0
     """Most tokens of one answer; 0 leaves it to the provider."""
 
+    writers: frozenset[str] = frozenset()
+    """The tools that change something."""
+
+    forms: bool = False
+    """Whether the client can show a tool's arguments as a form."""
+
 
 class TransportError(Exception):
     """A connection could not be opened, or not be used; `code` is one of `troubles.TROUBLES`."""
@@ -108,6 +114,13 @@ class Connection(Protocol):
 
     async def close(self) -> None:
         """Hang up."""
+
+
+class FormConnection(Connection, Protocol):
+    """A connection that can ask for a tool's arguments with a form."""
+
+    async def send_form(self, tool_id: str, values: Mapping[str, Any] | None) -> None:
+        """The user completed the form of a tool, or dismissed it, which leaves nothing to answer."""
 
 
 class Transport(Protocol):

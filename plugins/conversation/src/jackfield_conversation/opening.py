@@ -22,12 +22,15 @@ class Openings:
         instructions: str,
         voice: VoiceSettings,
         answer_tokens: int = 0,
+        forms: bool = False,
     ) -> None:
         self._memory = memory
         self._instructions = instructions
         self._mode = session.mode
         self._declarations = registry.provider_schemas(transport.adapter(session.mode), session.mode)
         self._guides = {tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)}
+        self._writers = frozenset(tool.id for tool in registry.offered(session.mode) if not tool.reads)
+        self._forms = forms
         self._voice = voice
         self._answer_tokens = answer_tokens
 
@@ -45,4 +48,6 @@ class Openings:
             resume=resume,
             voice=self._voice,
             answer_tokens=self._answer_tokens,
+            writers=self._writers,
+            forms=self._forms,
         )

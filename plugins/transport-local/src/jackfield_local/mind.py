@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
-from jackfield.transport.events import ToolCalls
+from jackfield.transport.events import FormRequest, ToolCalls
 from jackfield.transport.protocol import Opening, ToolResult
 
 
@@ -15,8 +15,8 @@ class Words(NamedTuple):
     text: str
 
 
-Thought = Words | ToolCalls
-"""Calls are always the last thought of an answer."""
+Thought = Words | ToolCalls | FormRequest
+"""Calls, or a form, are always the last thought of an answer."""
 
 
 class Dialogue(Protocol):
@@ -27,6 +27,9 @@ class Dialogue(Protocol):
 
     def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
         """The calls of the last message are answered, all of them."""
+
+    def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
+        """The user completed the form of a tool."""
 
     def learn(self, text: str) -> None:
         """Context that the user did not say."""

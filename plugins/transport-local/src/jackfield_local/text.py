@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import cast
+from typing import Any, cast
 
 from jackfield.transport.events import (
     Closed,
     Event,
+    FormRequest,
     Interrupted,
     TextDelta,
     ToolCalls,
@@ -55,6 +56,11 @@ class TextConnection:
     async def send_text(self, text: str) -> None:
         """A message of the user; it waits for an answer, or for calls, that are under way."""
         await self._ask(lambda: self._dialogue.answer(text[:LONGEST_TEXT]))
+
+    async def send_form(self, tool_id: str, values: Mapping[str, Any] | None) -> None:
+        """The form of a tool, completed; a form that was dismissed needs no answer."""
+        if values is not None:
+            await self._ask(lambda: self._dialogue.submit(tool_id, values))
 
     async def send_audio(self, pcm: bytes) -> None:
         """Nothing: a conversation in text has no microphone."""
@@ -134,6 +140,9 @@ class TextConnection:
             async for thought in thoughts:
                 if isinstance(thought, ToolCalls):
                     return thought
+                if isinstance(thought, FormRequest):
+                    await self._feed.put(thought)
+                    break
                 if thought.text:
                     self._said += thought.text
                     await self._feed.put(TextDelta(thought.text))
