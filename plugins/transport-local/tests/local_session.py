@@ -18,10 +18,9 @@ from jackfield.transport.events import Event, TextDelta, ToolCalls, Trouble, Tur
 from jackfield.transport.protocol import Connection, Opening, ToolResult
 from jackfield_builder.pipeline import build
 from jackfield_local import as_it_is
+from jackfield_local.agent.mind import Agent
 from jackfield_local.mind import Mind
 from jackfield_local.options import Options
-from jackfield_local.planner.deciding.talking import INTRODUCTION
-from jackfield_local.planner.mind import Planner
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
 from local_requests import NOW, Request, wrong
@@ -48,9 +47,9 @@ TOOLS = frozenset(
 
 
 @cache
-def planner() -> Planner:
-    """The planner that all sessions of a process share, as they do under a host."""
-    return Planner(OPTIONS, clock=lambda: NOW)
+def router() -> Agent:
+    """The agent without a model that all sessions of a process share, as they do under a host."""
+    return Agent(OPTIONS, clock=lambda: NOW)
 
 
 @cache
@@ -73,6 +72,7 @@ def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) 
         "You are the assistant of a studio.",
         {tool.manifest.tool_id: tool.provider_schemas["local"] for tool in tools},
         guides={tool.manifest.tool_id: tool.documentation for tool in tools},
+        writers=frozenset(tool.manifest.tool_id for tool in tools if tool.manifest.side_effects == "writes"),
         **changes,
     )
 
@@ -125,8 +125,8 @@ class Session:
 
 @asynccontextmanager
 async def session(mode: Mode = "text", mind: Mind | None = None, **changes: Any) -> AsyncIterator[Session]:
-    """A conversation on the planner or another mind; voice without sound, for its words."""
-    begun, mind = opening(mode, **changes), mind or planner()
+    """A conversation on the router or another mind; voice without sound, for its words."""
+    begun, mind = opening(mode, **changes), mind or router()
     if mode == "text":
         connection: Connection = await LocalTransport(OPTIONS, mind).connect(begun)
     else:
@@ -164,7 +164,7 @@ async def tried(request: Request, mind: Mind | None = None) -> str:
             await talk.says(said)
             while talk.calls:
                 await talk.gets(data)
-        said = (await talk.says(request.says)).removeprefix(INTRODUCTION[talk.mode]).strip()
+        said = (await talk.says(request.says)).strip()
         if talk.calls:
             return wrong(request, talk.calls[-1].tool_id, talk.args, said)
         return wrong(request, None, {}, said)
@@ -190,7 +190,7 @@ def talk_over(
     guides = {name: guide for name, (_, _, guide) in tools.items()}
 
     async def run() -> None:
-        transport = LocalTransport(OPTIONS, Planner(OPTIONS, clock=lambda: NOW))
+        transport = LocalTransport(OPTIONS, Agent(OPTIONS, clock=lambda: NOW))
         connection = await transport.connect(Opening("text", "", declared, guides=guides))
         async with asyncio.timeout(60):
             await steps(Session(connection, connection.events()))

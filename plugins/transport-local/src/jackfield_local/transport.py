@@ -55,10 +55,6 @@ class LocalTransport:
 
 
 def _mind(chosen: Options) -> Mind:
-    if chosen.mind == "llama":
-        from jackfield_local.agent.mind import Agent
+    from jackfield_local.agent.mind import Agent, with_model
 
-        return Agent(chosen)
-    from jackfield_local.planner.mind import Planner
-
-    return Planner(chosen)
+    return with_model(chosen) if chosen.mind == "llama" else Agent(chosen)

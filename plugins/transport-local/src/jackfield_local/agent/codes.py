@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -16,6 +17,9 @@ from babel.numbers import get_currency_name, get_currency_symbol
 from jackfield_local.agent.parameters import Kind
 
 _ENGLISH = Locale("en")
+_SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
+"""Two places whose clocks agree in both have one time."""
+
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -24,6 +28,7 @@ class Mention(NamedTuple):
 
     codes: tuple[str, ...]
     start: int
+    end: int
 
 
 def mentions(kind: Kind, text: str) -> list[Mention]:
@@ -37,9 +42,9 @@ def mentions(kind: Kind, text: str) -> list[Mention]:
             end = place + len(name)
             if _stands_alone(plain, place, end, name) and not any(place in each for each in taken):
                 taken.append(range(place, end))
-                found.append(Mention(codes, place))
+                found.append(Mention(codes, place, end))
             place = plain.find(name, end)
-    found += [Mention((match.group(),), match.start()) for match in _written(kind, text)]
+    found += [Mention((match.group(),), *match.span()) for match in _written(kind, text)]
     return sorted(found, key=lambda each: each.start)
 
 
@@ -47,6 +52,27 @@ def zone_is_named(zone: str, text: str) -> bool:
     """Whether a text names the city of a time zone, or the zone itself."""
     city = zone.rpartition("/")[2].replace("_", " ").lower()
     return city in _plain(text) or zone.lower() in text.lower()
+
+
+def zone_in(text: str) -> str | None:
+    """The time zone of the city or country that a text names; nothing where a country has several."""
+    plain = _plain(text)
+    named = [(name, zone) for name, zone in _places().items() if re.search(rf"\b{re.escape(name)}\b", plain)]
+    return max(named, key=lambda each: len(each[0]))[1] if named else None
+
+
+@cache
+def _places() -> dict[str, str]:
+    zones = {
+        zone: code for zone, code in get_global("zone_territories").items() if "/" in zone and is_zone(zone)
+    }
+    found = {zone.rpartition("/")[2].replace("_", " ").lower(): zone for zone in sorted(zones)}
+    for code, name in _ENGLISH.territories.items():
+        own = [zone for zone, territory in zones.items() if territory == code]
+        clocks = {tuple(each.astimezone(ZoneInfo(zone)).utcoffset() for each in _SEASONS) for zone in own}
+        if len(clocks) == 1:
+            found[_plain(name)] = own[0]
+    return found
 
 
 def is_zone(name: str) -> bool:

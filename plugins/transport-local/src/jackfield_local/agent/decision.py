@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
 
@@ -17,6 +17,13 @@ _LONGEST = 160
 
 _LONGEST_SENTENCE = 140
 _MOST_MEMBERS = 6
+
+
+class Turn(NamedTuple):
+    """What the user said, and what the model would have written in reply."""
+
+    said: str
+    written: str
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,11 @@ def read_decision(written: str, tools: Sequence[Tool]) -> Decision | None:
 def written_call(tool_id: str, args: Mapping[str, Any]) -> str:
     """A call as the model writes it."""
     return json.dumps({tool_id: dict(args)}, ensure_ascii=False)
+
+
+def written_words(text: str) -> str:
+    """Words as the model writes them."""
+    return json.dumps({SAY: text}, ensure_ascii=False)
 
 
 def is_written(parameter: Parameter) -> bool:

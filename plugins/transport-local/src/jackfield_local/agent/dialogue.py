@@ -1,4 +1,4 @@
-"""One conversation: the model decides, our code checks the arguments, asks, calls and tells the result."""
+"""One conversation: a tool is chosen, its arguments are checked, missing ones asked for, results told."""
 
 from __future__ import annotations
 
@@ -7,42 +7,37 @@ import logging
 import re
 import secrets
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from jackfield.contract.call import ToolCall
-from jackfield.transport.events import ToolCalls
+from jackfield.transport.events import FormRequest, ToolCalls
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
 
-from jackfield_local.agent.answers import Manner, ask_for, records_in, tell_failure, tell_result, title_of
-from jackfield_local.agent.decision import Decision, answer_schema, read_decision, written_call
-from jackfield_local.agent.engine import Message, Model, Prefix
+from jackfield_local.agent.answers import Manner, ask_for, records_in, tell_failure, tell_result
+from jackfield_local.agent.decider import ModelDecider, context_lines
+from jackfield_local.agent.decision import Decision, Turn, written_call, written_words
+from jackfield_local.agent.extraction import extract, unexplained
 from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
-from jackfield_local.agent.prompt import question_line, waiting_line
+from jackfield_local.agent.router import Act, Router
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import is_search, patterned
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
-from jackfield_local.mind import Dialogue, Thought, Words
+from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
 
 _TURNS = 3
 """Exchanges that the model is shown; each costs time to process."""
 
-_MOST_TOKENS = 160
-_LONGEST = 600
-"""Characters of a message that the model is shown."""
-
 _SEEN = 20_000
 _ATTEMPTS = 2
-_SHOWN_RECORDS = 5
 _ABOUT = 0.15
 """Words that give a tool none of its values are about it if they are at least so near to its examples."""
 
@@ -62,6 +57,15 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 """The model says of itself that it did or will do something; it never did."""
 
 _NO_TOOL = "I have no tool for that."
+_STOPPED = "All right, nothing was done."
+_REPLIES = {
+    Act.GREET: "Hello! What can I do for you?",
+    Act.THANK: "You're welcome.",
+    Act.IDENTITY: "I am Jackfield's agent on this machine. I choose tools for what you ask; "
+    "I am not a language model.",
+    Act.AGREE: "There is nothing to decide at the moment. What can I do for you?",
+    Act.DISAGREE: _STOPPED,
+}
 
 
 @dataclass(frozen=True)
@@ -79,20 +83,15 @@ class _Proposal:
 
 @dataclass(frozen=True)
 class _Question:
-    """A value that the user was asked for."""
+    """A value that the user was asked for, or whether a tool is meant at all."""
 
     tool: Tool
     args: Mapping[str, Any]
-    parameter: Parameter
+    parameter: Parameter | None
     text: str
     said: str
     """All that the user said for this call so far, the last words first."""
     attempts: int = 1
-
-
-class _Turn(NamedTuple):
-    said: str
-    written: str
 
 
 @dataclass(frozen=True)
@@ -100,28 +99,26 @@ class Setting:
     """What the conversations of a registry share."""
 
     tools: tuple[Tool, ...]
-    prefix: Prefix
-    model: Model
+    router: Router
+    model: ModelDecider | None
     manner: Manner
     clock: Callable[[], datetime]
     zone: str = ""
 
 
 class AgentDialogue:
-    """Answers with the model as soon as it is ready, and with `fallback` until then."""
+    """Decides with the model as soon as it is ready, and with the router until then."""
 
-    def __init__(self, opening: Opening, setting: Setting, fallback: Dialogue) -> None:
+    def __init__(self, opening: Opening, setting: Setting) -> None:
         self._setting = setting
-        self._fallback = fallback
-        self._schema = answer_schema(setting.tools)
-        self._turns: deque[_Turn] = deque(maxlen=_TURNS)
+        self._forms = opening.forms and not setting.manner.spoken
+        self._turns: deque[Turn] = deque(maxlen=_TURNS)
         self._question: _Question | None = None
         self._last: _Proposal | None = None
         self._records: tuple[Mapping[str, Any], ...] = ()
         self._seen = ""
         self._asked = self._said = ""
         self._learned = ""
-        self._by_fallback = False
         self._explained = False
         for each in opening.history:
             if each.speaker == "assistant":
@@ -129,38 +126,58 @@ class AgentDialogue:
 
     async def answer(self, text: str) -> AsyncIterator[Thought]:
         """The user said this."""
-        model, prefix = self._setting.model, self._setting.prefix
-        self._by_fallback = not model.is_ready(prefix)
-        if self._by_fallback:
-            if not self._explained and not self._setting.manner.spoken:
-                self._explained = True
-                yield Words(
-                    f"(The language model is getting ready: {model.progress(prefix):.0%}. "
-                    "Until then a simpler planner answers.)\n\n"
-                )
-            thoughts = self._by_planner(text)
-        else:
-            thoughts = self._answer(text.strip())
-        async with aclosing(thoughts):
-            async for thought in thoughts:
-                yield thought
+        text = text.strip()
+        if not text:
+            return
+        self._said = text
+        question, self._question = self._question, None
+        setting = self._setting
+        # Sentence embeddings take a while; the event loop must not wait for them.
+        act = await asyncio.to_thread(setting.router.act, text)
+        if act is Act.STOP or (act is Act.DISAGREE and question is not None):
+            if not setting.manner.spoken:
+                yield Words(_STOPPED)
+            return
+        if question is not None and (thought := await asyncio.to_thread(self._reply, question, text, act)):
+            yield thought
+            return
+        model = setting.model
+        if model is not None and not model.ready and not self._explained and not setting.manner.spoken:
+            self._explained = True
+            yield Words(
+                f"(The language model is getting ready: {model.progress:.0%}. "
+                "Until then I choose tools without it.)\n\n"
+            )
+        if model is not None and model.ready:
+            try:
+                decision = await model.decide(self._turns, self._context(question), text)
+            except TransportError as error:
+                _log.warning("the router decides, as the model could not: %s", error)
+            else:
+                yield await asyncio.to_thread(self._carry_out, decision, text, question)
+                return
+        async for thought in self._routed(text, question):
+            yield thought
 
     async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
         """The calls of the last message are answered."""
-        if self._by_fallback:
-            for result in results:
-                self._take(result.tool_id, _read(result.envelope))
-            async for thought in self._fallback.go_on(results):
-                yield thought
-            return
         for result in results:
             yield Words(await asyncio.to_thread(self._tell, result.tool_id, _read(result.envelope)))
+
+    async def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
+        """The user completed the form of a tool."""
+        self._question = None
+        tool = next((each for each in self._setting.tools if each.id == tool_id), None)
+        if tool is None:
+            yield Words(_NO_TOOL)
+            return
+        self._note(tool.purpose, written_call(tool.id, values))
+        yield self._call(tool, values)
 
     def learn(self, text: str) -> None:
         """Context that the user did not say."""
         self._learned = text
         self._recall(text)
-        self._fallback.learn(text)
 
     async def respond(self) -> AsyncIterator[Thought]:
         """Speak of what was last learned."""
@@ -169,7 +186,7 @@ class AgentDialogue:
             envelope = _read(match.group(2).encode())
             yield Words(await asyncio.to_thread(self._tell, match.group(1), envelope))
         elif _DECLINED.match(learned):
-            yield Words("All right, nothing was done.")
+            yield Words(_STOPPED)
         elif learned:
             yield Words(learned)
 
@@ -177,39 +194,80 @@ class AgentDialogue:
         """The last answer was cut short; a question that nobody heard does not wait for an answer."""
         if not heard.strip():
             self._question = None
-        self._fallback.interrupted(heard)
 
-    async def _answer(self, text: str) -> AsyncGenerator[Thought, None]:
-        if not text:
-            return
-        question, self._question = self._question, None
-        self._said = text
-        # Sentence embeddings take a while; the event loop must not wait for them.
-        filled = await asyncio.to_thread(self._filled, question, text) if question is not None else None
-        if question is not None and filled is not None:
-            self._note(text, question.tool, filled.args)
-            yield self._act(question.tool, filled, question)
-            return
-        try:
-            decision = await self._decide(text, question)
-        except TransportError as error:
-            _log.warning("the planner answers, as the model could not: %s", error)
-            self._by_fallback = True
-            async with aclosing(self._by_planner(text)) as thoughts:
-                async for thought in thoughts:
-                    yield thought
-            return
-        yield await asyncio.to_thread(self._carry_out, decision, text, question)
+    # The reply to a question.
 
-    async def _by_planner(self, text: str) -> AsyncGenerator[Thought, None]:
-        said = ""
-        try:
-            async for thought in self._fallback.answer(text):
-                said += thought.text if isinstance(thought, Words) else ""
-                yield thought
-        finally:
-            # The model has to know of it when it takes over.
-            self._turns.append(_Turn(text[:_LONGEST], orjson.dumps({"say": said[:_LONGEST]}).decode()))
+    def _reply(self, question: _Question, text: str, act: Act | None) -> Thought | None:
+        """What follows from the reply to a question; nothing where the words are a new request."""
+        if question.parameter is None:
+            return self._call(question.tool, question.args) if act is Act.AGREE else None
+        found = self._filled(question, question.parameter, text)
+        if found is None:
+            return None
+        self._note(text, written_call(question.tool.id, found.args))
+        return self._act(question.tool, found, question)
+
+    def _filled(self, question: _Question, parameter: Parameter, text: str) -> Grounded | None:
+        """The arguments with the reply, where the parameter's type tells that it is one."""
+        if (parameter.kind is Kind.TEXT and self._model_decides) or is_question(text):
+            return None
+        raw = {parameter.name: [text] if parameter.many else text}
+        speech = replace(self._speech(text), earlier=(), before=question.said)
+        found = ground(question.tool, raw, speech, question.args)
+        return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
+
+    @property
+    def _model_decides(self) -> bool:
+        return self._setting.model is not None and self._setting.model.ready
+
+    # Without the model.
+
+    async def _routed(self, text: str, question: _Question | None) -> AsyncIterator[Thought]:
+        route = await asyncio.to_thread(self._setting.router.route, self._speech(text))
+        last = self._last
+        if last is not None and shift(text) is not None:
+            tool: Tool | None = last.tool
+        elif question is not None and route.tool is not question.tool and not asks_for_facts(text):
+            # Words that are no reply and no question of their own: ask once more.
+            tool = question.tool
+        else:
+            tool = route.tool or self._identified(text)
+        if tool is None:
+            self._note(text, written_words(""))
+            yield Words(self._reply_to(route.act))
+            return
+        for thought in await asyncio.to_thread(self._propose, tool, text, question):
+            yield thought
+
+    def _propose(self, tool: Tool, text: str, question: _Question | None) -> list[Thought]:
+        """A call of a tool with the values in the words; a form or a question where that is not certain."""
+        speech = self._speech(text)
+        extracted = extract(tool, speech)
+        found = self._grounded(tool, extracted.values, text, question)
+        self._note(text, written_call(tool.id, found.args))
+        self._asked = text
+        strange = unexplained(tool, speech, found.args.values())
+        args = dict(found.args)
+        if tool.writes:
+            # A likely value is shown to the user, and never passed on without that.
+            args = {name: value for name, value in args.items() if name not in extracted.guessed}
+        elif strange:
+            own = self._setting.zone
+            args = {name: value for name, value in args.items() if not _is_own_zone(tool, name, value, own)}
+        missing = next((each for each in tool.required if each.name not in args), None)
+        doubtful = tool.writes and (bool(strange) or bool(extracted.guessed & found.args.keys()))
+        if missing is None and not doubtful:
+            return [self._act(tool, replace(found, args=args), question)]
+        if self._forms:
+            intro = f"{tool.purpose}: please check and complete this."
+            return [Words(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, found.args)]
+        if missing is not None:
+            return [self._ask(tool, Grounded(args, missing, found.unusable), question)]
+        text = f"Do you mean this: {tool.purpose}? Please say yes or no."
+        self._question = _Question(tool, args, None, text, self._said)
+        return [Words(text)]
+
+    # With the model.
 
     def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> Thought:
         last = self._last
@@ -223,11 +281,11 @@ class AgentDialogue:
             return Words(_NO_TOOL)
         if decision.tool is None:
             self._last = replace(last, recent=False) if last is not None else None
-            self._turns.append(_Turn(text[:_LONGEST], orjson.dumps({"say": decision.text}).decode()))
+            self._note(text, written_words(decision.text))
             return Words(self._words(decision, text))
         tool, raw = decision.tool, decision.args or {}
         found = self._grounded(tool, raw, text, question)
-        self._turns.append(_Turn(text[:_LONGEST], written_call(tool.id, raw)))
+        self._note(text, written_call(tool.id, raw))
         self._asked = text
         if question is None and not self._is_meant(tool, raw, found, text):
             search = self._search() if asks_for_facts(text) else None
@@ -241,7 +299,7 @@ class AgentDialogue:
         if found.missing is not None and found.missing.kind in (Kind.RECORDS, Kind.OBJECT):
             return False  # Nobody can be asked for these.
         own = self._setting.zone
-        if not all(_is_zone(tool, name) and value == own for name, value in found.args.items()):
+        if not all(_is_own_zone(tool, name, value, own) for name, value in found.args.items()):
             return True
         if not tool.required and not raw:
             return True
@@ -249,6 +307,26 @@ class AgentDialogue:
         embed = self._setting.manner.embed
         near = float((embed(texts) @ embed([text])[0]).max())
         return near >= (_ABOUT if tool.required else _CLEARLY_ABOUT)
+
+    def _context(self, question: _Question | None) -> str:
+        """What the model has to know besides the words: an open question, an open card, the last results."""
+        card = self._last if self._last is not None and self._last.waiting else None
+        return context_lines(
+            question.text if question is not None else "",
+            (card.tool.id, card.args) if card is not None else None,
+            self._records,
+        )
+
+    def _words(self, decision: Decision, text: str) -> str:
+        if decision.helps:
+            return self._help()
+        if decision.refused:
+            return f"I cannot {decision.text.rstrip('.')}: no tool here does that."
+        numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))
+        # A fact or a deed that the model made up is worse than no answer.
+        return _NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text
+
+    # Both.
 
     def _identified(self, text: str) -> Tool | None:
         """The only tool that takes an identifier of the form that stands in a text."""
@@ -268,7 +346,7 @@ class AgentDialogue:
         if question is not None and question.tool is tool:
             speech = replace(speech, before=question.said)
             asked = question.parameter
-            if asked.kind is Kind.TEXT and not raw and not is_question(text):
+            if asked is not None and asked.kind is Kind.TEXT and not raw and not is_question(text):
                 raw = {**raw, asked.name: text}
             return ground(tool, raw, speech, question.args)
         found = ground(tool, raw, speech)
@@ -280,32 +358,27 @@ class AgentDialogue:
             return found
         return ground(tool, raw, replace(speech, earlier=()), last.args)
 
-    def _filled(self, question: _Question, text: str) -> Grounded | None:
-        """The reply to a question, where its type alone tells the value."""
-        parameter = question.parameter
-        if parameter.kind is Kind.TEXT or is_question(text):
-            return None
-        raw = {parameter.name: [text] if parameter.many else text}
-        speech = replace(self._speech(text), earlier=(), before=question.said)
-        found = ground(question.tool, raw, speech, question.args)
-        return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
-
     def _act(self, tool: Tool, found: Grounded, question: _Question | None) -> Thought:
         if found.missing is not None and question is None and (search := self._search_for(found.missing)):
             parameter = search.required[0]
             found, tool = Grounded({parameter.name: self._asked}), search
         if found.missing is not None:
-            return Words(self._ask(tool, found, question))
+            return self._ask(tool, found, question)
         last = self._last
         if last is not None and last.waiting and last.tool is tool and dict(last.args) == dict(found.args):
             names = ", ".join(each.spoken for each in tool.parameters if each.required)
             return Words(
                 f"Nothing has changed: the card still waits for your approval. What should change ({names})?"
             )
+        return self._call(tool, found.args)
+
+    def _call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
+        last = self._last
         replaces = last is not None and last.waiting and last.tool is tool
-        self._last = _Proposal(tool, found.args, replaces=replaces)
-        call = ToolCall(tool.id, orjson.dumps(dict(found.args)).decode(), f"local-{secrets.token_hex(8)}")
-        return ToolCalls((call,))
+        self._last = _Proposal(tool, args, replaces=replaces)
+        return ToolCalls(
+            (ToolCall(tool.id, orjson.dumps(dict(args)).decode(), f"local-{secrets.token_hex(8)}"),)
+        )
 
     def _search(self) -> Tool | None:
         """The first tool that takes a question as it was asked."""
@@ -318,46 +391,19 @@ class AgentDialogue:
         tools = self._setting.tools
         return next((each for each in tools if each.id in missing.description and is_search(each)), None)
 
-    def _ask(self, tool: Tool, found: Grounded, question: _Question | None) -> str:
+    def _ask(self, tool: Tool, found: Grounded, question: _Question | None) -> Words:
         parameter = found.missing
         assert parameter is not None  # noqa: S101 - asked only where something is missing
         # Who answers something else about the call has brought it further, and may be asked again.
         stuck = question is not None and question.tool is tool and dict(question.args) == dict(found.args)
         attempts = question.attempts + 1 if question is not None and stuck else 1
         if attempts > _ATTEMPTS:
-            return f"I cannot go on without the {parameter.spoken}. Ask again when you have it."
+            return Words(f"I cannot go on without the {parameter.spoken}. Ask again when you have it.")
         text = ask_for(parameter, found.unusable)
         same = question is not None and question.tool is tool
         said = f"{self._said}\n{question.said}" if question is not None and same else self._said
         self._question = _Question(tool, found.args, parameter, text, said, attempts)
-        return text
-
-    async def _decide(self, text: str, question: _Question | None) -> Decision | None:
-        messages = []
-        for turn in self._turns:
-            messages += [Message("user", turn.said), Message("assistant", turn.written)]
-        messages.append(Message("user", self._context(question) + text[:_LONGEST]))
-        setting = self._setting
-        written = await setting.model.complete(
-            setting.prefix, messages, schema=self._schema, max_tokens=_MOST_TOKENS
-        )
-        return read_decision(written, setting.tools)
-
-    def _context(self, question: _Question | None) -> str:
-        """What the model has to know besides the words: an open question, an open card, the last results."""
-        lines = []
-        if question is not None:
-            lines.append(question_line(question.text))
-        if self._last is not None and self._last.waiting:
-            lines.append(waiting_line(self._last.tool.id, self._last.args))
-        shown = [
-            f"{place}. {title_of(each)[:60]} ({each['id']})"
-            for place, each in enumerate(self._records[:_SHOWN_RECORDS], 1)
-            if isinstance(each.get("id"), str)
-        ]
-        if shown:
-            lines.append(f"[Results: {'; '.join(shown)}]\n")
-        return "".join(lines)
+        return Words(text)
 
     def _speech(self, text: str) -> Speech:
         setting = self._setting
@@ -372,14 +418,10 @@ class AgentDialogue:
             seen=self._seen,
         )
 
-    def _words(self, decision: Decision, text: str) -> str:
-        if decision.helps:
+    def _reply_to(self, act: Act | None) -> str:
+        if act is Act.HELP:
             return self._help()
-        if decision.refused:
-            return f"I cannot {decision.text.rstrip('.')}: no tool here does that."
-        numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))
-        # A fact or a deed that the model made up is worse than no answer.
-        return _NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text
+        return _NO_TOOL if act is None else _REPLIES[act]
 
     def _help(self) -> str:
         purposes = [each.purpose for each in self._setting.tools]
@@ -387,8 +429,8 @@ class AgentDialogue:
             return f"I have {len(purposes)} tools. For example: {'; '.join(purposes[:3])}."
         return "This is what I can do:\n" + "\n".join(f"- {each}." for each in purposes)
 
-    def _note(self, text: str, tool: Tool, args: Mapping[str, Any]) -> None:
-        self._turns.append(_Turn(text[:_LONGEST], written_call(tool.id, args)))
+    def _note(self, said: str, written: str) -> None:
+        self._turns.append(Turn(said, written))
 
     def _recall(self, text: str) -> None:
         if match := _APPROVED.match(text) or _ANSWERED.match(text):
@@ -426,9 +468,10 @@ def _read(envelope: bytes) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {"error": {"message": "The tool's answer cannot be read."}}
 
 
-def _is_zone(tool: Tool, name: str) -> bool:
+def _is_own_zone(tool: Tool, name: str, value: Any, own: str) -> bool:
+    """Whether a value is the user's own time zone, which was not said."""
     parameter = tool.parameter(name)
-    return parameter is not None and parameter.kind is Kind.ZONE
+    return parameter is not None and parameter.kind is Kind.ZONE and value == own
 
 
 def _is_change(last: _Proposal, found: Grounded, text: str) -> bool:

@@ -1,27 +1,30 @@
-"""The agent for all sessions of the process; the model is prepared in the background."""
+"""The agent for all sessions of the process; its model, where there is one, is prepared in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
-from jackfield.transport.protocol import Opening, TransportError
+from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
+from jackfield_embeddings import EmbeddingError
 
 from jackfield_local.agent.answers import Manner
+from jackfield_local.agent.decider import ModelDecider
 from jackfield_local.agent.dialogue import AgentDialogue, Setting
 from jackfield_local.agent.engine import INSTALL, Engine, Model, Prefix
-from jackfield_local.agent.parameters import tools_of
+from jackfield_local.agent.parameters import Tool, tools_of
 from jackfield_local.agent.prompt import static_prefix
-from jackfield_local.mind import Dialogue
+from jackfield_local.agent.router import Router
+from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models.weights import located
 from jackfield_local.options import Options
-from jackfield_local.planner.mind import Planner
 from jackfield_local.zone import own_zone, zone_in
 
 _log = logging.getLogger(__name__)
@@ -53,29 +56,34 @@ def model_file(chosen: Options) -> Path:
     return Path(chosen.model_path).expanduser() if chosen.model_path else located()
 
 
+def with_model(chosen: Options, clock: Clock | None = None) -> Agent:
+    """An agent on the language model that the settings name."""
+    caches = located().parent / "prompts"
+    return Agent(chosen, clock, Engine(model_file(chosen), threads=chosen.threads, caches=caches))
+
+
 class Agent:
-    """Opens conversations; until the model is ready, the planner answers in them."""
+    """Opens conversations; a router decides in them, or a model once it is ready."""
 
     def __init__(self, chosen: Options, clock: Clock | None = None, model: Model | None = None) -> None:
         self._options = chosen
         self._clock = clock
-        self._planner = Planner(chosen, clock)
-        caches = located().parent / "prompts"
-        self._model = model or Engine(model_file(chosen), threads=chosen.threads, caches=caches)
+        self._model = model
+        self._routers: dict[tuple[Tool, ...], Router] = {}
         self._preparing: dict[Prefix, asyncio.Task[None]] = {}
 
     async def open(self, opening: Opening) -> Dialogue:
         """A new conversation; the first one with these tools has the model prepared for them."""
-        fallback = await self._planner.open(opening)
         if opening.instructions == SUMMARISING:
             # The model would keep everybody waiting for minutes; the kernel's own digest serves.
-            return fallback
+            return _Silent()
         if isinstance(self._model, Engine) and (lack := lacking(self._options)):
             raise TransportError("invalid_request_error", lack)
         setting = await asyncio.to_thread(self._setting, opening)
-        if setting.prefix not in self._preparing:
-            self._preparing[setting.prefix] = asyncio.create_task(self._prepare(setting.prefix))
-        return AgentDialogue(opening, setting, fallback)
+        if setting.model is not None and setting.model.prefix not in self._preparing:
+            prefix = setting.model.prefix
+            self._preparing[prefix] = asyncio.create_task(self._prepare(self._model, prefix))
+        return AgentDialogue(opening, setting)
 
     async def ready(self) -> None:
         """Wait until the model is prepared for all conversations so far."""
@@ -87,14 +95,16 @@ class Agent:
             task.cancel()
         if self._preparing:
             await asyncio.wait(self._preparing.values())
-        await self._model.close()
-        await self._planner.close()
+        if self._model is not None:
+            await self._model.close()
 
-    async def _prepare(self, prefix: Prefix) -> None:
+    async def _prepare(self, model: Model | None, prefix: Prefix) -> None:
+        if model is None:
+            return
         try:
-            await self._model.prepare(prefix)
+            await model.prepare(prefix)
         except TransportError as error:
-            _log.warning("the planner answers, as the model could not be prepared: %s", error)
+            _log.warning("the router decides, as the model could not be prepared: %s", error)
         else:
             _log.info("the model is ready")
 
@@ -105,12 +115,51 @@ class Agent:
         zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
         assert zone is not None  # noqa: S101 - `astimezone` always gives one
         tools = tools_of(opening)
+        try:
+            router = Router(tools, embed_phrases)
+        except EmbeddingError as error:
+            raise TransportError("invalid_request_error", str(error)) from None
+        manner = Manner(opening.mode == "voice", zone, embed_phrases)
+        clock = self._clock or (lambda: datetime.now(zone))
+        return Setting(tools, router, self._decider(tools), manner, clock, name)
+
+    def _decider(self, tools: Sequence[Tool]) -> ModelDecider | None:
+        if self._model is None:
+            return None
         prefix, named = static_prefix(tools)
         if left := [each.id for each in tools if each not in named]:
             _log.info(
                 "not offered to the model, for want of room or because its examples make values up: %s",
                 ", ".join(left),
             )
-        manner = Manner(opening.mode == "voice", zone, embed_phrases)
-        clock = self._clock or (lambda: datetime.now(zone))
-        return Setting(named, prefix, self._model, manner, clock, name)
+        return ModelDecider(self._model, prefix, named)
+
+
+class _Silent:
+    """Says nothing, so that the kernel's own digest serves where a summary is wanted."""
+
+    async def answer(self, text: str) -> AsyncIterator[Thought]:  # noqa: ARG002
+        """Nothing."""
+        return
+        yield
+
+    async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:  # noqa: ARG002
+        """Nothing."""
+        return
+        yield
+
+    async def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:  # noqa: ARG002
+        """Nothing."""
+        return
+        yield
+
+    def learn(self, text: str) -> None:
+        """Nothing."""
+
+    async def respond(self) -> AsyncIterator[Thought]:
+        """Nothing."""
+        return
+        yield
+
+    def interrupted(self, heard: str) -> None:
+        """Nothing."""

@@ -142,6 +142,8 @@ class Tool:
     description: str
     guide: Guide
     parameters: tuple[Parameter, ...]
+    writes: bool = False
+    """Whether it changes something."""
 
     @property
     def purpose(self) -> str:
@@ -178,6 +180,7 @@ def tools_of(opening: Opening) -> tuple[Tool, ...]:
             str(declared.get("description", "")),
             read_guide(opening.guides.get(tool_id, "")),
             tuple(_parameters(declared.get("parameters") or {})),
+            tool_id in opening.writers,
         )
         for tool_id, declared in sorted(opening.declarations.items())
         if isinstance(declared, Mapping)

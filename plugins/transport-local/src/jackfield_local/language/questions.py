@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
+_INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(
-    r"^\W*(?:who|whom|whose|what|which|when|where|why|how|is|are|was|were|do|does|did|can|could|may|must|should"
-    r"|will|would|has|have)\b|\?\s*$",
+    rf"^\W*(?:{_INTERROGATIVE}|is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have)\b"
+    rf"|\?\s*$|\b(?:tell|explain|show)\b.{{0,12}}\b{_INTERROGATIVE}\b|^\W*tell me\b|\bknow\b",
     re.IGNORECASE,
 )
-
 _POLITE = re.compile(r"^\W*(?:please\s+)?(?:can|could|will|would|do|are|have)\s+(?:you|we)\b", re.IGNORECASE)
+_MODAL = re.compile(r"^\W*(?:can|could|may|would|will|shall)\b", re.IGNORECASE)
 
 
 def is_question(text: str) -> bool:
@@ -21,3 +22,8 @@ def is_question(text: str) -> bool:
 def asks_for_facts(text: str) -> bool:
     """Whether a text asks something, rather than asking the agent politely to do it."""
     return is_question(text) and _POLITE.search(text) is None
+
+
+def may_ask_for_deeds(text: str) -> bool:
+    """Whether a question may be a request to do something, such as "can I book a table?"."""
+    return not asks_for_facts(text) or _MODAL.search(text) is not None

@@ -26,10 +26,10 @@ _FEASTS = {
     "christmas eve": (12, 24),
     "christmas day": (12, 25),
     "christmas": (12, 25),
-    "new year's eve": (12, 31),
-    "new year's day": (1, 1),
+    "new years eve": (12, 31),
+    "new years day": (1, 1),
     "new year": (1, 1),
-    "valentine's day": (2, 14),
+    "valentines day": (2, 14),
     "halloween": (10, 31),
 }
 
@@ -106,7 +106,7 @@ def _shifted(first: date, months: int) -> date:
 
 
 def _feast(match: re.Match[str], today: date) -> Days:
-    month, day = _FEASTS[match.group().lower().replace("\u2019", "'")]
+    month, day = _FEASTS[re.sub("['\u2019]", "", match.group().lower())]
     this_year = date(today.year, month, day)
     return _one(this_year if this_year >= today else date(today.year + 1, month, day))
 
@@ -158,7 +158,7 @@ _RULES: tuple[_Rule, ...] = (
     _rule(r"(this|next|last|coming|rest of the|rest of this) week(?!end|day)", _week),
     _rule(r"(this |next |last |the )?weekend", _weekend),
     _rule(r"(this|next|last) month", _month),
-    _rule("(?:" + "|".join(name.replace("'", "['\u2019]?") for name in _FEASTS) + ")", _feast),
+    _rule("(?:" + "|".join(name.replace("s ", "['\u2019]?s ") for name in _FEASTS) + ")", _feast),
     _rule(rf"(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\.?(?:,? \d{{4}})?", _in_words),
     _rule(rf"{_MONTH}\.? (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?:,? \d{{4}})?(?!:|\d)", _in_words),
     _rule(rf"in (?:a|{NUMBER}) (?:days?|weeks?|months?|years?)(?: time)?", _in_words),

@@ -1,0 +1,156 @@
+"""Chooses a tool without a model: by how close a request is to what the tools' guides say and show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from jackfield_local.agent.extraction import extract
+from jackfield_local.agent.grounding import ground
+from jackfield_local.agent.parameters import Kind, Parameter, Tool
+from jackfield_local.agent.speech import Embed, Speech
+from jackfield_local.agent.values import handed_over, is_handed_over, is_search
+from jackfield_local.language.questions import asks_for_facts, may_ask_for_deeds
+from jackfield_local.language.words import content
+
+_NEAREST = 2
+"""So many of a tool's texts are averaged: one that is close by chance does not decide alone."""
+
+_WORDS = 0.1
+"""What it adds to the likeness if the tool knows every word of a request, and in proportion."""
+
+_VALUES = 0.1
+"""What it adds if the request has every value that the tool needs and whose form can be recognised."""
+
+# The limits were chosen on requests for other tools than those they are reported for (docs/benchmarks.md).
+_ABOUT = 0.4
+"""A request is about a tool from this likeness on,"""
+
+_LIKELY = 0.3
+"""or from this one on if no other tool is nearly as close."""
+
+_AHEAD = 0.1
+_SAID = 0.4
+"""The same for an act of conversation, which uses up the whole request."""
+
+_SHAPELESS = frozenset((Kind.TEXT, Kind.RECORDS, Kind.OBJECT, Kind.ZONE))
+"""Kinds whose values do not show in the words by their form."""
+
+
+class Act(Enum):
+    """What a person says to the agent itself; each has examples, as a tool has in its guide."""
+
+    GREET = ("hello", "hi there, how are you?")
+    THANK = ("thank you", "thanks, that helped")
+    STOP = ("stop", "stop talking", "be quiet", "never mind, forget it", "cancel that")
+    HELP = ("help", "what can you do?", "what can I ask you?")
+    IDENTITY = ("who are you?", "what is your name?", "who made you?", "are you a robot?")
+    AGREE = ("yes", "yes please, do that", "correct")
+    DISAGREE = ("no", "no, don't do that", "that is wrong")
+
+
+@dataclass(frozen=True)
+class Route:
+    """A tool or an act that a request is about; neither where nothing is close enough."""
+
+    tool: Tool | None = None
+    act: Act | None = None
+
+
+class Router:
+    """Routes requests to the tools of a registry; it knows nothing about any of them."""
+
+    def __init__(self, tools: Sequence[Tool], embed: Embed) -> None:
+        self._embed = embed
+        self._tools = tools
+        self._acts = _Texts([each.value for each in Act], embed)
+        self._texts = _Texts([_texts_of(each) for each in tools], embed)
+        self._stems = [
+            frozenset(stem for text in _texts_of(each) for stem in content(text)) | each.vocabulary
+            for each in tools
+        ]
+        self._search = next((each for each in tools if is_search(each)), None)
+
+    def route(self, speech: Speech) -> Route:
+        """The tool or act that a request is about; a question that matches none goes to the search."""
+        asked = asks_for_facts(speech.said)
+        near, (act, likeness) = self._near(speech.said), self._act(speech.said)
+        if likeness >= _SAID and likeness > max(near, default=0.0):
+            return Route(act=act)
+        ranked = sorted(
+            (
+                (score, place)
+                for place, score in enumerate(self._scores(near, speech))
+                if self._can(place, speech)
+            ),
+            reverse=True,
+        )
+        if ranked:
+            (first, place), (second, _) = [*ranked, (0.0, 0)][:2]
+            if first >= _ABOUT or (first >= _LIKELY and first - second >= _AHEAD):
+                return Route(self._tools[place])
+        return Route(self._search if asked else None)
+
+    def act(self, text: str) -> Act | None:
+        """The act that a text is, where no tool is as close to it."""
+        act, likeness = self._act(text)
+        return act if likeness >= _SAID and likeness > max(self._near(text), default=0.0) else None
+
+    def _act(self, text: str) -> tuple[Act, float]:
+        near = self._acts.near(self._embed([text])[0])
+        place = int(np.argmax(near))
+        return [*Act][place], near[place]
+
+    def _near(self, text: str) -> list[float]:
+        return self._texts.near(self._embed([text])[0])
+
+    def _scores(self, near: Sequence[float], speech: Speech) -> list[float]:
+        said = content(speech.said)
+        return [
+            likeness
+            + _WORDS * sum(each in stems for each in said) / max(1, len(said))
+            + _VALUES * _share_of_values(tool, speech)
+            for likeness, stems, tool in zip(near, self._stems, self._tools, strict=True)
+        ]
+
+    def _can(self, place: int, speech: Speech) -> bool:
+        """Whether a tool can be meant: a question changes nothing, and hands over no text unseen."""
+        tool = self._tools[place]
+        if tool.writes and not may_ask_for_deeds(speech.said):
+            return False
+        given = any(is_handed_over(tool, each) for each in tool.required)
+        return not (given and asks_for_facts(speech.said)) or handed_over(speech) is not None
+
+
+class _Texts:
+    """The texts of several targets as rows of one matrix."""
+
+    def __init__(self, texts: Sequence[Sequence[str]], embed: Embed) -> None:
+        self._rows = embed([text for each in texts for text in each] or [""])
+        self._ends = np.cumsum([len(each) for each in texts])[:-1]
+        self._empty = not texts
+
+    def near(self, row: np.ndarray) -> list[float]:  # type: ignore[type-arg]
+        """How close each target is to a text."""
+        if self._empty:
+            return []
+        return [float(np.sort(each)[-_NEAREST:].mean()) for each in np.split(self._rows @ row, self._ends)]
+
+
+def _texts_of(tool: Tool) -> list[str]:
+    return [tool.description, *(each.says for each in tool.guide.examples)]
+
+
+def _share_of_values(tool: Tool, speech: Speech) -> float:
+    needed = [each for each in tool.required if _has_shape(each)]
+    if not needed:
+        return 0.0
+    found = ground(tool, extract(tool, speech).values, speech).args
+    return sum(each.name in found for each in needed) / len(needed)
+
+
+def _has_shape(parameter: Parameter) -> bool:
+    return parameter.kind not in _SHAPELESS

@@ -1,1 +1,0 @@
-"""Which tool is meant, if any."""

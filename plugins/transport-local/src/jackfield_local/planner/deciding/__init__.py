@@ -1,1 +1,0 @@
-"""What to do with what was said: call, ask back, or answer by itself."""

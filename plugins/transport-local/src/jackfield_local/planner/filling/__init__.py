@@ -1,1 +1,0 @@
-"""Arguments from what was said: one module a kind of value."""

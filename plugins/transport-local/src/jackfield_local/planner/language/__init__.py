@@ -1,1 +1,0 @@
-"""English as far as the planner knows it: words, numbers, and the phrases that carry a request."""
