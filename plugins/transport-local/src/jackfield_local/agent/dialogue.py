@@ -20,7 +20,7 @@ from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield_local.agent.answers import Manner, ask_for, records_in, tell_failure, tell_result
 from jackfield_local.agent.decider import ModelDecider, context_lines
 from jackfield_local.agent.decision import Decision, Turn, written_call, written_words
-from jackfield_local.agent.extraction import extract, unexplained
+from jackfield_local.agent.extraction import extract, reply, unexplained
 from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
 from jackfield_local.agent.router import Act, Router
@@ -211,8 +211,9 @@ class AgentDialogue:
         """The arguments with the reply, where the parameter's type tells that it is one."""
         if (parameter.kind is Kind.TEXT and self._model_decides) or is_question(text):
             return None
-        raw = {parameter.name: [text] if parameter.many else text}
         speech = replace(self._speech(text), earlier=(), before=question.said)
+        value = reply(question.tool, parameter, speech) if parameter.kind is Kind.TEXT else text
+        raw = {parameter.name: [value] if parameter.many else value}
         found = ground(question.tool, raw, speech, question.args)
         return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
 
@@ -248,14 +249,18 @@ class AgentDialogue:
         self._asked = text
         strange = unexplained(tool, speech, found.args.values())
         args = dict(found.args)
+        known = question.args if question is not None and question.tool is tool else {}
+        certain = {*extracted.values, *known} - extracted.guessed
         if tool.writes:
             # A likely value is shown to the user, and never passed on without that.
-            args = {name: value for name, value in args.items() if name not in extracted.guessed}
+            args = {
+                name: value for name, value in args.items() if name in certain or known.get(name) == value
+            }
         elif strange:
             own = self._setting.zone
             args = {name: value for name, value in args.items() if not _is_own_zone(tool, name, value, own)}
         missing = next((each for each in tool.required if each.name not in args), None)
-        doubtful = tool.writes and (bool(strange) or bool(extracted.guessed & found.args.keys()))
+        doubtful = tool.writes and (bool(strange) or len(args) < len(found.args))
         if missing is None and not doubtful:
             return [self._act(tool, replace(found, args=args), question)]
         if self._forms:

@@ -11,7 +11,7 @@ from typing import Any
 from jackfield_local.agent import codes
 from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
-from jackfield_local.agent.values import choice_is_named, is_handed_over, is_search, led_by, patterned
+from jackfield_local.agent.values import is_handed_over, is_search, led_by, patterned
 from jackfield_local.language.addresses import emails, ids, quoted, urls
 from jackfield_local.language.amounts import Amount, amounts
 from jackfield_local.language.durations import duration
@@ -36,7 +36,7 @@ def extract(tool: Tool, speech: Speech) -> Extracted:
     """The values of a tool's parameters in the last words of the user."""
     found = Extracted()
     for parameter in tool.parameters:
-        value = _typed(tool, parameter, speech)
+        value = _typed(parameter, speech)
         if value not in (None, [], ""):
             found.values[parameter.name] = value
     found.values |= _numbers(tool, speech)
@@ -46,7 +46,13 @@ def extract(tool: Tool, speech: Speech) -> Extracted:
     return found
 
 
-def _typed(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
+def reply(tool: Tool, parameter: Parameter, speech: Speech) -> str:
+    """The value in a reply to a question for a text: all of it, or the name that a phrase leads to."""
+    runs = _left_over(tool, parameter, speech) if _is_brief(tool, parameter) else []
+    return runs[0] if len(runs) == 1 else speech.said
+
+
+def _typed(parameter: Parameter, speech: Speech) -> Any:
     """A value whose form tells what it is."""
     said = speech.said
     several: Sequence[Any] = ()
@@ -54,7 +60,7 @@ def _typed(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
         case kind if kind in TEMPORAL:
             return said if read_when(said, speech.now) is not None else None
         case Kind.CHOICE:
-            several = [each for each in parameter.choices if choice_is_named(tool, parameter, each, speech)]
+            several = [each for each in parameter.choices if _is_named(each, said)]
             if len(several) != 1 and not parameter.many:
                 return None
         case Kind.SWITCH:
@@ -68,7 +74,17 @@ def _typed(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
             several = several or _pointed_at(speech)
         case Kind.ZONE:
             return codes.zone_in(said)
+        case Kind.DURATION:
+            length = duration(said)
+            return None if length is None else length.length.total_seconds() / parameter.unit_seconds
     return list(several) if parameter.many else next(iter(several), None)
+
+
+def _is_named(choice: Any, said: str) -> bool:
+    """Whether the words have every word of a choice."""
+    return {stem(each) for each in words(str(choice).replace("_", " "))} <= {
+        stem(each) for each in words(said)
+    }
 
 
 def _pointed_at(speech: Speech) -> list[str]:
@@ -97,13 +113,9 @@ def _numbers(tool: Tool, speech: Speech) -> dict[str, float]:
         if len(named) == 1:
             found[parameter.name] = named[0].value
             left.remove(named[0])
-    rest = sorted(
-        (each for each in wanted if each.required and each.name not in found),
-        key=lambda each: _usual_place(tool, each),
-    )
-    if len(rest) == len(left):
-        found |= {each.name: amount.value for each, amount in zip(rest, left, strict=True)}
-    return found
+    rest = [each for each in wanted if each.required and each.name not in found]
+    order = _usual_order(tool, rest) if len(rest) == len(left) else None
+    return found | {each.name: amount.value for each, amount in zip(order or (), left, strict=False)}
 
 
 def _stands_beside(parameter: Parameter, text: str, amount: Amount) -> bool:
@@ -115,13 +127,16 @@ def _stands_beside(parameter: Parameter, text: str, amount: Amount) -> bool:
     return bool({stem(each) for each in (*before, *after, *suffix) if content(each)} & told)
 
 
-def _usual_place(tool: Tool, parameter: Parameter) -> int:
-    """Which number of an example it usually is."""
+def _usual_order(tool: Tool, parameters: Sequence[Parameter]) -> tuple[Parameter, ...] | None:
+    """The order in which all examples of the guide give these numbers; nothing where they differ."""
+    if len(parameters) < 2:
+        return tuple(parameters)
+    orders: list[tuple[Parameter, ...]] = []
     for example in tool.guide.examples:
         values = [each.value for each in amounts(example.says)]
-        if example.args.get(parameter.name) in values:
-            return values.index(example.args[parameter.name])
-    return len(tool.parameters)
+        if all(example.args.get(each.name) in values for each in parameters):
+            orders.append(tuple(sorted(parameters, key=lambda each: values.index(example.args[each.name]))))
+    return orders[0] if len(orders) > 1 and len(set(orders)) == 1 else None
 
 
 def _time_spans(tool: Tool, speech: Speech) -> list[Span]:
@@ -136,19 +151,19 @@ def _time_spans(tool: Tool, speech: Speech) -> list[Span]:
 def _codes(tool: Tool, kind: Kind, text: str) -> dict[str, str]:
     """Codes: where there are several, the guide's examples show which stands where."""
     wanted = [each for each in tool.parameters if each.kind is kind and not each.many]
-    named = codes.mentions(kind, text) if wanted else []
-    if not named:
-        return {}
+    named = codes.mentions(kind, text)[: len(wanted)] if wanted else []
     signs = {each.name: _code_signs(tool, each) for each in wanted}
-    taken = wanted if len(named) >= len(wanted) else [each for each in wanted if each.required] or wanted
-    best = max(
-        permutations(named[: len(taken) + 1], min(len(named), len(taken))),
-        key=lambda order: sum(
+
+    def fit(parameters: Sequence[Parameter]) -> int:
+        return sum(
             bool(_signs_of(text, mention.start) & signs[each.name])
-            for each, mention in zip(taken, order, strict=False)
-        ),
-    )
-    return {each.name: mention.codes[0] for each, mention in zip(taken, best, strict=False)}
+            for each, mention in zip(parameters, named, strict=True)
+        )
+
+    orders = sorted(permutations(wanted, len(named)), key=fit, reverse=True)
+    if not orders or (len(named) < len(wanted) and fit(orders[0]) < len(named)):
+        return {}
+    return {each.name: mention.codes[0] for each, mention in zip(orders[0], named, strict=True)}
 
 
 def _code_signs(tool: Tool, parameter: Parameter) -> set[str]:
@@ -168,25 +183,27 @@ def _signs_of(text: str, start: int) -> set[str]:
 
 
 def _texts(tool: Tool, speech: Speech, found: Extracted) -> None:
-    wanted = [each for each in tool.parameters if each.kind is Kind.TEXT and not each.many]
     if is_search(tool):
         found.values[tool.required[0].name] = speech.said
         return
-    left = _left_over(tool, speech)
+    wanted = [
+        each
+        for each in tool.parameters
+        if each.kind is Kind.TEXT and not each.many and not is_handed_over(tool, each)
+    ]
+    needed = [each for each in wanted if each.required]
     exact = [each.text for each in quoted(speech.said)]
-    needed = [each for each in wanted if each.required and not is_handed_over(tool, each)]
-    if len(exact) == len(needed):
+    if exact and len(exact) == len(needed):
         found.values |= {each.name: text for each, text in zip(needed, exact, strict=True)}
         return
     for parameter in wanted:
-        if not is_handed_over(tool, parameter) and (led := _led(tool, parameter, speech.said, left)):
-            found.values[parameter.name] = led
+        runs = [each for each in _left_over(tool, parameter, speech) if each not in found.values.values()]
+        value = _led(tool, parameter, speech.said, runs)
+        if not value and [each for each in needed if each.name not in found.values] == [parameter]:
+            value = max(runs, key=len, default="")
+        if value:
+            found.values[parameter.name] = value
             found.guessed.add(parameter.name)
-    open_ = [each for each in needed if each.name not in found.values]
-    runs = [each for each in left if each not in found.values.values()]
-    if len(open_) == 1 and runs:
-        found.values[open_[0].name] = max(runs, key=len)
-        found.guessed.add(open_[0].name)
 
 
 def _led(tool: Tool, parameter: Parameter, said: str, runs: Iterable[str]) -> str:
@@ -205,17 +222,31 @@ def unexplained(tool: Tool, speech: Speech, values: Iterable[Any]) -> set[str]:
     return set(content(text.replace(_GAP, " "))) - _known(tool) - used
 
 
-def _left_over(tool: Tool, speech: Speech) -> list[str]:
+def _left_over(tool: Tool, parameter: Parameter, speech: Speech) -> list[str]:
     """The runs of words that say nothing else: no time, no number, no address, no word of the tool's own."""
     known = _known(tool)
-    runs = []
+    brief = _is_brief(tool, parameter)
+    runs: list[str] = []
     for match in _RUN.finditer(_blanked(tool, speech)):
-        kept = _trimmed(
-            match.group().split(), lambda word: not content(word) or stem(words(word)[0]) in known
-        )
-        if kept:
-            runs.append(" ".join(kept))
+        parts: list[list[str]] = [[]]
+        for word in match.group().split():
+            # A name ends at a function word; a sentence has them inside.
+            if brief and not content(word):
+                parts.append([])
+            else:
+                parts[-1].append(word)
+        for part in parts:
+            kept = _trimmed(part, lambda word: not content(word) or stem(words(word)[0]) in known)
+            if kept:
+                runs.append(" ".join(kept))
     return runs
+
+
+def _is_brief(tool: Tool, parameter: Parameter) -> bool:
+    """Whether the guide's examples have names of a word or two for a text, rather than sentences."""
+    shown = [example.args.get(parameter.name) for example in tool.guide.examples]
+    lengths = [len(each.split()) for each in shown if isinstance(each, str)]
+    return bool(lengths) and max(lengths) <= 2
 
 
 def _blanked(tool: Tool, speech: Speech) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from jackfield_embeddings import Vectors
 
 from jackfield_local.agent.extraction import extract
 from jackfield_local.agent.grounding import ground
@@ -133,7 +134,7 @@ class _Texts:
         self._ends = np.cumsum([len(each) for each in texts])[:-1]
         self._empty = not texts
 
-    def near(self, row: np.ndarray) -> list[float]:  # type: ignore[type-arg]
+    def near(self, row: Vectors) -> list[float]:
         """How close each target is to a text."""
         if self._empty:
             return []
