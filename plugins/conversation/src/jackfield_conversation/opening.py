@@ -29,7 +29,14 @@ class Openings:
         self._mode = session.mode
         self._declarations = registry.provider_schemas(transport.adapter(session.mode), session.mode)
         self._guides = {tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)}
-        self._writers = frozenset(tool.id for tool in registry.offered(session.mode) if not tool.reads)
+        in_text = {tool.id: tool for tool in registry.offered("text")}
+        self._text_only = {
+            name: tool.frozen.documentation
+            for name, tool in in_text.items()
+            if session.mode == "voice" and name not in self._guides
+        }
+        offered = {**in_text, **{tool.id: tool for tool in registry.offered(session.mode)}}
+        self._writers = frozenset(name for name, tool in offered.items() if not tool.reads)
         self._forms = forms
         self._voice = voice
         self._answer_tokens = answer_tokens
@@ -49,5 +56,6 @@ class Openings:
             voice=self._voice,
             answer_tokens=self._answer_tokens,
             writers=self._writers,
+            text_only=self._text_only,
             forms=self._forms,
         )
