@@ -83,6 +83,7 @@ class Continuity:
     def answered(self) -> None:
         """The model has given what it owed."""
         self.owed, self._retries = False, 0
+        self._journal.submission = None
         self.quiet.set()
 
     async def broke(self, event: Trouble) -> None:
@@ -112,7 +113,9 @@ class Continuity:
         if not self.owed or self.working:
             return False
         connection = await self.connection()
-        if self._memory.awaits_answer:
+        if self._memory.awaits_answer and self._journal.submission is not None:
+            await self._journal.submission.send(connection)
+        elif self._memory.awaits_answer:
             await connection.send_text(self._memory.said[-1].text)
         else:
             await connection.send_context(GO_ON, respond=True)

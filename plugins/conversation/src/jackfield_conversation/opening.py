@@ -30,7 +30,10 @@ class Openings:
         self._declarations = registry.provider_schemas(transport.adapter(session.mode), session.mode)
         self._guides = {tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)}
         self._writers = frozenset(tool.id for tool in registry.offered(session.mode) if not tool.reads)
-        self._forms = forms
+        # Whoever speaks is asked in words, on whatever screen.
+        self._can_show_forms = session.mode == "text"
+        self.forms = forms
+        """Whether the client that is attached shows forms; it counts for the next connection."""
         self._voice = voice
         self._answer_tokens = answer_tokens
 
@@ -49,5 +52,5 @@ class Openings:
             voice=self._voice,
             answer_tokens=self._answer_tokens,
             writers=self._writers,
-            forms=self._forms,
+            forms=self.forms and self._can_show_forms,
         )
