@@ -249,8 +249,6 @@ def test_a_client_without_forms_is_asked_in_words_until_one_with_forms_comes(sit
             assert "Which values" in user.told("message")[-1]["text"]
             await user.conversation.accept_forms(False)
             await user.conversation.accept_forms(True)
-            while len(user.transport.connections) < 2:  # noqa: ASYNC110 - nobody tells of it
-                await asyncio.sleep(0.01)
             assert len(user.transport.connections) == 2
             assert (await user.asked())["toolId"] == "book_table"
 

@@ -103,10 +103,11 @@ class Continuity:
             return True
         return False
 
-    def plan_renewal(self, code: str, seconds: float) -> None:
+    def plan_renewal(self, code: str, seconds: float) -> asyncio.Task[None]:
         """Renew within so many seconds; once is enough, however often it is asked for."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew(code, seconds))
+        return self._renewal
 
     async def ask_again(self) -> bool:
         """Ask the connection that stands now for what the last one owed; whether there was something."""

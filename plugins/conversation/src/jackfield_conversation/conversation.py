@@ -82,7 +82,9 @@ class Conversation(Answering):
             return
         self._openings.forms = forms
         if not self._held.line.broken and hasattr(await self._held.connection(), "send_form"):
-            self._held.plan_renewal("forms", FORMS_SECONDS)
+            renewal = self._held.plan_renewal("forms", FORMS_SECONDS)
+            if self._held.quiet.is_set():
+                await asyncio.wait({renewal})
 
     async def _begin_user_turn(
         self, text: str, mark: str | None, submission: Submission | None = None
