@@ -160,7 +160,8 @@ def test_a_completed_form_is_a_turn_of_the_user_and_its_tool_is_called_once(site
             assert user.conversation.session.turn.number == turn + 1
             assert user.said[-1] == "book_table: date 2026-11-20, time 19:30"
             assert user.told("message")[1:][1]["clientId"] == "m-1"
-            assert user.told("form_closed") == [{"formId": form["formId"], "submitted": True}]
+            closed = {"formId": form["formId"], "submitted": True, "values": VALUES}
+            assert user.told("form_closed") == [closed]
             assert len(user.told("tool_complete")) == 1
             assert calls() == [{**VALUES, "seats": 2}]
             assert user.transport.connections[0].received[1:] == [("form", ("book_table", VALUES))]

@@ -57,6 +57,7 @@ def test_a_completed_form_runs_its_tool_once_however_often_it_is_sent(workshop: 
             assert done["data"]["text"] == "buy oil"
             (closed,) = ada.of("form_closed")
             assert (closed["formId"], closed["submitted"]) == (form["formId"], True)
+            assert closed["values"] == values
             assert ada.said("user") == [ASK, "hst_note: seconds 0, text buy oil"]
             await ada.say("text", text="still there?")
             await ada.until_type("turn_complete", 3)

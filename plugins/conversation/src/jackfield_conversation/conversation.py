@@ -61,7 +61,7 @@ class Conversation(Answering):
         forms.close(form_id, submitted=True)
         submission = Submission(tool_id, arguments)
         await self._begin_user_turn(submission.text, mark, submission)
-        self.session.publish("form_closed", closed_event(form_id, submitted=True))
+        self.session.publish("form_closed", closed_event(form_id, submitted=True, values=submission.values))
         await submission.send(await self._held.connection())
 
     async def dismiss_form(self, form_id: str) -> None:

@@ -132,9 +132,10 @@ class Forms:
             del self.closed[next(iter(self.closed))]
 
 
-def closed_event(form_id: str, *, submitted: bool) -> dict[str, Any]:
-    """The fields of `form_closed`."""
-    return {"formId": form_id, "submitted": submitted}
+def closed_event(form_id: str, *, submitted: bool, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The fields of `form_closed`; `values` are those that were submitted, as far as they are known."""
+    told = {"formId": form_id, "submitted": submitted}
+    return told if values is None else {**told, "values": dict(values)}
 
 
 def encode(form_id: str, values: Mapping[str, Any], arguments: Arguments) -> str:

@@ -263,6 +263,9 @@ class FormClosed(Event):
     type: Literal["form_closed"]
     form_id: str
     submitted: bool
+    values: dict[str, Any] | None = Field(
+        None, description="Those that were submitted; left out if there are none, or the host has lost them."
+    )
 
 
 class SessionStatus(Event):
