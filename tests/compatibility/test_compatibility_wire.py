@@ -175,6 +175,8 @@ def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
             await session.heard("item_2", 40)
             await session.approve("golden-confirmation")
             await session.decline("golden-confirmation")
+            await session.submit_form("form-golden", {"weight": 3, "to": {"city": "Bern"}})
+            await session.dismiss_form("form-golden")
             await session.cancel("call_golden_0001")
             await session.note("The page shows parcels.", urgent=True)
             await session.end()
