@@ -119,6 +119,7 @@ KNOWN = {
     "error": "HostError", "tool_decisions": "ToolDecisions", "message": "Said", "tool_start": "ToolStart",
     "tool_progress": "ToolProgress", "tool_complete": "ToolComplete", "tool_error": "ToolError",
     "confirmation_required": "ConfirmationRequired", "confirmation_settled": "ConfirmationSettled",
+    "form_request": "FormRequest", "form_closed": "FormClosed",
     "session_status": "SessionStatus", "notification": "Notification", "custom": "Custom", "audio": "Audio",
 }  # fmt: skip
 """What the client calls each message."""

@@ -59,8 +59,8 @@ __all__ = [
     "FormRequest", "GoingAway", "HostError", "Interrupted", "LostError", "Message", "Notification",
     "ProtocolError", "Reconnecting", "RefusedError", "Reset", "Resumed", "Said", "Session",
     "SessionOverError", "SessionStatus", "SpeechStarted", "SpeechStopped", "TextDelta", "ToolComplete",
-    "ToolDecisions", "ToolError", "ToolProgress", "ToolStart", "Transcript", "TurnComplete", "TurnedAwayError",
-    "Unknown", "UnreachableError", "Welcome", "connect",
+    "ToolDecisions", "ToolError", "ToolProgress", "ToolStart", "Transcript", "TurnComplete",
+    "TurnedAwayError", "Unknown", "UnreachableError", "Welcome", "connect",
 ]  # fmt: skip
 
 
