@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from asking import NAMED, asking, told
 from hosting import Client, Provider, Workshop, check, hosted, make_site
+from jackfield_host.archive.record import as_text, record
+from jackfield_host.archive.sessions import find
 from jackfield_testkit.sites import Site
 
 FORMS = Provider("forms", SimpleNamespace(base_url=""))
@@ -234,3 +236,21 @@ def test_whoever_only_listens_hears_of_forms_too(workshop: Workshop) -> None:
         ]
 
     asyncio.run(main())
+
+
+def test_an_exported_session_tells_of_its_forms(workshop: Workshop) -> None:
+    async def main() -> str:
+        async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
+            form = await asked(ada)
+            await ada.say("form_submit", formId=form["formId"], values={"text": "buy oil"})
+            await ada.until_type("tool_complete")
+            assert host.house
+            store, session_id = host.house.switchboard.runtime.store, ada.token.partition(".")[0]
+            kept = await find(store, session_id)
+            assert kept
+            return "\n".join(as_text(kept, await record(store, session_id)))
+
+    text = asyncio.run(main())
+    assert "asked      the form of hst_note" in text
+    assert "user       hst_note: text buy oil" in text
+    assert "host       the form was closed" in text
