@@ -37,7 +37,10 @@ class Openings:
         }
         offered = {**in_text, **{tool.id: tool for tool in registry.offered(session.mode)}}
         self._writers = frozenset(name for name, tool in offered.items() if not tool.reads)
-        self._forms = forms
+        # A voice session is asked in words, on whatever screen.
+        self._can_show_forms = session.mode == "text"
+        self.forms = forms
+        """Whether the client that is attached shows forms; it counts for the next connection."""
         self._voice = voice
         self._answer_tokens = answer_tokens
 
@@ -57,5 +60,5 @@ class Openings:
             answer_tokens=self._answer_tokens,
             writers=self._writers,
             text_only=self._text_only,
-            forms=self._forms,
+            forms=self.forms and self._can_show_forms,
         )

@@ -266,9 +266,8 @@ class AgentDialogue:
         if missing is None and (zone := _unknown_place(tool, strange, text)) is not None:
             # The time of a place that is not known must not be told as the user's own.
             missing = zone
-            found = replace(
-                found, args={key: value for key, value in args.items() if key != zone.name}, missing=zone
-            )
+            args = {name: value for name, value in args.items() if name != zone.name}
+            found = replace(found, args=args, missing=zone)
         if missing is None and not (tool.writes and (strange or doubtful)):
             return [self._act(tool, replace(found, args=args, missing=None), question)]
         if self._forms:
@@ -492,9 +491,9 @@ def _is_own_zone(tool: Tool, name: str, value: Any, own: str) -> bool:
 
 def _unknown_place(tool: Tool, strange: set[str], text: str) -> Parameter | None:
     """The time zone of a tool where the words name a place of which none is known."""
-    zone = next((each for each in tool.parameters if each.kind is Kind.ZONE and not each.many), None)
+    zones = [each for each in tool.parameters if each.kind is Kind.ZONE and not each.many]
     placed = {stem(each) for each in re.findall(r"\bin (?:the )?(\w+)", text.lower())}
-    return zone if placed & strange else None
+    return zones[0] if zones and placed & strange else None
 
 
 def _is_change(last: _Proposal, found: Grounded, text: str) -> bool:
