@@ -53,6 +53,7 @@ def _progress(held: Downloads, download: Download) -> dict[str, Any]:
     return {
         "name": download.name,
         "label": download.label,
+        "hint": held.hint(download),
         "state": state,
         "sizeBytes": download.size_bytes,
         "receivedBytes": download.size_bytes if state == "complete" else attempt.received,

@@ -67,6 +67,10 @@ class Downloads:
         """How far the last attempt got, and why it failed."""
         return self._attempts.get(download.name) or Attempt(running=False)
 
+    def hint(self, download: Download) -> str:
+        """The hint that it makes unnecessary."""
+        return self._offered[download.name].hint
+
     def needs_restart(self, download: Download) -> bool:
         """Whether the host has to be restarted to use it."""
         return self._offered[download.name].provider != self._provider

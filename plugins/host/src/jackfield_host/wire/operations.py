@@ -82,6 +82,7 @@ class DownloadProgress(Outgoing):
 
     name: str = Field(description="Names it for POST /downloads/start.")
     label: str = Field(description="What it is.")
+    hint: str = Field(description="The hint of the provider that it makes unnecessary.")
     state: Literal["available", "running", "failed", "complete"]
     size_bytes: int
     received_bytes: int
