@@ -86,7 +86,9 @@ def test_one_button_downloads_the_local_model_and_new_conversations_use_it(
         await expect(page.locator(".message.assistant")).to_have_count(1)
         await expect(bar).to_be_visible()
         index.held[2].set()
-        await expect(page.get_by_text("Ready: new conversations use the local language model.")).to_be_visible()
+        await expect(
+            page.get_by_text("Ready: new conversations use the local language model.")
+        ).to_be_visible()
         await console.check_accessibility()
         await page.reload()
         await page.get_by_role("button", name="Start a new conversation").click()
@@ -111,7 +113,9 @@ def test_a_download_that_fails_says_why_and_can_be_tried_again(deployment: Local
         await console.check_accessibility()
         index.lost.clear()
         await page.get_by_role("button", name="Try again").click()
-        await expect(page.get_by_text("Ready: new conversations use the local language model.")).to_be_visible()
+        await expect(
+            page.get_by_text("Ready: new conversations use the local language model.")
+        ).to_be_visible()
         await expect(failed).to_have_count(0)
 
     browse(deployment, steps)
