@@ -81,7 +81,7 @@ def test_the_next_conversation_uses_a_model_that_has_just_been_downloaded(
             agent = transport._mind()
             assert isinstance(agent, Agent)
             await agent.ready()
-            await talk.says("what are 50 euros worth in american money?")
+            await talk.says("50 euros in dollars")
             assert talk.args == {"amount": 50, "from": "EUR", "to": "USD"}
         await transport.close()
 
