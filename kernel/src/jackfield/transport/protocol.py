@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from jackfield.contract.context import Mode
 from jackfield.transport.events import Event, Speaker
@@ -149,6 +149,18 @@ class BudgetedTransport(Transport, Protocol):
     @property
     def prompt_tokens(self) -> int | None:
         """Most tokens of instructions and declarations; None takes the general default."""
+
+
+class DescribedTransport(Transport, Protocol):
+    """A transport that may answer in more than one way, and says in which."""
+
+    def describe(self) -> str:
+        """How it answers new sessions, as a clause such as "it uses the local language model"."""
+
+
+def is_described(transport: Transport) -> TypeGuard[DescribedTransport]:
+    """Whether a transport describes itself."""
+    return callable(getattr(transport, "describe", None))
 
 
 class BrowserCall(NamedTuple):
