@@ -56,6 +56,7 @@ class Conversation(Answering):
         self._floor.silence()
         if self._held.working:
             # A model that waits for its calls says nothing; its answers bring it to speak again.
+            await self._calls.silence()
             return
         if not self._held.owed and self.ledger.unheard:
             # It has said everything, faster than it plays; the rest of that will not be heard.
