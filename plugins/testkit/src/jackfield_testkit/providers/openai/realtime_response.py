@@ -97,6 +97,7 @@ class Response:
 
     async def call(self, call_id: str, name: str, arguments: str, status: str = "completed") -> None:
         """A function call; its arguments are told as done whatever becomes of it."""
+        await self.end_message()
         item: dict[str, Any] = {"type": "function_call", "name": name, "call_id": call_id, "arguments": ""}
         await self._add(item)
         place = {**self._place(), "call_id": call_id}
