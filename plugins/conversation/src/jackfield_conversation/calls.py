@@ -65,7 +65,6 @@ class Calls:
         self._messages = 0
         self._dead_air = dead_air
         self._filler_due = False
-        self._filler_spoken = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -96,10 +95,10 @@ class Calls:
         self._orchestrator.interrupt(self._session, reason, call_ids)
 
     async def silence(self) -> None:
-        """Stop a filler that was spoken in this wait; what the model itself says is not concerned."""
-        if self._filler_spoken:
-            self._filler_spoken = False
-            await (await self._continuity.connection()).interrupt()
+        """Stop what fills the wait, and what was said before it; only a `SpeakingConnection` fills one."""
+        connection = await self._continuity.connection()
+        if hasattr(connection, "speak"):
+            await connection.interrupt()
 
     @property
     def beside(self) -> bool:
@@ -125,7 +124,7 @@ class Calls:
         task.add_done_callback(self._tasks.discard)
 
     def _begin_wait(self) -> None:
-        self._filler_due, self._filler_spoken = self._session.mode == "voice", False
+        self._filler_due = self._session.mode == "voice"
 
     async def _carry(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
         reassuring = asyncio.create_task(self._reassure([call.tool_id for call in message]))
@@ -206,5 +205,5 @@ class Calls:
         speak: Callable[[str], Awaitable[None]] | None = getattr(connection, "speak", None)
         silent = self._session.state is State.EXECUTING_TOOL and not self._plays()
         if speak is not None and self._filler_due and silent:
-            self._filler_due, self._filler_spoken = False, True
+            self._filler_due = False
             await speak(FILLER)

@@ -25,6 +25,7 @@ from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models import speech
 from jackfield_local.voice.ear import Ear
 from jackfield_local.voice.engines import Engines
+from jackfield_local.voice.filler import DEAD_AIR_SECONDS
 from jackfield_local.voice.mouth import Mouth
 from jackfield_local.voice.outgoing import Outgoing
 from jackfield_local.voice.workers import working
@@ -38,8 +39,16 @@ LONGEST_TEXT = 40_000
 class VoiceConnection:
     """A line to a mind in this process, with an ear and a mouth."""
 
-    def __init__(self, dialogue: Dialogue, engines: Engines, voice: VoiceSettings) -> None:
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        engines: Engines,
+        voice: VoiceSettings,
+        *,
+        dead_air: float = DEAD_AIR_SECONDS,
+    ) -> None:
         self._dialogue = dialogue
+        self._dead_air = dead_air
         self._outgoing = Outgoing()
         self._mouth = Mouth(engines.synthesiser, self._outgoing, written=voice.transcribe)
         self._ear = Ear(engines, voice.silence_ms, self, drafting=voice.transcribe)
@@ -78,6 +87,7 @@ class VoiceConnection:
         """A message of the user; whatever is being said is over."""
         if not self._outgoing.ended:
             await self._stop()
+            self._mouth.filler.begin_turn()
             self._words.append(text[:LONGEST_TEXT])
             self._next()
 
@@ -102,6 +112,12 @@ class VoiceConnection:
             self._dialogue.learn(text[:LONGEST_TEXT])
             self._due = self._due or respond
             self._next()
+
+    async def speak(self, text: str) -> None:
+        """Say a filler, unless the user has heard one in this turn, or somebody speaks."""
+        if self._answering is None and not self._ear.busy and not self._outgoing.ended:
+            await self._mouth.filler.stop()
+            self._mouth.filler.start(text)
 
     async def interrupt(self) -> None:
         """Stop what is being said, and do not answer what is still being written down."""
@@ -128,6 +144,7 @@ class VoiceConnection:
     async def close(self) -> None:
         """Hang up."""
         await self._outgoing.end(Closed())
+        await self._mouth.filler.stop()
         tasks = [task for task in (self._listening, self._answering) if task is not None]
         for task in tasks:
             task.cancel()
@@ -161,6 +178,7 @@ class VoiceConnection:
         if text:
             if self._transcribe:
                 await self._outgoing.put(Transcript("user", text, final=True, item=f"user-{self._users}"))
+            self._mouth.filler.begin_turn()
             self._words.append(text)
         elif self._results:
             self._due = True
@@ -189,6 +207,8 @@ class VoiceConnection:
         words, results = " ".join(self._words), self._results
         self._words, self._results, self._due = [], (), False
         self._asking = words, results
+        if words or results:
+            self._mouth.filler.start(after=self._dead_air)
         self._answering = asyncio.create_task(self._answer(words, results))
 
     async def _answer(self, words: str, results: tuple[ToolResult, ...]) -> None:
@@ -204,6 +224,8 @@ class VoiceConnection:
         except Exception:  # noqa: BLE001 - a mind is anybody's; the line stays open
             _log.exception("the local mind failed in an answer")
             end = Trouble("server_error", "the local mind failed; the log says more")
+        if not isinstance(end, ToolCalls):  # With calls the user goes on waiting, and so does the filler.
+            await self._mouth.filler.stop()
         self._answering = self._asking = None
         if isinstance(end, ToolCalls):
             self._exchange = Exchange(end.calls)
@@ -248,6 +270,7 @@ class VoiceConnection:
         if answering is not None:
             answering.cancel()
             await asyncio.wait((answering,))
+        await self._mouth.filler.stop()
         unheard = await self._outgoing.withdraw()
         self._mouth.spoken.withdraw(unheard)
         self._untold = self._untold or unheard > 0 or (answering is not None and asking is None)
