@@ -185,7 +185,7 @@ async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_li
     await caller.call()
     await caller.say(silence(200) + speech("Think about it.") + silence(700))
     await thinking.wait()
-    assert caller.session.state is State.PROCESSING
+    assert caller.session.state.value == "processing"
     await caller.conversation.interrupt()
     await caller.until(Interrupted)
     await asyncio.sleep(1.4)  # Longer than the dead air that a filler would end.

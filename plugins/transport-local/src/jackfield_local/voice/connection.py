@@ -23,6 +23,7 @@ from jackfield.transport.protocol import Opening, ToolResult, VoiceSettings
 from jackfield_local.exchange import Exchange
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models import speech
+from jackfield_local.text import LONGEST_TEXT
 from jackfield_local.voice.ear import Ear
 from jackfield_local.voice.engines import Engines
 from jackfield_local.voice.filler import DEAD_AIR_SECONDS
@@ -31,9 +32,6 @@ from jackfield_local.voice.outgoing import Outgoing
 from jackfield_local.voice.workers import working
 
 _log = logging.getLogger(__name__)
-
-LONGEST_TEXT = 40_000
-"""Characters of one message; the rest is not read."""
 
 
 class VoiceConnection:
@@ -173,9 +171,11 @@ class VoiceConnection:
         """Words of the turn that is under way."""
         await self._outgoing.put(Transcript("user", piece, final=False, item=f"user-{self._users}"))
 
-    async def heard(self, text: str) -> None:
+    async def heard(self, text: str | None) -> None:
         """The words of a turn; a noise that was taken for one leaves things as they were."""
-        if text:
+        if text is None:
+            pass  # The user wanted it no more.
+        elif text:
             if self._transcribe:
                 await self._outgoing.put(Transcript("user", text, final=True, item=f"user-{self._users}"))
             self._mouth.filler.begin_turn()
@@ -184,10 +184,6 @@ class VoiceConnection:
             self._due = True
         elif self._exchange is None and not self._words and not self._due:
             await self._outgoing.put(Trouble("no_audio", "no words were found in what was said"))
-        self._next()
-
-    async def forgotten(self) -> None:
-        """What the user wanted no more is out of the way."""
         self._next()
 
     async def _listen(self) -> None:
