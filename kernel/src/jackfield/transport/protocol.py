@@ -126,6 +126,17 @@ class FormConnection(Connection, Protocol):
         """The user completed the form of a tool, or dismissed it, which leaves nothing to answer."""
 
 
+class SpeakingConnection(Connection, Protocol):
+    """A connection that can say a sentence of ours aloud."""
+
+    async def speak(self, text: str) -> None:
+        """Say this aloud, outside the conversation's history, while the model waits for its calls.
+
+        It comes as `Audio` with `filler` set, without a transcript, and ends no turn. Nothing is said while
+        the user speaks or an answer is due; speech of the user and `interrupt` end it.
+        """
+
+
 class Transport(Protocol):
     """A provider of models; the setting `provider` names it."""
 
