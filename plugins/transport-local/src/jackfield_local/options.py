@@ -16,7 +16,7 @@ class Options:
     """The settings of one deployment, checked."""
 
     mind: str = "auto"
-    """What chooses tools: `router`, `llama` (a language model in this process), or `auto`: `llama` if it is here."""
+    """What chooses tools: `router`, `llama` (a language model in this process), or `auto`: the better one."""
 
     time_zone: str = ""
     """The IANA zone in which times are meant that name none; empty: the one of this machine."""

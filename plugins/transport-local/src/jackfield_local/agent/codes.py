@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
 class Mention(NamedTuple):
-    """A name in a text, and the codes that it can mean, the usual one first."""
+    """A name in a text, and the codes that it can mean."""
 
     codes: tuple[str, ...]
     start: int
@@ -49,6 +49,12 @@ def mentions(kind: Kind, text: str) -> list[Mention]:
             place = plain.find(name, end)
     found += [Mention((match.group(),), *match.span()) for match in _written(kind, text)]
     return sorted(found, key=lambda each: each.start)
+
+
+def usual(kind: Kind, codes: Sequence[str]) -> str | None:
+    """The code that a name stands for without more; nothing where it is the name of several alike."""
+    plain = kind is not Kind.CURRENCY or len(codes) == 1 or not _rank(codes[0])[0]
+    return codes[0] if plain else None
 
 
 def zone_is_named(zone: str, text: str) -> bool:

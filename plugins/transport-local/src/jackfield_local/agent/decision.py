@@ -95,8 +95,6 @@ def _value(parameter: Parameter) -> dict[str, Any]:
 
 def _member(parameter: Parameter) -> dict[str, Any]:
     match parameter.kind:
-        case Kind.OBJECT:
-            return _object(parameter.inner)
         case Kind.CHOICE:
             return {"enum": parameter.choices}
         case Kind.SWITCH:

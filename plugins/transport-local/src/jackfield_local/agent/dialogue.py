@@ -28,12 +28,13 @@ from jackfield_local.agent.answers import (
 from jackfield_local.agent.decider import ModelDecider, context_lines
 from jackfield_local.agent.decision import Decision, Turn, written_call, written_words
 from jackfield_local.agent.grounding import Grounded, find, ground
-from jackfield_local.agent.parameters import Kind, Parameter, Tool
+from jackfield_local.agent.parameters import Kind, Parameter, Tool, flat, nested
 from jackfield_local.agent.router import Act, Router
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import patterned
+from jackfield_local.language.amounts import amounts
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
 from jackfield_local.language.words import stem
@@ -175,8 +176,9 @@ class AgentDialogue:
         if tool is None:
             yield Words(_NO_TOOL)
             return
-        self._note(tool.purpose, written_call(tool.id, values))
-        yield self._call(tool, values)
+        args = flat(values)
+        self._note(tool.purpose, written_call(tool.id, args))
+        yield self._call(tool, args)
 
     def learn(self, text: str) -> None:
         """Context that the user did not say."""
@@ -228,9 +230,13 @@ class AgentDialogue:
         if (parameter.kind is Kind.TEXT and self._model_decides) or is_question(text):
             return None
         speech = replace(self._speech(text), earlier=(), before=question.said)
-        value = reply(question.tool, parameter, speech) if parameter.kind is Kind.TEXT else text
-        raw = {parameter.name: [value] if parameter.many else value}
-        found = ground(question.tool, raw, speech, question.args)
+        value: Any = text
+        if parameter.kind is Kind.TEXT:
+            value = reply(question.tool, parameter, speech)
+        elif parameter.kind is Kind.NUMBER and len(said := amounts(text)) == 1:
+            value = said[0].value
+        hints = {parameter.name: [value] if parameter.many else value}
+        found = ground(question.tool, hints, speech, question.args)
         return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
 
     @property
@@ -273,7 +279,7 @@ class AgentDialogue:
         if self._forms:
             # A likely value is shown to the user, and never passed on without that.
             intro = Words(f"{tool.purpose}: please check and complete this.")
-            return [intro, FormRequest(f"form-{secrets.token_hex(8)}", tool.id, found.args)]
+            return [intro, FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nested(found.args))]
         if found.missing is not None:
             return [self._ask(tool, Grounded(args, missing), question)]
         values = describe_values(found.args, self._setting.manner)
@@ -310,7 +316,7 @@ class AgentDialogue:
 
     def _is_meant(self, tool: Tool, raw: Mapping[str, Any], found: Grounded, text: str) -> bool:
         """Whether a tool can be what the user means: its values were said, or the words are about it."""
-        if found.missing is not None and found.missing.kind in (Kind.RECORDS, Kind.OBJECT):
+        if found.missing is not None and found.missing.kind is Kind.RECORDS:
             return False  # Nobody can be asked for these.
         own = self._setting.zone
         if not all(_is_own_zone(tool, name, value, own) for name, value in found.args.items()):
@@ -397,7 +403,7 @@ class AgentDialogue:
         replaces = last is not None and last.waiting and last.tool is tool
         self._last = _Proposal(tool, args, replaces=replaces)
         return ToolCalls(
-            (ToolCall(tool.id, orjson.dumps(dict(args)).decode(), f"local-{secrets.token_hex(8)}"),)
+            (ToolCall(tool.id, orjson.dumps(nested(args)).decode(), f"local-{secrets.token_hex(8)}"),)
         )
 
     def _search(self) -> Tool | None:
@@ -419,6 +425,8 @@ class AgentDialogue:
         attempts = question.attempts + 1 if question is not None and stuck else 1
         if attempts > _ATTEMPTS:
             return Words(f"I cannot go on without the {parameter.spoken}. Ask again when you have it.")
+        if parameter.kind is Kind.RECORDS:
+            return Words(f"I cannot fill in the {parameter.spoken} here, which this needs: {tool.purpose}.")
         text = ask_for(parameter, found.unusable)
         same = question is not None and question.tool is tool
         said = f"{self._said}\n{question.said}" if question is not None and same else self._said

@@ -66,6 +66,8 @@ def ground(
 def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> Grounded:
     """The arguments of a call that nobody proposed: what the words have of the types that a tool takes."""
     base = base or {}
+    if is_search(tool):
+        return Grounded({**base, tool.required[0].name: " ".join(speech.said.split())})
     found = ground_times(tool, _temporal_hints(tool, speech), speech, base)
     found |= find_numbers(tool, {}, speech, base.keys())
     for kind in CODES - {Kind.ZONE}:
@@ -81,13 +83,10 @@ def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> G
             if parameter.kind is Kind.CHOICE and not parameter.many and not choice_is_named(value, speech):
                 guessed.add(parameter.name)
     texts = [each for each in tool.parameters if each.kind is Kind.TEXT and each.name not in base]
-    if is_search(tool):
-        found[tool.required[0].name] = " ".join(speech.said.split())
-    else:
-        exact = {each.name: value for each in texts if (value := check_text(tool, each, None, speech))}
-        likely = guess_texts(tool, speech, [*found.values(), *exact.values()])
-        guessed |= likely.keys() - exact.keys()
-        found |= likely | exact
+    exact = {each.name: value for each in texts if (value := check_text(tool, each, None, speech))}
+    likely = guess_texts(tool, speech, [*found.values(), *exact.values()])
+    guessed |= likely.keys() - exact.keys()
+    found |= likely | exact
     args = _valid(tool, {**base, **found})
     missing = next((each for each in tool.required if each.name not in args), None)
     return Grounded(args, missing, guessed=frozenset(guessed & args.keys()))
@@ -107,9 +106,6 @@ def _temporal_hints(tool: Tool, speech: Speech) -> dict[str, str]:
 def _value(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
     if parameter.kind is Kind.RECORDS:
         return _records(parameter, speech) if parameter.required else None
-    if parameter.kind is Kind.OBJECT:
-        inner = Tool(tool.id, tool.description, tool.guide, parameter.inner)
-        return dict(ground(inner, hint, speech).args) if isinstance(hint, Mapping) else None
     find_one = check_text if parameter.kind is Kind.TEXT else find_value
     if not parameter.many:
         return find_one(tool, parameter, hint, speech)

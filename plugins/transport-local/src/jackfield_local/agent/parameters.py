@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
 from jackfield.transport.protocol import Opening
 
-from jackfield_local.guide import Guide, read_guide
+from jackfield_local.guide import Example, Guide, read_guide
 from jackfield_local.language.words import content, name_words, spoken_name
 
 
@@ -34,7 +34,6 @@ class Kind(Enum):
     URL = "URL"
     IDENTIFIER = "id"
     TEXT = "text"
-    OBJECT = "object"
     RECORDS = "records"
 
 
@@ -77,11 +76,12 @@ class Parameter:
     """One parameter; for a list, `kind` is the kind of its members."""
 
     name: str
+    """A member of an object has its path, such as `term.length`."""
+
     schema: Mapping[str, Any]
     required: bool
     kind: Kind
     many: bool
-    inner: tuple[Parameter, ...] = ()
 
     @property
     def description(self) -> str:
@@ -126,7 +126,7 @@ class Parameter:
     @property
     def spoken(self) -> str:
         """Its name as a person would say it."""
-        return spoken_name(self.name)
+        return " of the ".join(spoken_name(each) for each in reversed(self.name.split(".")))
 
     @cached_property
     def _items(self) -> Mapping[str, Any]:
@@ -174,17 +174,38 @@ def first_sentence(text: str) -> str:
 
 def tools_of(opening: Opening) -> tuple[Tool, ...]:
     """The tools of a session, in the order of their ids, which does not depend on the session."""
-    return tuple(
-        Tool(
-            tool_id,
-            str(declared.get("description", "")),
-            read_guide(opening.guides.get(tool_id, "")),
-            tuple(_parameters(declared.get("parameters") or {})),
-            tool_id in opening.writers,
-        )
-        for tool_id, declared in sorted(opening.declarations.items())
-        if isinstance(declared, Mapping)
-    )
+    tools = []
+    for tool_id, declared in sorted(opening.declarations.items()):
+        parameters = tuple(_parameters(declared.get("parameters") or {}))
+        guide = read_guide(opening.guides.get(tool_id, ""))
+        examples = tuple(Example(each.says, flat(each.args)) for each in guide.examples)
+        writes = tool_id in opening.writers
+        described = str(declared.get("description", ""))
+        tools.append(Tool(tool_id, described, replace(guide, examples=examples), parameters, writes))
+    return tuple(tools)
+
+
+def flat(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments with the members of objects by their paths."""
+    found: dict[str, Any] = {}
+    for name, value in args.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{inner}": each for inner, each in flat(value).items()}
+        else:
+            found[name] = value
+    return found
+
+
+def nested(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments as the schema has them, with objects again."""
+    found: dict[str, Any] = {}
+    for name, value in args.items():
+        *path, last = name.split(".")
+        place = found
+        for each in path:
+            place = place.setdefault(each, {})
+        place[last] = value
+    return found
 
 
 def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
@@ -195,13 +216,16 @@ def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
     )
 
 
-def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
+def _parameters(schema: Mapping[str, Any], path: str = "", *, needed: bool = True) -> Iterator[Parameter]:
     required = schema.get("required", ())
     for name, each in (schema.get("properties") or {}).items():
-        if isinstance(each, Mapping):
-            kind = kind_of(name, each)
-            inner = tuple(_parameters(each)) if kind is Kind.OBJECT else ()
-            yield Parameter(name, each, name in required, kind, "array" in _types(each), inner)
+        if not isinstance(each, Mapping):
+            continue
+        must = needed and name in required
+        if "object" in _types(each) and each.get("properties"):
+            yield from _parameters(each, f"{path}{name}.", needed=must)
+        else:
+            yield Parameter(f"{path}{name}", each, must, kind_of(name, each), "array" in _types(each))
 
 
 def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
@@ -209,12 +233,11 @@ def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
     types = _types(schema)
     if "array" in types:
         items = schema.get("items")
-        inner = kind_of(name, {"description": schema.get("description", ""), **items}) if items else Kind.TEXT
-        return Kind.RECORDS if inner is Kind.OBJECT else inner
+        return kind_of(name, {"description": schema.get("description", ""), **items}) if items else Kind.TEXT
     if "enum" in schema:
         return Kind.CHOICE
     if "object" in types:
-        return Kind.OBJECT
+        return Kind.RECORDS
     if "boolean" in types:
         return Kind.SWITCH
     described = str(schema.get("description", ""))

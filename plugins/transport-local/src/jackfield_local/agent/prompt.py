@@ -82,8 +82,6 @@ def _line(tool: Tool, *, summaries: bool) -> str:
 
 def _described(parameter: Parameter, *, summaries: bool) -> str:
     what = "|".join(map(str, parameter.choices)) or parameter.kind.value
-    if parameter.kind is Kind.OBJECT:
-        what = "{" + "; ".join(_described(each, summaries=False) for each in parameter.inner) + "}"
     shown = f"{parameter.name}{'' if parameter.required else '?'}: {what}{'[]' if parameter.many else ''}"
     told = parameter.summary
     if not parameter.required and parameter.kind is not Kind.CHOICE:
@@ -209,8 +207,6 @@ def _is_said(parameter: Parameter, value: Any, says: str) -> bool:
             return bool(value)
         case Kind.ZONE:
             return str(value).rpartition("/")[2].replace("_", " ").lower() in says.lower()
-        case Kind.OBJECT:
-            return False
     members = value if isinstance(value, list) else [value]
     said = set(content(says))
     return all(each and said.issuperset(content(str(each))) for each in members)

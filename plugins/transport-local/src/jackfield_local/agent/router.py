@@ -36,7 +36,7 @@ _AHEAD = 0.1
 _SAID = 0.45
 """The same for an act of conversation, which uses up the whole request."""
 
-_SHAPELESS = frozenset((Kind.TEXT, Kind.RECORDS, Kind.OBJECT, Kind.ZONE))
+_SHAPELESS = frozenset((Kind.TEXT, Kind.RECORDS, Kind.ZONE))
 """Kinds whose values do not show in the words by their form."""
 
 
@@ -113,6 +113,8 @@ class Router:
         """Whether a question can be for a tool: it changes nothing, and is answered from what was said."""
         if tool.writes and not may_ask_for_deeds(speech.said):
             return False
+        if any(each.kind is Kind.RECORDS and each.name not in found.args for each in tool.required):
+            return False  # Nobody can be asked for these.
         if tool is self._search or not asks_for_facts(speech.said):
             return True
         if any(is_handed_over(tool, each) for each in tool.required) and handed_over(speech) is None:

@@ -49,7 +49,7 @@ def find_numbers(
         elif meant and (hint in forms(meant[0]) or len(meant) == 1):
             # "Two for two": the same number can be said twice, and meant once each.
             left.remove(meant[0])
-            found[parameter.name] = hint if hint in forms(meant[0]) else meant[0].value
+            found[parameter.name] = hint if hint in forms(meant[0]) else _form(tool, parameter, meant[0])
         elif hint in before:
             found[parameter.name] = hint
     rest = [each for each in wanted if each.required and each.name not in found and each.name not in known]
@@ -58,7 +58,7 @@ def find_numbers(
     if len(rest) == len(left):
         # Without a usual order none of them is taken.
         ordered = zip(_usual_order(tool, rest), left, strict=False)
-        found |= {each.name: amount.value for each, amount in ordered}
+        found |= {each.name: _form(tool, each, amount) for each, amount in ordered}
     shaped = {name: _shaped(tool.parameter(name), value) for name, value in found.items()}
     return {name: value for name, value in shaped.items() if value is not None}
 
@@ -80,6 +80,15 @@ def _usual_order(tool: Tool, parameters: Sequence[Parameter]) -> Sequence[Parame
         if all(example.args.get(each.name) in values for each in parameters):
             orders.append(tuple(sorted(parameters, key=lambda each: values.index(example.args[each.name]))))
     return orders[0] if len(orders) > 1 and len(set(orders)) == 1 else ()
+
+
+def _form(tool: Tool, parameter: Parameter, amount: Amount) -> float:
+    """A percentage as a fraction where the schema or an example has it so."""
+    shown = [(example.says, example.args.get(parameter.name)) for example in tool.guide.examples]
+    as_fraction = any(
+        value in forms(each)[1:] for says, value in shown for each in amounts(says) if each.percent
+    )
+    return forms(amount)[-1] if as_fraction else amount.value
 
 
 def _shaped(parameter: Parameter | None, value: float) -> Any:
@@ -122,8 +131,16 @@ def find_codes(
 
     best = max(permutations(left, len(named)), key=fit)
     if len(named) == len(left) or (not hints and fit(best) == len(named)):
-        found |= {each.name: mention.codes[0] for each, mention in zip(best, named, strict=True)}
+        pairs = zip(best, named, strict=True)
+        chosen = {each.name: _code(tool, each, mention.codes) for each, mention in pairs}
+        found |= {name: code for name, code in chosen.items() if code is not None}
     return found
+
+
+def _code(tool: Tool, parameter: Parameter, named: Sequence[str]) -> str | None:
+    """What a name means in the guide's examples, or usually."""
+    shown = [value for example in tool.guide.examples for value in example.args.values()]
+    return next((each for each in named if each in shown), codes.usual(parameter.kind, named))
 
 
 def _code_signs(tool: Tool, parameter: Parameter) -> set[str]:

@@ -1,0 +1,264 @@
+"""The agent without a model: it calls what is certain, and asks or shows a form where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from agent_tools import TOOLS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jackfield.transport.protocol import Opening
+from jackfield_local import as_it_is
+from jackfield_local.agent.grounding import find
+from jackfield_local.agent.parameters import tools_of
+from jackfield_local.agent.speech import Speech
+from jackfield_local.models.phrases import embed_phrases
+from local_requests import NOW
+from local_session import Session, session, talk_over
+
+WRITERS = frozenset(
+    ("book_table", "create_ticket", "log_workout", "send_invoice", "set_reminder", "set_thermostat")
+)
+Steps = Callable[[Session], Awaitable[None]]
+
+
+def _third(steps: Steps, **changes: Any) -> None:
+    talk_over(TOOLS, steps, writers=WRITERS, **changes)
+
+
+def _own(steps: Steps, mode: Any = "text", **changes: Any) -> None:
+    async def run() -> None:
+        async with asyncio.timeout(60), session(mode, **changes) as talk:
+            await steps(talk)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("said", "tool", "args"),
+    [
+        ("50 euros in dollars", "convert_currency", {"amount": 50, "from": "EUR", "to": "USD"}),
+        ("how many yen for 200 francs?", "convert_currency", {"amount": 200, "from": "CHF", "to": "JPY"}),
+        ("where is parcel DE987654321", "track_parcel", {"tracking_id": "DE987654321"}),
+        ("weather in Oslo tomorrow", "weather", {"city": "Oslo", "day": "2026-11-17"}),
+    ],
+)
+def test_a_tool_of_a_third_party_is_called_with_the_values_that_were_said(
+    said: str, tool: str, args: dict[str, Any]
+) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert (talk.calls[0].tool_id, talk.args) == (tool, args)
+
+    _third(steps)
+
+
+def test_one_question_at_a_time_leads_to_the_call() -> None:
+    async def steps(talk: Session) -> None:
+        assert await talk.says("I'd like to reserve a table") == "Please tell me the day of the visit."
+        assert await talk.says("tomorrow") == "Please tell me when the guests arrive."
+        assert "how many guests come" in await talk.says("half past seven in the evening")
+        assert await talk.says("we are four") == "Please tell me the name the table is reserved under."
+        await talk.says("it's for Marsh")
+        assert talk.calls[0].tool_id == "book_table"
+        assert talk.args == {"date": "2026-11-17", "time": "19:30", "party_size": 4, "name": "Marsh"}
+
+    _third(steps)
+
+
+def test_a_likely_value_is_confirmed_before_a_tool_that_writes_gets_it() -> None:
+    async def steps(talk: Session) -> None:
+        said = await talk.says("reserve a table for two tomorrow at 8 pm for Kim")
+        assert "name: Kim" in said
+        assert said.endswith("Please say yes or no.")
+        assert talk.calls == []
+        await talk.says("yes please")
+        assert talk.args == {"date": "2026-11-17", "time": "20:00", "party_size": 2, "name": "Kim"}
+
+    _third(steps)
+
+
+def test_who_says_no_to_a_likely_value_is_taken_at_their_word() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("reserve a table for two tomorrow at 8 pm for Kim")
+        assert await talk.says("no") == "All right, nothing was done."
+        assert talk.calls == []
+
+    _third(steps)
+
+
+def test_a_client_with_forms_gets_one_with_all_values_that_were_found() -> None:
+    async def steps(talk: Session) -> None:
+        said = await talk.says("reserve a table for two tomorrow for Kim")
+        assert said == "Reserve a table at the restaurant: please check and complete this."
+        assert talk.calls == []
+        (form,) = talk.forms
+        assert form.tool_id == "book_table"
+        assert form.values == {"date": "2026-11-17", "party_size": 2, "name": "Kim"}
+        await talk.submits(time="19:00")
+        assert talk.args == {"date": "2026-11-17", "party_size": 2, "name": "Kim", "time": "19:00"}
+        assert "reserved" in await talk.gets({"status": "reserved"})
+
+    _third(steps, forms=True)
+
+
+def test_a_form_has_the_members_of_an_object_in_their_place() -> None:
+    schema = {
+        "type": "object",
+        "required": ["amount", "term"],
+        "properties": {
+            "amount": {"type": "number", "description": "How much is borrowed."},
+            "term": {
+                "type": "object",
+                "required": ["length", "unit"],
+                "properties": {
+                    "length": {"type": "integer", "description": "How long."},
+                    "unit": {"enum": ["months", "years"], "description": "Of what."},
+                },
+            },
+        },
+    }
+    loan = (
+        "Take up a loan.",
+        schema,
+        "# loan\n\nTakes up a loan.\n\n## Examples\n\nI want to take up a loan.\n",
+    )
+
+    async def steps(talk: Session) -> None:
+        await talk.says("take up a loan over years")
+        assert talk.forms[-1].values == {"term": {"unit": "years"}}
+        await talk.submits(amount=5000, term={"unit": "years", "length": 3})
+        assert talk.args == {"amount": 5000, "term": {"unit": "years", "length": 3}}
+
+    talk_over({"loan": loan}, steps, writers=frozenset(("loan",)), forms=True)
+
+
+@pytest.mark.parametrize("said", ["order me a pizza", "play some jazz", "book a flight to Rome"])
+def test_what_no_tool_does_is_said_in_one_sentence(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        assert await talk.says(said) == "I have no tool for that."
+        assert talk.calls == []
+
+    _own(steps)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "can I expense a taxi home",
+        "who looks after the printers?",
+        "what does a poster cost?",
+        "which project is late?",
+        "what does the holiday policy say about the days between the years?",
+    ],
+)
+def test_a_question_that_matches_no_tool_is_searched_for_as_it_was_asked(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert (talk.calls[0].tool_id, talk.args) == ("kb_search", {"query": said})
+
+    _own(steps)
+
+
+@pytest.mark.parametrize("said", ["quit", "let me talk to a human", "take the 8am meeting off my calendar"])
+def test_nothing_is_written_for_what_was_not_asked_for(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says(said)
+        assert talk.calls == []
+
+    _own(steps)
+    _own(steps, forms=True)
+
+
+def test_an_event_is_made_with_what_it_is_called() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("Please make a meeting called Kick-off on 30 November 2026 from 10:00 to 11:00.")
+        assert talk.calls[0].tool_id == "calendar_create_event"
+        assert talk.args["title"] == "Kick-off"
+        assert talk.args["start_time"] == "2026-11-30T10:00:00+01:00"
+        assert talk.args["end_time"] == "2026-11-30T11:00:00+01:00"
+
+    _own(steps)
+
+
+def test_a_room_that_is_booked_becomes_a_form_and_not_a_document() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("book photo room friday at 9am")
+        assert talk.calls == []
+        (form,) = talk.forms
+        assert form.tool_id == "calendar_create_event"
+        assert form.values["title"] == "photo room"
+        assert form.values["start_time"] == "2026-11-20T09:00:00+01:00"
+
+    _own(steps, forms=True)
+
+
+def test_an_hour_later_changes_the_card_that_waits() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("create an event called Retro on Friday at 4 pm")
+        assert talk.args["start_time"] == "2026-11-20T16:00:00+01:00"
+        await talk.gets(error={"type": "CONFIRMATION_REQUIRED", "message": "The user has to confirm."})
+        await talk.says("make it an hour later")
+        assert talk.args["title"] == "Retro"
+        assert talk.args["start_time"] == "2026-11-20T17:00:00+01:00"
+        assert talk.args["end_time"] == "2026-11-20T18:00:00+01:00"
+
+    _own(steps)
+
+
+def test_the_time_of_a_place_that_is_not_known_is_not_told_as_the_users_own() -> None:
+    async def steps(talk: Session) -> None:
+        assert "timezone" in await talk.says("what time is it in Orlando")
+        assert talk.calls == []
+
+    _own(steps)
+
+
+@pytest.mark.parametrize("said", ["stop", "Stop.", "stop talking please", "quit"])
+def test_in_voice_a_word_to_stop_is_answered_by_silence(said: str) -> None:
+    async def steps(talk: Session) -> None:
+        assert await talk.says(said) == ""
+        assert talk.calls == []
+
+    _own(steps, "voice")
+
+
+def test_in_voice_a_request_that_needs_text_is_declined_in_one_sentence() -> None:
+    async def steps(talk: Session) -> None:
+        said = await talk.says("Put a meeting into my calendar tomorrow")
+        assert said == "I can do that only in a text conversation."
+        assert talk.calls == []
+
+    _own(steps, "voice")
+
+
+def test_a_farewell_ends_the_voice_session() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("Goodbye")
+        assert (talk.calls[0].tool_id, talk.args) == ("end_voice_session", {"reason": "user_request"})
+
+    _own(steps, "voice")
+
+
+_DECLARED = {
+    name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in TOOLS.items()
+}
+_GUIDES = {name: guide for name, (_, _, guide) in TOOLS.items()}
+_TOOLS = tools_of(Opening("text", "", _DECLARED, guides=_GUIDES, writers=WRITERS))
+_WORD = st.sampled_from(
+    sorted(
+        {word for _, _, guide in TOOLS.values() for word in guide.replace('"', " ").split() if word.isalnum()}
+    )
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(_WORD, min_size=1, max_size=14).map(" ".join), st.sampled_from(_TOOLS))
+def test_whatever_is_said_a_text_that_is_certain_was_quoted_or_named(said: str, tool: Any) -> None:
+    """Without quotes and "called", a tool that writes never gets a text without the user's yes."""
+    found = find(tool, Speech(said, NOW, embed_phrases, zone="Europe/Berlin"))
+    texts = {each.name for each in tool.parameters if each.kind.value == "text" and not each.many}
+    assert texts & found.args.keys() <= found.guessed
