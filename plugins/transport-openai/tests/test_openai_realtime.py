@@ -12,6 +12,7 @@ from jackfield.transport.events import (
     GoingAway,
     Interrupted,
     SpeechStarted,
+    SpeechStopped,
     ToolCalls,
     Trouble,
     TurnComplete,
@@ -171,6 +172,36 @@ def test_nothing_is_cancelled_when_nothing_is_said(meeting: Any, run: Any) -> No
             await talk.connection.interrupt()
             await talk.says("Hello again.")
             assert sent(talk.model, "response.cancel") == []
+            assert talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+def test_an_interrupt_before_the_answer_to_speech_begins_cancels_it(meeting: Any, run: Any) -> None:
+    """The server is about to answer by itself; there is nothing to cancel yet."""
+    interrupted = asyncio.Event()
+
+    async def is_slow(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        await model.is_interrupted()
+        wire = model.session.wire
+        await wire.send("input_audio_buffer.speech_stopped", item_id="item_of_the_user", audio_end_ms=400)
+        await interrupted.wait()
+        await model.session.begin()
+        async with model.session.changed:
+            await model.session.changed.wait_for(lambda: bool(sent(model, "response.cancel")))
+        await answers(model)
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", is_slow) as (talk, _):
+            await talk.ear.next(SpeechStopped)
+            await talk.connection.interrupt()
+            interrupted.set()
+            await talk.ear.next(Interrupted)
+            assert len(sent(talk.model, "response.cancel")) == 1
+            await talk.says("Hello.")
+            assert talk.ear.words() == "Good day."
+            assert len(sent(talk.model, "response.cancel")) == 1
             assert talk.ear.of(Trouble) == []
 
     run(scenario())

@@ -45,9 +45,8 @@ class HibariSynthesiser:
         told = model.read_bytes()
         try:
             self._voice = Hibari(voice, told + _output(LASTING))
-        except (
-            Fail
-        ):  # Another voice may have grown from another graph; its words are then measured by length.
+        except Fail:
+            # Another voice may have grown from another graph; its words are then measured by length.
             self._voice = Hibari(voice, told)
         self._tells = any(each.name == LASTING for each in self._voice.sess.get_outputs())
 

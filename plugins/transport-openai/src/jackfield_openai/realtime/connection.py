@@ -107,7 +107,7 @@ class RealtimeConnection:
         self._reading.filler.stop()
         await self._cancel_filler()
         if self._reading.turns.take_leave_to_cancel():
-            await self._send({"type": "response.cancel", "event_id": self._afterthought()})
+            await self._cancel()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
         """Cut an item at what was heard; what was not heard at all is deleted."""
@@ -184,6 +184,8 @@ class RealtimeConnection:
 
     async def _ask(self) -> None:
         """Ask for a response if one is wanted and may be asked for."""
+        if self._reading.turns.take_leave_to_cancel_unwanted():
+            await self._cancel()
         now, turns, filler = asyncio.get_running_loop().time(), self._reading.turns, self._reading.filler
         if turns.wanted:
             filler.give_way()
@@ -193,8 +195,10 @@ class RealtimeConnection:
 
     async def _cancel_filler(self) -> None:
         if response := self._reading.filler.take_leave_to_cancel():
-            event = {"type": "response.cancel", "event_id": self._afterthought(), "response_id": response}
-            await self._send(event)
+            await self._cancel(response_id=response)
+
+    async def _cancel(self, **fields: str) -> None:
+        await self._send({"type": "response.cancel", "event_id": self._afterthought(), **fields})
 
     async def _create(self, item: dict[str, Any]) -> None:
         await self._send({"type": "conversation.item.create", "item": item})

@@ -26,6 +26,7 @@ class Turns:
         self._speaking = False
         self._expected_until: float | None = None
         self._cancelled = False
+        self._unwanted = False
 
     @property
     def deadline(self) -> float | None:
@@ -36,6 +37,7 @@ class Turns:
     def want(self, item: str) -> None:
         """A response is wanted, to an item that was just sent."""
         self._wanted = True
+        self._unwanted = False
         self._unseen.add(item)
 
     @property
@@ -60,11 +62,21 @@ class Turns:
         return True
 
     def take_leave_to_cancel(self) -> bool:
-        """Whether there is something to cancel that was not cancelled yet."""
-        if self._cancelled or (self.active is None and self._asked_until is None):
+        """Whether there is something to cancel that was not cancelled yet; what is expected is unwanted."""
+        if self.active is None and self._asked_until is None:
+            self._unwanted = self._expected_until is not None
+            return False
+        if self._cancelled:
             return False
         self._cancelled = True
         return True
+
+    def take_leave_to_cancel_unwanted(self) -> bool:
+        """Whether the response has begun that was to be cancelled before it had."""
+        if not self._unwanted or self.active is None:
+            return False
+        self._unwanted = False
+        return self.take_leave_to_cancel()
 
     def item_added(self, item: str) -> None:
         """The server has taken an item in."""
@@ -89,6 +101,7 @@ class Turns:
     def speech_started(self) -> None:
         """The user speaks; the server answers when that is over."""
         self._speaking = True
+        self._unwanted = False
 
     def speech_stopped(self, now: float) -> None:
         """The server is about to answer."""
