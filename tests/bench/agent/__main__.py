@@ -13,7 +13,7 @@ from typing import Any
 
 from jackfield_local.agent.mind import Agent
 
-from bench.agent import answers, material, requests
+from bench.agent import answers, completion, conversations, material, requests
 from bench.agent.material import Chosen
 from bench.agent.scores import Row
 from bench.agent.sessions import Moment, decider
@@ -86,6 +86,23 @@ async def sample(scoring: Scoring) -> Mapping[str, Row]:
     return found
 
 
+async def completing(scoring: Scoring) -> Mapping[str, Row]:
+    rows = material.third_party(scoring.chosen)
+    return {
+        f"by {way}": await completion.completed(scoring.agent, rows, forms=forms, shown=scoring.shown)
+        for way, forms in (("a form", True), ("questions", False))
+    }
+
+
+async def conversing(scoring: Scoring) -> Mapping[str, Row]:
+    rows = material.unseen("conversations", scoring.chosen)
+    place = await scoring.site()
+    return {
+        name: await conversations.held(place, scoring.agent, rows, own=own, shown=scoring.shown)
+        for name, own in (("own tools", True), ("third-party tools", False))
+    }
+
+
 SETS: dict[str, Callable[[Scoring], Awaitable[Mapping[str, Row]]]] = {
     "third_party": third_party,
     "third_party_voice": third_party_voice,
@@ -94,6 +111,8 @@ SETS: dict[str, Callable[[Scoring], Awaitable[Mapping[str, Row]]]] = {
     "console": console,
     "spoken": spoken,
     "sample": sample,
+    "completion": completing,
+    "conversations": conversing,
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jackfield import Mode
+from jackfield.transport.events import FormRequest
 from jackfield.transport.protocol import Opening
 from jackfield_local.agent.mind import Agent
 
@@ -49,12 +50,7 @@ def _judge(request: Request, turn: Turn, opening: Opening, score: Score) -> None
         expected = f"{request.tool}({request.args})"
     writes = sum(_is_wrong_write(request, each.tool, each.args, opening) for each in turn.calls)
     score.count("wrong writes", writes)
-    wrong_form = (
-        (form := turn.form) is not None
-        and not request.asks
-        and _wrong_values(request, form.tool_id, form.values)
-    )
-    score.count("wrong forms", int(wrong_form))
+    score.count("wrong forms", int(turn.form is not None and _has_wrong_value(request, turn.form)))
     if not right:
         score.failed(request.says, expected, f"{'WRONG WRITE ' * bool(writes)}{turn}")
 
@@ -74,8 +70,11 @@ def _is_wrong_write(request: Request, tool: str, args: Mapping[str, Any], openin
     return bool(request.asks) or tool != request.tool or not exact(args, request.args, schema_of(tool))
 
 
-def _wrong_values(request: Request, tool: str, values: Mapping[str, Any]) -> bool:
-    return tool == request.tool and bool(differing(values, request.args, schema_of(tool)))
+def _has_wrong_value(request: Request, form: FormRequest) -> bool:
+    """Whether a form shows a value that was not said; requests that lack a value do not label the others."""
+    if request.asks or form.tool_id != request.tool:
+        return False
+    return bool(differing(form.values, request.args, schema_of(form.tool_id)))
 
 
 async def public(

@@ -30,6 +30,10 @@ class Score:
         """One more value of which the median is shown."""
         self._measured[name].append(value)
 
+    def most(self, name: str, value: int) -> None:
+        """One more value of which the largest is shown."""
+        self._counts[name] = max(self._counts[name], value)
+
     def failed(self, said: str, expected: object, happened: object) -> None:
         """Show a failure to whoever develops; those of the held-out part stay unread."""
         if self._shown:
