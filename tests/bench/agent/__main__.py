@@ -62,19 +62,23 @@ async def public(scoring: Scoring) -> Mapping[str, Row]:
     if not rows:
         return {}
     openings = (await scoring.site()).openings
-    return {"public": await requests.public(scoring.agent, rows, openings, shown=scoring.shown)}
+    return {
+        "public requests, own tools": await requests.public(
+            scoring.agent, rows, openings, shown=scoring.shown
+        )
+    }
 
 
 async def console(scoring: Scoring) -> Mapping[str, Row]:
     rows = material.unseen("console", scoring.chosen)
     found = await answers.answered(await scoring.site(), scoring.agent, rows, "text", shown=scoring.shown)
-    return {"console": found}
+    return {"console, tools run": found}
 
 
 async def spoken(scoring: Scoring) -> Mapping[str, Row]:
     rows = material.unseen("spoken", scoring.chosen)
     found = await answers.answered(await scoring.site(), scoring.agent, rows, "voice", shown=scoring.shown)
-    return {"spoken": found}
+    return {"spoken, tools run": found}
 
 
 async def sample(scoring: Scoring) -> Mapping[str, Row]:
