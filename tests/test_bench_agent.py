@@ -148,8 +148,12 @@ def test_each_set_is_scored_once_with_the_router_and_on_the_held_out_part(
 
     def figures(module: str, arguments: list[str], patience: float) -> dict[str, dict[str, float]]:
         asked.append((module, *arguments))
-        kinds = {"completion": {"valid": 90, "requests": 3}, "conversations": {"turns": 4, "right": 50}}
-        return {arguments[0]: kinds.get(arguments[0], {"requests": 2, "tool": patience / patience})}
+        kinds: dict[str, dict[str, float]] = {
+            "completion": {"valid": 90, "requests": 3},
+            "conversations": {"turns": 4, "right": 50},
+        }
+        assert patience > 0
+        return {arguments[0]: kinds.get(arguments[0], {"requests": 2, "tool": 100})}
 
     monkeypatch.setattr(agent, "ask", figures)
     monkeypatch.setenv(agent.GGUF, str(tmp_path / "absent.gguf"))
