@@ -20,13 +20,13 @@ from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield_local.agent.answers import Manner, ask_for, records_in, tell_failure, tell_result
 from jackfield_local.agent.decider import ModelDecider, context_lines
 from jackfield_local.agent.decision import Decision, Turn, written_call, written_words
-from jackfield_local.agent.extraction import extract, unexplained
-from jackfield_local.agent.grounding import Grounded, ground
+from jackfield_local.agent.grounding import Grounded, find, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
 from jackfield_local.agent.router import Act, Router
 from jackfield_local.agent.speech import Speech
+from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.times import day_of
-from jackfield_local.agent.values import is_search, patterned
+from jackfield_local.agent.values import patterned
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
 from jackfield_local.mind import Thought, Words
@@ -211,8 +211,9 @@ class AgentDialogue:
         """The arguments with the reply, where the parameter's type tells that it is one."""
         if (parameter.kind is Kind.TEXT and self._model_decides) or is_question(text):
             return None
-        raw = {parameter.name: [text] if parameter.many else text}
         speech = replace(self._speech(text), earlier=(), before=question.said)
+        value = reply(question.tool, parameter, speech) if parameter.kind is Kind.TEXT else text
+        raw = {parameter.name: [value] if parameter.many else value}
         found = ground(question.tool, raw, speech, question.args)
         return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
 
@@ -241,31 +242,30 @@ class AgentDialogue:
 
     def _propose(self, tool: Tool, text: str, question: _Question | None) -> list[Thought]:
         """A call of a tool with the values in the words; a form or a question where that is not certain."""
-        speech = self._speech(text)
-        extracted = extract(tool, speech)
-        found = self._grounded(tool, extracted.values, text, question)
+        found = self._grounded(tool, None, text, question)
         self._note(text, written_call(tool.id, found.args))
         self._asked = text
-        strange = unexplained(tool, speech, found.args.values())
-        args = dict(found.args)
-        if tool.writes:
-            # A likely value is shown to the user, and never passed on without that.
-            args = {name: value for name, value in args.items() if name not in extracted.guessed}
-        elif strange:
+        strange = unexplained(tool, self._speech(text), found.args.values())
+        doubtful = found.guessed if tool.writes else frozenset()
+        if strange and not tool.writes:
+            # A place that is not understood must not be taken for the user's own.
             own = self._setting.zone
-            args = {name: value for name, value in args.items() if not _is_own_zone(tool, name, value, own)}
+            doubtful = frozenset(
+                each for each in found.args if _is_own_zone(tool, each, found.args[each], own)
+            )
+        args = {name: value for name, value in found.args.items() if name not in doubtful}
         missing = next((each for each in tool.required if each.name not in args), None)
-        doubtful = tool.writes and (bool(strange) or bool(extracted.guessed & found.args.keys()))
-        if missing is None and not doubtful:
-            return [self._act(tool, replace(found, args=args), question)]
+        if missing is None and not (tool.writes and (strange or doubtful)):
+            return [self._act(tool, replace(found, args=args, missing=None), question)]
         if self._forms:
-            intro = f"{tool.purpose}: please check and complete this."
-            return [Words(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, found.args)]
+            # A likely value is shown to the user, and never passed on without that.
+            intro = Words(f"{tool.purpose}: please check and complete this.")
+            return [intro, FormRequest(f"form-{secrets.token_hex(8)}", tool.id, found.args)]
         if missing is not None:
-            return [self._ask(tool, Grounded(args, missing, found.unusable), question)]
-        text = f"Do you mean this: {tool.purpose}? Please say yes or no."
-        self._question = _Question(tool, args, None, text, self._said)
-        return [Words(text)]
+            return [self._ask(tool, Grounded(args, missing), question)]
+        sure = f"Do you mean this: {tool.purpose}? Please say yes or no."
+        self._question = _Question(tool, args, None, sure, self._said)
+        return [Words(sure)]
 
     # With the model.
 
@@ -339,24 +339,30 @@ class AgentDialogue:
         return fits[0] if len(fits) == 1 else None
 
     def _grounded(
-        self, tool: Tool, raw: Mapping[str, Any], text: str, question: _Question | None
+        self, tool: Tool, hints: Mapping[str, Any] | None, text: str, question: _Question | None
     ) -> Grounded:
-        """The arguments; those of an open question or of the last call complete what the words change."""
+        """The arguments; those of an open question or of the last call complete what the words change.
+
+        `hints` are what the model wrote; nothing where the router decided.
+        """
         speech = self._speech(text)
+
+        def arguments(speech: Speech, base: Mapping[str, Any] | None = None) -> Grounded:
+            return find(tool, speech, base) if hints is None else ground(tool, hints, speech, base)
+
         if question is not None and question.tool is tool:
-            speech = replace(speech, before=question.said)
             asked = question.parameter
-            if asked is not None and asked.kind is Kind.TEXT and not raw and not is_question(text):
-                raw = {**raw, asked.name: text}
-            return ground(tool, raw, speech, question.args)
-        found = ground(tool, raw, speech)
+            if hints == {} and asked is not None and asked.kind is Kind.TEXT and not is_question(text):
+                hints = {asked.name: text}
+            return arguments(replace(speech, before=question.said), question.args)
+        found = arguments(speech)
         last = self._last
         if last is None or last.tool is not tool:
             return found
         complete = found.missing is None and not found.unusable and shift(text) is None
-        if complete or not _is_change(last, found, text):
+        if (complete and not found.guessed) or not _is_change(last, found, text):
             return found
-        return ground(tool, raw, replace(speech, earlier=()), last.args)
+        return arguments(replace(speech, earlier=()), last.args)
 
     def _act(self, tool: Tool, found: Grounded, question: _Question | None) -> Thought:
         if found.missing is not None and question is None and (search := self._search_for(found.missing)):

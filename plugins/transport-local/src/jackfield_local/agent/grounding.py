@@ -1,4 +1,4 @@
-"""Grounding: the arguments of a call, checked against the user's words; what was not said is not passed."""
+"""Grounding: the arguments of a call are values that the user's words give; nothing else is passed on."""
 
 from __future__ import annotations
 
@@ -11,23 +11,11 @@ import jsonschema_rs
 
 from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
+from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_search
 from jackfield_local.agent.times import ground_times
-from jackfield_local.agent.values import (
-    choice_is_named,
-    choice_is_said,
-    ground_codes,
-    ground_numbers,
-    ground_value,
-    handed_over,
-    is_handed_over,
-    is_search,
-    led_by,
-    patterned,
-    quoted_text,
-    word_before,
-)
+from jackfield_local.agent.values import choice_is_named, find_all, find_codes, find_numbers, find_value
 from jackfield_local.language.questions import is_question
-from jackfield_local.language.words import words
+from jackfield_local.language.times import read_when
 
 
 @dataclass(frozen=True)
@@ -39,23 +27,28 @@ class Grounded:
     unusable: str = ""
     """What the user named in a form that the parameter does not take, such as a name for an address."""
 
+    guessed: frozenset[str] = frozenset()
+    """The arguments that are likely rather than certain; a tool that writes must not get them."""
+
 
 def ground(
-    tool: Tool, raw: Mapping[str, Any], speech: Speech, base: Mapping[str, Any] | None = None
+    tool: Tool, hints: Mapping[str, Any], speech: Speech, base: Mapping[str, Any] | None = None
 ) -> Grounded:
-    """The arguments of a call; `base` are those of an open card or question that the words change."""
+    """The arguments of a call as the model proposes it.
+
+    `base` are the arguments of an open card or question that the words change.
+    """
     base = base or {}
-    given = {name: value for name, value in raw.items() if value not in (None, "", [], {})}
-    found: dict[str, Any] = ground_times(tool, given, speech, base)
+    given = {name: value for name, value in hints.items() if value not in (None, "", [], {})}
+    found = ground_times(tool, given, speech, base) | find_numbers(tool, given, speech, base.keys())
     plain = [each for each in tool.parameters if each.kind not in TEMPORAL]
-    found |= ground_numbers(tool, given, speech, base.keys())
     asked = [each for each in plain if each.name not in base or each.name in given]
     for kind in CODES - {Kind.ZONE}:
         if alike := [each for each in asked if each.kind is kind and not each.many]:
-            found |= ground_codes(alike, given, speech)
+            found |= find_codes(alike, tool, given, speech)
     for parameter in plain:
         if parameter.name not in found:
-            value = _grounded(tool, parameter, given.get(parameter.name), speech)
+            value = _value(tool, parameter, given.get(parameter.name), speech)
             if value not in (None, "", [], {}):
                 found[parameter.name] = value
     if base:
@@ -64,58 +57,78 @@ def ground(
         _whole_question(tool, found, speech)
     _drop_echoes(tool, found)
     _drop_doubles(tool, found, speech)
-    args = {name: value for name, value in {**base, **found}.items() if _is_valid(tool, name, value)}
-    for each in tool.parameters:
-        if not each.required and args.get(each.name) == each.schema.get("default"):
-            args.pop(each.name, None)
+    args = _valid(tool, {**base, **found})
     unusable, refused = _unusable(tool, given, args, speech)
     missing = next((each for each in tool.required if each.name not in args), refused)
     return Grounded(args, missing, unusable)
 
 
-def _grounded(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> Any:
+def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> Grounded:
+    """The arguments of a call that nobody proposed: what the words have of the types that a tool takes."""
+    base = base or {}
+    when = read_when(speech.said, speech.now)
+    temporal = [each.name for each in tool.parameters if each.kind in TEMPORAL and when is not None]
+    found = ground_times(tool, dict.fromkeys(temporal, speech.said), speech, base)
+    found |= find_numbers(tool, {}, speech, base.keys())
+    for kind in CODES - {Kind.ZONE}:
+        if alike := [each for each in tool.parameters if each.kind is kind and each.name not in base]:
+            found |= find_codes(alike, tool, {}, speech)
+    guessed = set()
+    for parameter in tool.parameters:
+        if parameter.name in found or parameter.name in base or parameter.kind in TEMPORAL | {Kind.TEXT}:
+            continue
+        value = _value(tool, parameter, None, speech)
+        if value not in (None, "", [], {}):
+            found[parameter.name] = value
+            if parameter.kind is Kind.CHOICE and not parameter.many and not choice_is_named(value, speech):
+                guessed.add(parameter.name)
+    texts = [each for each in tool.parameters if each.kind is Kind.TEXT and each.name not in base]
+    if is_search(tool):
+        found[tool.required[0].name] = " ".join(speech.said.split())
+    else:
+        exact = {each.name: value for each in texts if (value := check_text(tool, each, None, speech))}
+        likely = guess_texts(tool, speech, [*found.values(), *exact.values()])
+        guessed |= likely.keys() - exact.keys()
+        found |= likely | exact
+    args = _valid(tool, {**base, **found})
+    missing = next((each for each in tool.required if each.name not in args), None)
+    return Grounded(args, missing, guessed=frozenset(guessed & args.keys()))
+
+
+def _value(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
     if parameter.kind is Kind.RECORDS:
         return _records(parameter, speech) if parameter.required else None
     if parameter.kind is Kind.OBJECT:
         inner = Tool(tool.id, tool.description, tool.guide, parameter.inner)
-        return dict(ground(inner, value, speech).args) if isinstance(value, Mapping) else None
-    if parameter.kind is Kind.ZONE and value is None:
-        return speech.zone or None
-    if value is None:
-        return _unasked(tool, parameter, speech) if parameter.required else None
-    if parameter.many:
-        members = value if isinstance(value, list) else [value]
-        kept = [ground_value(tool, parameter, each, speech) for each in members]
-        return [*dict.fromkeys(each for each in kept if each is not None)]
-    kept = ground_value(tool, parameter, value, speech)
-    corrected = parameter.required or parameter.kind is Kind.CHOICE
-    return _unasked(tool, parameter, speech) if kept is None and corrected else kept
+        return dict(ground(inner, hint, speech).args) if isinstance(hint, Mapping) else None
+    find_one = check_text if parameter.kind is Kind.TEXT else find_value
+    if not parameter.many:
+        return find_one(tool, parameter, hint, speech)
+    members = hint if isinstance(hint, list) else [hint] if hint is not None else find_all(parameter, speech)
+    kept = [find_one(tool, parameter, each, speech) for each in members]
+    return [*dict.fromkeys(each for each in kept if each is not None)]
 
 
-def _unasked(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
-    """A required value that the model left out or got wrong, where the words leave no doubt."""
-    if parameter.kind is Kind.IDENTIFIER:
-        return patterned(parameter, speech.said)
-    if parameter.kind is Kind.CHOICE:
-        for is_meant in (choice_is_named, choice_is_said):
-            meant = [each for each in parameter.choices if is_meant(tool, parameter, each, speech)]
-            if len(meant) == 1:
-                return meant[0]
-        return None
-    if parameter.kind is Kind.TEXT:
-        return handed_over(speech) if is_handed_over(tool, parameter) else quoted_text(speech)
-    return None
+def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that the schema takes, without those that only repeat a default."""
+    kept = {}
+    for name, value in args.items():
+        parameter = tool.parameter(name)
+        if parameter is None or not jsonschema_rs.is_valid(dict(parameter.schema), value):
+            continue
+        if parameter.required or value != parameter.schema.get("default"):
+            kept[name] = value
+    return kept
 
 
 def _named_choices(tool: Tool, speech: Speech) -> dict[str, Any]:
     """The choices whose own names are in words that change a call, such as "make it weekly"."""
-    heard = set(words(speech.said))
     return {
         parameter.name: each
         for parameter in tool.parameters
         if parameter.kind is Kind.CHOICE and not parameter.many
         for each in parameter.choices
-        if set(words(str(each).replace("_", " "))) <= heard
+        if choice_is_named(each, speech)
     }
 
 
@@ -152,25 +165,17 @@ def _drop_echoes(tool: Tool, found: dict[str, Any]) -> None:
 
 def _drop_doubles(tool: Tool, found: dict[str, Any], speech: Speech) -> None:
     """One word of the user cannot be two required values: the one stays that examples introduce this way."""
-    texts = [
-        each for each in tool.required if each.kind is Kind.TEXT and isinstance(found.get(each.name), str)
-    ]
+    texts = [each for each in tool.required if each.kind is Kind.TEXT and each.name in found]
     for parameter in texts:
         value = found[parameter.name]
         same = [each for each in texts if found.get(each.name) == value]
         if len(same) < 2 or speech.everything.lower().count(value.lower()) >= len(same):
             continue
-        before = word_before(speech.said, value)
-        kept = [each for each in same if before in led_by(tool, each)]
+        kept = [each for each in same if introduced(tool, each, speech, value)]
         for each in same:
             if len(kept) != 1 or each is not kept[0]:
                 del found[each.name]
         return
-
-
-def _is_valid(tool: Tool, name: str, value: Any) -> bool:
-    parameter = tool.parameter(name)
-    return parameter is not None and jsonschema_rs.is_valid(dict(parameter.schema), value)
 
 
 def _unusable(
@@ -180,15 +185,11 @@ def _unusable(
     for parameter in tool.parameters:
         if parameter.kind not in (Kind.EMAIL, Kind.IDENTIFIER, Kind.URL) or parameter.name not in given:
             continue
-        members = (
-            given[parameter.name] if isinstance(given[parameter.name], list) else [given[parameter.name]]
-        )
-        kept = args.get(parameter.name, ())
+        hint, kept = given[parameter.name], args.get(parameter.name, [])
+        members = hint if isinstance(hint, list) else [hint]
+        usable = {str(each).lower() for each in (kept if isinstance(kept, list) else [kept])}
         for each in map(str, members):
-            name = each.partition("@")[0]
-            usable = any(
-                str(one).lower() == each.lower() for one in ([kept] if isinstance(kept, str) else kept)
-            )
-            if not usable and len(kept) < len(members) and (said := speech.verbatim(name)):
+            said = speech.verbatim(each.partition("@")[0])
+            if each.lower() not in usable and len(usable) < len(members) and said:
                 return said, parameter
     return "", None

@@ -69,7 +69,6 @@ class Agent:
         self._options = chosen
         self._clock = clock
         self._model = model
-        self._routers: dict[tuple[Tool, ...], Router] = {}
         self._preparing: dict[Prefix, asyncio.Task[None]] = {}
 
     async def open(self, opening: Opening) -> Dialogue:

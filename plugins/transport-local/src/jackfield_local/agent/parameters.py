@@ -72,7 +72,7 @@ _BEGINNINGS = frozenset(("start", "begin", "from", "since", "after", "starts", "
 _ENDINGS = frozenset(("end", "until", "till", "to", "before", "ends", "finish"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Parameter:
     """One parameter; for a list, `kind` is the kind of its members."""
 
@@ -134,7 +134,7 @@ class Parameter:
         return items if self.many and isinstance(items, Mapping) else self.schema
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tool:
     """One tool of a session."""
 

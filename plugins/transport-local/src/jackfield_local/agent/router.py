@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from jackfield_embeddings import Vectors
 
-from jackfield_local.agent.extraction import extract
-from jackfield_local.agent.grounding import ground
+from jackfield_local.agent.grounding import find
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
 from jackfield_local.agent.speech import Embed, Speech
-from jackfield_local.agent.values import handed_over, is_handed_over, is_search
+from jackfield_local.agent.texts import handed_over, is_handed_over, is_search
 from jackfield_local.language.questions import asks_for_facts, may_ask_for_deeds
 from jackfield_local.language.words import content
 
@@ -133,7 +133,7 @@ class _Texts:
         self._ends = np.cumsum([len(each) for each in texts])[:-1]
         self._empty = not texts
 
-    def near(self, row: np.ndarray) -> list[float]:  # type: ignore[type-arg]
+    def near(self, row: Vectors) -> list[float]:
         """How close each target is to a text."""
         if self._empty:
             return []
@@ -148,7 +148,7 @@ def _share_of_values(tool: Tool, speech: Speech) -> float:
     needed = [each for each in tool.required if _has_shape(each)]
     if not needed:
         return 0.0
-    found = ground(tool, extract(tool, speech).values, speech).args
+    found = find(tool, speech).args
     return sum(each.name in found for each in needed) / len(needed)
 
 

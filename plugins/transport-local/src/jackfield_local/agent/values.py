@@ -1,112 +1,196 @@
-"""Single values: whether the user gave them, and in the form that the schema wants."""
+"""Values whose form tells what they are, found in the user's words: numbers, codes, choices, addresses.
+
+A hint is what the model wrote for a parameter. It chooses among the values that the words give, and is never
+passed on by itself; without a model the examples of the guide choose.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from datetime import datetime
+from itertools import permutations
 from typing import Any
 
 from jackfield_local.agent import codes
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
-from jackfield_local.language.addresses import emails, quoted, urls
+from jackfield_local.language.addresses import emails, ids, urls
 from jackfield_local.language.amounts import Amount, amounts, bare_amount, forms
 from jackfield_local.language.durations import duration
-from jackfield_local.language.questions import asks_for_facts
-from jackfield_local.language.spans import masked
+from jackfield_local.language.numbers import ORDINALS
+from jackfield_local.language.spans import Span, blanked
 from jackfield_local.language.times import read_when
-from jackfield_local.language.words import content, stem, words
+from jackfield_local.language.words import content, stems, words
 
-_MOSTLY = 0.6
-"""So much of a required text has to be in the user's words; the model may bend the others to fit."""
-
-_NEARLY_ALL = 0.8
-"""So much of an optional text."""
-
-_HALF = 0.5
-_POINTING = re.compile(r"\b(?:this|these|here|below|following)\b", re.IGNORECASE)
 _ALIKE = 0.55
 """A word that means a choice is at least so near to it, by sentence embeddings."""
 
 
-def ground_value(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> Any:
-    """The value if the user gave it, in the schema's form; `None` when the user did not."""
-    check = _CHECKS.get(parameter.kind)
-    return None if check is None else check(tool, parameter, value, speech)
-
-
-def ground_numbers(
-    tool: Tool, raw: Mapping[str, Any], speech: Speech, known: Collection[str]
+def find_numbers(
+    tool: Tool, hints: Mapping[str, Any], speech: Speech, known: Collection[str] = ()
 ) -> dict[str, Any]:
-    """The numbers of a call: those of the model that were said, and the only one left for what is missing.
+    """Numbers and lengths of time: hinted at, named beside them, or the only ones that are left.
 
     Parameters that are `known` from earlier turns are not missing.
     """
-    wanted = [each for each in tool.parameters if each.kind in (Kind.NUMBER, Kind.DURATION)]
-    said = _numbers(tool, speech.said, speech.now)
+    wanted = [each for each in tool.parameters if each.kind in (Kind.NUMBER, Kind.DURATION) and not each.many]
+    said = blanked(speech.said, time_spans(tool, speech))
+    left = amounts(said) if wanted else []
     before = [value for text in speech.earlier for each in amounts(text) for value in forms(each)]
     found: dict[str, Any] = {}
     for parameter in wanted:
+        hint = hints.get(parameter.name)
         length = duration(speech.said) if parameter.kind is Kind.DURATION else None
+        meant = [each for each in left if hint in forms(each)] or [
+            each for each in left if _stands_beside(parameter, said, each)
+        ]
         if length is not None:
-            found[parameter.name] = _shaped(parameter, length.length.total_seconds() / parameter.unit_seconds)
-            said = [each for each in said if not each.span.overlaps(length.span)]
-            continue
-        value = raw.get(parameter.name)
-        if not isinstance(value, (int, float)) or isinstance(value, bool):
-            continue
-        spoken = next((each for each in said if value in forms(each)), None)
-        if spoken is not None:
+            found[parameter.name] = length.length.total_seconds() / parameter.unit_seconds
+        elif meant and (hint in forms(meant[0]) or len(meant) == 1):
             # "Two for two": the same number can be said twice, and meant once each.
-            said.remove(spoken)
-            found[parameter.name] = _shaped(parameter, value)
-        elif value in before:
-            found[parameter.name] = _shaped(parameter, value)
-    left = [each for each in wanted if each.required and each.name not in found and each.name not in known]
-    if not said and (bare := bare_amount(speech.said)) is not None:
-        said = [bare]  # A "one" counts something only where it is all that is said.
-    if len(left) == 1 and len(said) == 1:
-        found[left[0].name] = _shaped(left[0], said[0].value)
-    return {name: value for name, value in found.items() if value is not None}
+            left.remove(meant[0])
+            found[parameter.name] = hint if hint in forms(meant[0]) else meant[0].value
+        elif hint in before:
+            found[parameter.name] = hint
+    rest = [each for each in wanted if each.required and each.name not in found and each.name not in known]
+    if not left and (bare := bare_amount(speech.said)) is not None:
+        left = [bare]  # A "one" counts something only where it is all that is said.
+    if len(rest) == len(left):
+        # Without a usual order none of them is taken.
+        ordered = zip(_usual_order(tool, rest), left, strict=False)
+        found |= {each.name: amount.value for each, amount in ordered}
+    shaped = {name: _shaped(tool.parameter(name), value) for name, value in found.items()}
+    return {name: value for name, value in shaped.items() if value is not None}
 
 
-def _numbers(tool: Tool, text: str, now: datetime) -> list[Amount]:
-    """The amounts of a text, without those that belong to a date or clock time the tool takes."""
-    if any(each.kind in TEMPORAL for each in tool.parameters):
-        when = read_when(text, now)
-        text = (
-            masked(text, [(each, "\x00" * (each.end - each.start)) for each in when.spans]) if when else text
-        )
-    return amounts(text)
+def _stands_beside(parameter: Parameter, text: str, amount: Amount) -> bool:
+    """Whether a word of the parameter's name or description stands next to a number."""
+    beside = [*words(text[: amount.span.start])[-1:], *words(text[amount.span.start :])[1:2]]
+    told = set(content(f"{parameter.spoken} {parameter.summary}"))
+    return any(set(content(each)) & told for each in beside)
 
 
-def _shaped(parameter: Parameter, value: float) -> Any:
-    if parameter.integral or float(value).is_integer():
-        if not float(value).is_integer():
-            return None
+def _usual_order(tool: Tool, parameters: Sequence[Parameter]) -> Sequence[Parameter]:
+    """The order in which all examples of the guide give these numbers; nothing where they differ."""
+    if len(parameters) < 2:
+        return parameters
+    orders = []
+    for example in tool.guide.examples:
+        values = [each.value for each in amounts(example.says)]
+        if all(example.args.get(each.name) in values for each in parameters):
+            orders.append(tuple(sorted(parameters, key=lambda each: values.index(example.args[each.name]))))
+    return orders[0] if len(orders) > 1 and len(set(orders)) == 1 else ()
+
+
+def _shaped(parameter: Parameter | None, value: float) -> Any:
+    if float(value).is_integer():
         return int(value)
-    return value
+    return None if parameter is not None and parameter.integral else value
 
 
-def choice_is_named(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
-    """Whether the words have the choice itself, or a word by which its description or an example has it."""
-    named = {stem(word) for word in words(str(value).replace("_", " "))}
+def time_spans(tool: Tool, speech: Speech) -> list[Span]:
+    """Where the words speak of a time or of a length of time that the tool takes."""
+    kinds = {each.kind for each in tool.parameters}
+    when = read_when(speech.said, speech.now) if kinds & TEMPORAL else None
+    spans = [*when.spans] if when is not None else []
+    length = duration(speech.said) if kinds & (TEMPORAL | {Kind.DURATION}) else None
+    return [*spans, length.span] if length is not None else spans
+
+
+def find_codes(
+    parameters: Sequence[Parameter], tool: Tool, hints: Mapping[str, Any], speech: Speech
+) -> dict[str, str]:
+    """Codes of one kind: hinted at and named; the others as the guide's examples show which stands where."""
+    kind = parameters[0].kind
+    text = speech.everything if hints else speech.said
+    named = codes.mentions(kind, text)
+    found: dict[str, str] = {}
+    for parameter in parameters:
+        hint = str(hints.get(parameter.name, ""))
+        hint = hint.lower() if kind is Kind.LANGUAGE else hint.upper()
+        if (spoken := next((each for each in named if hint in each.codes), None)) is not None:
+            named.remove(spoken)
+            found[parameter.name] = hint
+    left = [each for each in parameters if each.name not in found]
+    left = [each for each in left if each.required or not hints or each.name in hints]
+    signs = {each.name: _code_signs(tool, each) for each in left}
+    named = named[: len(left)]
+
+    def fit(order: Sequence[Parameter]) -> int:
+        pairs = zip(order, named, strict=True)
+        return sum(bool(_signs(text, mention.start) & signs[each.name]) for each, mention in pairs)
+
+    best = max(permutations(left, len(named)), key=fit)
+    if len(named) == len(left) or (not hints and fit(best) == len(named)):
+        found |= {each.name: mention.codes[0] for each, mention in zip(best, named, strict=True)}
+    return found
+
+
+def _code_signs(tool: Tool, parameter: Parameter) -> set[str]:
+    """What stands before a code in the examples."""
+    return {
+        sign
+        for example in tool.guide.examples
+        for mention in codes.mentions(parameter.kind, example.says)
+        if example.args.get(parameter.name) in mention.codes
+        for sign in _signs(example.says, mention.start)
+    }
+
+
+def _signs(text: str, start: int) -> set[str]:
+    """The word before a place in a text, or a mark for any number."""
+    after_number = any(each.span.start < start <= each.span.end for each in amounts(text))
+    return {"#"} if after_number else {*words(text[:start])[-1:]}
+
+
+def find_value(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
+    """The value of one parameter; nothing where the words do not give it."""
+    finder = _FINDERS.get(parameter.kind)
+    return None if finder is None else finder(tool, parameter, hint, speech)
+
+
+def find_all(parameter: Parameter, speech: Speech) -> list[Any]:
+    """What may be members of a list."""
+    if parameter.kind is Kind.EMAIL:
+        return [each.text for each in emails(speech.said)]
+    return [each for each in parameter.choices if choice_is_named(each, speech)]
+
+
+def choice_is_named(choice: Any, speech: Speech) -> bool:
+    """Whether the last words have every word of a choice."""
+    return stems(str(choice).replace("_", " ")) <= stems(speech.said)
+
+
+def _choice(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
+    if hint in parameter.choices and _means(tool, parameter, hint, speech):
+        return hint
+    named = [each for each in parameter.choices if choice_is_named(each, speech)]
+    if named or not (parameter.required or hint is not None):
+        return named[0] if len(named) == 1 else None
+    for is_meant in (_is_explained, _means):
+        meant = [each for each in parameter.choices if is_meant(tool, parameter, each, speech)]
+        if len(meant) == 1:
+            return meant[0]
+    return None
+
+
+def _is_explained(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
+    """Whether the words have one by which the description or an example explains a choice."""
+    named = stems(str(value).replace("_", " "))
     return bool((named | _clause(parameter, value) | _shown(tool, parameter, value)) & speech.stems)
 
 
-def choice_is_said(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
-    """Whether the words name a choice, or have a word that means the same."""
-    if choice_is_named(tool, parameter, value, speech):
+def _means(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
+    """Whether the words name or explain a choice, or have a word that means the same."""
+    if _is_explained(tool, parameter, value, speech):
         return True
-    said = [*_telling(tool, speech.said)]
+    said = [*telling(tool, speech.said)]
     if not said:
         return False
-    others = [str(each).replace("_", " ") for each in parameter.choices]
-    near = speech.embed(others) @ speech.embed(said).T
-    best = near.max(axis=1)
-    place = parameter.choices.index(value) if value in parameter.choices else -1
-    return place >= 0 and best[place] >= _ALIKE and best[place] >= best.max() - 0.05
+    choices = [str(each).replace("_", " ") for each in parameter.choices]
+    near = (speech.embed(choices) @ speech.embed(said).T).max(axis=1)
+    place = parameter.choices.index(value)
+    return bool(near[place] >= _ALIKE and near[place] >= near.max() - 0.05)
 
 
 def _clause(parameter: Parameter, value: Any) -> set[str]:
@@ -132,7 +216,7 @@ def _shown(tool: Tool, parameter: Parameter, value: Any) -> set[str]:
     return own - others
 
 
-def _telling(tool: Tool, text: str) -> Iterator[str]:
+def telling(tool: Tool, text: str) -> Iterator[str]:
     """The words that may mean a value: not those with which the tool speaks of itself, nor numbers."""
     for word in words(text):
         found = content(word)
@@ -140,25 +224,22 @@ def _telling(tool: Tool, text: str) -> Iterator[str]:
             yield word
 
 
-def _choice(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> Any:
-    return value if choice_is_said(tool, parameter, value, speech) else None
+def _switch(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> bool | None:
+    """On if the words have all of its name, or a word of its description where the model says so."""
+    named = set(content(f"{parameter.spoken} {parameter.summary}")) - set(content(tool.description))
+    said = stems(speech.said)
+    return True if stems(parameter.spoken) <= said or (hint and named & said) else None
 
 
-def _switch(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> Any:
-    """A switch is on if the words name it."""
-    about = set(content(tool.description))
-    named = set(content(f"{parameter.spoken} {parameter.summary}")) - about
-    return True if value and named & {stem(word) for word in words(speech.said)} else None
-
-
-def _email(_: Tool, __: Parameter, value: Any, speech: Speech) -> str | None:
-    text = str(value)
-    wanted = text.strip().lower()
+def _email(_: Tool, __: Parameter, hint: Any, speech: Speech) -> str | None:
+    if hint is None:
+        return next((each.text for each in emails(speech.said)), None)
+    wanted = str(hint).strip().lower()
     for source in (speech.everything, speech.seen):
-        if found := next((each.text for each in emails(source) if each.text.lower() == wanted), None):
+        if found := next((each.text for each in emails(source) if each.text.lower() in wanted), None):
             return found
     # A person whose record was shown with an address.
-    name = set(words(text.partition("@")[0]))
+    name = set(words(wanted.partition("@")[0]))
     for record in speech.records:
         shown = " ".join(str(each) for each in record.values() if isinstance(each, str))
         found_there = emails(shown)
@@ -167,27 +248,40 @@ def _email(_: Tool, __: Parameter, value: Any, speech: Speech) -> str | None:
     return None
 
 
-def _url(_: Tool, __: Parameter, value: Any, speech: Speech) -> str | None:
-    bare = str(value).rsplit("://", maxsplit=1)[-1].rstrip("/").lower()
-    for each in [*urls(speech.everything), *urls(speech.seen)]:
-        if each.text.split("://")[-1].rstrip("/").lower() == bare:
+def _url(_: Tool, __: Parameter, hint: Any, speech: Speech) -> str | None:
+    said = [*urls(speech.said), *urls(speech.everything), *urls(speech.seen)]
+    if hint is None:
+        return said[0].text if urls(speech.said) else None
+    bare = str(hint).rsplit("://", maxsplit=1)[-1].rstrip("/").lower()
+    for each in said:
+        if each.text.split("://")[-1].rstrip("/").lower() in bare:
             return each.text
-    return f"https://{bare}" if bare and bare in speech.everything.lower() else None
+    return f"https://{bare}" if bare and " " not in bare and bare in speech.everything.lower() else None
 
 
-def _identifier(_: Tool, parameter: Parameter, value: Any, speech: Speech) -> str | None:
+def _identifier(_: Tool, parameter: Parameter, hint: Any, speech: Speech) -> str | None:
     """An identifier that was said or shown; spaces and case are as the pattern wants them."""
-    text = str(value)
+    text = str(hint or "")
     for source in (speech.everything, speech.seen):
-        if re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source) and _fits(parameter, text):
+        if text and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source) and _fits(parameter, text):
             return text
     packed = re.sub(r"[\s-]", "", text)
-    heard = re.sub(r"[\s-]", "", speech.everything)
-    if packed and packed.lower() in heard.lower():
-        return next(
-            (each for each in (packed, packed.upper(), packed.lower()) if _fits(parameter, each)), None
-        )
-    return None
+    if packed and packed.lower() in re.sub(r"[\s-]", "", speech.everything).lower():
+        forms_ = (packed, packed.upper(), packed.lower())
+        return next((each for each in forms_ if _fits(parameter, each)), None)
+    said = patterned(parameter, speech.said) or next((each.text for each in ids(speech.said)), None)
+    return said if said or hint is not None else _pointed_at(speech)
+
+
+def _pointed_at(speech: Speech) -> str | None:
+    """The identifier of a shown record that the words count out or call by its title."""
+    shown = [each for each in speech.records if isinstance(each.get("id"), str)]
+    place = next((ORDINALS[word] for word in words(speech.said) if word in ORDINALS), 0)
+    if 0 < place <= len(shown):
+        return str(shown[place - 1]["id"])
+    titles = [(stems(str(each.get("title") or each.get("name") or "")), each["id"]) for each in shown]
+    named = [found for title, found in titles if title and title <= speech.stems]
+    return str(named[0]) if len(named) == 1 else None
 
 
 def patterned(parameter: Parameter, text: str) -> str | None:
@@ -209,132 +303,22 @@ def _fits(parameter: Parameter, value: str) -> bool:
     return not parameter.pattern or re.search(parameter.pattern, value) is not None
 
 
-def ground_codes(parameters: Sequence[Parameter], raw: Mapping[str, Any], speech: Speech) -> dict[str, str]:
-    """Codes of one kind: the model's where a name says so, else the only name that is left."""
-    named = codes.mentions(parameters[0].kind, speech.everything)
-    found: dict[str, str] = {}
-    for parameter in parameters:
-        value = str(raw.get(parameter.name, ""))
-        value = value.upper() if parameter.kind is not Kind.LANGUAGE else value.lower()
-        spoken = next((each for each in named if value in each.codes), None)
-        if spoken is not None:
-            named.remove(spoken)
-            found[parameter.name] = value
-    left = [each for each in parameters if each.name not in found and (each.required or each.name in raw)]
-    if len(left) == len(named):
-        found |= {each.name: mention.codes[0] for each, mention in zip(left, named, strict=True)}
-    return found
+def _zone(tool: Tool, _: Parameter, hint: Any, speech: Speech) -> str | None:
+    """The zone of a place that was named, or that the model knows for one; else the user's own."""
+    if (named := codes.zone_in(speech.said)) is not None:
+        return named
+    text = str(hint or "")
+    known = codes.is_zone(text) and (
+        codes.zone_is_named(text, speech.everything) or any(telling(tool, speech.said))
+    )
+    return text if known else speech.zone or None
 
 
-def _zone(tool: Tool, _: Parameter, value: Any, speech: Speech) -> str | None:
-    """A zone whose city was named, or that the model knows for a place; else the user's own."""
-    text = str(value)
-    if codes.is_zone(text) and (
-        codes.zone_is_named(text, speech.everything) or any(_telling(tool, speech.said))
-    ):
-        return text
-    return speech.zone or None
-
-
-def _text(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> str | None:
-    text = str(value)
-    if is_handed_over(tool, parameter):
-        return handed_over(speech)
-    if parameter.required and set(content(text)) <= set(
-        content(f"{tool.id.replace('_', ' ')} {tool.description}")
-    ):
-        return None  # "A support ticket" names the tool, and no text.
-    if (exact := speech.verbatim(text)) is not None:
-        return exact
-    share = speech.share(text)
-    if parameter.required and (share >= _MOSTLY or is_composed(tool, parameter)):
-        return text
-    return text if share >= _NEARLY_ALL else None
-
-
-def led_by(tool: Tool, parameter: Parameter) -> set[str]:
-    """The words that stand before this value in the guide's examples, such as "from" before an origin."""
-    found = set()
-    for example in tool.guide.examples:
-        value = example.args.get(parameter.name)
-        if isinstance(value, str) and (before := word_before(example.says, value)):
-            found.add(before)
-    return found
-
-
-def word_before(text: str, value: str) -> str:
-    """The word before a value in a text."""
-    before, found, _ = text.lower().partition(value.lower())
-    return ([*words(before)] or [""])[-1] if found else ""
-
-
-def quoted_text(speech: Speech) -> str | None:
-    """The only text in quotes."""
-    found = quoted(speech.said)
-    return found[0].text if len(found) == 1 else None
-
-
-def is_handed_over(tool: Tool, parameter: Parameter) -> bool:
-    """Whether the guide's examples point at the text, as in "this mail": it follows the request itself."""
-    shown = [
-        example.says
-        for example in tool.guide.examples
-        if isinstance(value := example.args.get(parameter.name), str) and value not in example.says
-    ]
-    pointed = [says for says in shown if _POINTING.search(says)]
-    return bool(shown) and len(pointed) * 2 > len(shown) and parameter.required
-
-
-def handed_over(speech: Speech) -> str | None:
-    """The text that follows a request: in quotes, after a colon, or from the next line on."""
-    for said in (speech.said, *reversed(speech.earlier)):
-        head, _, rest = said.partition("\n")
-        if rest.strip():
-            return rest.strip()
-        if ": " in head and len(head.partition(": ")[2].split()) > 1:
-            return head.partition(": ")[2].strip()
-    return quoted_text(speech)
-
-
-def is_composed(tool: Tool, parameter: Parameter) -> bool:
-    """Whether the guide's examples show that the caller thinks the text up, as it does for a command."""
-    shares = []
-    for example in tool.guide.examples:
-        value = example.args.get(parameter.name)
-        if isinstance(value, str) and (found := content(value)):
-            said = set(content(example.says))
-            shares.append(sum(each in said for each in found) / len(found))
-    return bool(shares) and sum(shares) / len(shares) < 0.4
-
-
-def is_search(tool: Tool) -> bool:
-    """Whether all that a tool needs is a text that takes what is asked, as its examples show by questions."""
-    needed, examples = tool.required, tool.guide.examples
-    if len(needed) != 1 or needed[0].kind is not Kind.TEXT or is_composed(tool, needed[0]):
-        return False
-    asked = sum(asks_for_facts(each.says) for each in examples)
-    return asked * 3 >= len(examples) > 0 and takes_the_request(tool, needed[0])
-
-
-def takes_the_request(tool: Tool, parameter: Parameter) -> bool:
-    """Whether the guide's examples put most of what is said into a text, as into the query of a search."""
-    shares, lengths = [], []
-    for example in tool.guide.examples:
-        value = example.args.get(parameter.name)
-        if isinstance(value, str) and (said := content(example.says)):
-            found = set(content(value))
-            lengths.append(len(found))
-            shares.append(sum(each in found for each in said) / len(said))
-    # A single word, such as a city, is a value and no query.
-    return bool(shares) and sum(shares) / len(shares) >= _HALF and sum(lengths) / len(lengths) >= 2
-
-
-_CHECKS: dict[Kind, Callable[[Tool, Parameter, Any, Speech], Any]] = {
+_FINDERS: dict[Kind, Callable[[Tool, Parameter, Any, Speech], Any]] = {
     Kind.CHOICE: _choice,
     Kind.SWITCH: _switch,
     Kind.EMAIL: _email,
     Kind.URL: _url,
     Kind.IDENTIFIER: _identifier,
     Kind.ZONE: _zone,
-    Kind.TEXT: _text,
 }

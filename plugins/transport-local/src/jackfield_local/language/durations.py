@@ -34,6 +34,10 @@ _WORDED = [
 ]
 
 
+_AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\s*[\w%:])", re.IGNORECASE)
+"""What goes on after hours: an hour and ten, 1 hour 58 minutes."""
+
+
 class Duration(NamedTuple):
     """A length of time, and where it stands."""
 
@@ -45,7 +49,7 @@ def duration(text: str) -> Duration | None:
     """The first length of time in a text; "in two hours" is a moment, not a length."""
     for pattern, seconds in _WORDED:
         if match := pattern.search(text):
-            return Duration(timedelta(seconds=seconds), Span(*match.span()))
+            return _with_minutes(text, seconds, Span(*match.span()))
     for match in _COUNTED.finditer(text):
         if re.search(r"\b(?:in|within|next|last|past|the)\s+$", text[: match.start()], re.IGNORECASE):
             continue
@@ -54,5 +58,12 @@ def duration(text: str) -> Duration | None:
         amount = number(match.group(1)) + (0.5 if match.group(2) or match.group(4) else 0)
         unit = match.group(3).lower()
         seconds = UNITS[unit] if unit in UNITS else UNITS[unit.removesuffix("s")]
-        return Duration(timedelta(seconds=amount * seconds), Span(*match.span()))
+        return _with_minutes(text, amount * seconds, Span(*match.span()))
     return None
+
+
+def _with_minutes(text: str, seconds: float, span: Span) -> Duration:
+    more = _AND_MINUTES.match(text, span.end) if seconds and seconds % UNITS["hour"] == 0 else None
+    if more is not None:
+        seconds, span = seconds + number(more.group(1)) * UNITS["minute"], Span(span.start, more.end())
+    return Duration(timedelta(seconds=seconds), span)

@@ -43,6 +43,11 @@ def stem(word: str) -> str:
     return found
 
 
+def stems(text: str) -> set[str]:
+    """The stems of all words."""
+    return {stem(word) for word in words(text)}
+
+
 def content(text: str) -> list[str]:
     """The stems of the words that mean something."""
     return [stem(word) for word in words(text) if word.split("'")[0] not in STOP and len(word) > 1]

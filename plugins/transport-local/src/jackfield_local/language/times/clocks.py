@@ -14,15 +14,15 @@ _HOURS = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _HALF = r"(?:\s*(a\.?m\.?|p\.?m\.?)(?![a-z]))"
 _TIME = (
     rf"(?:(noon|midday|midnight)|(half past |quarter past "
-    rf"|quarter to )?(?:(\d{{1,2}})(?:[:.](\d{{2}}))?|({_HOURS}))"
+    rf"|quarter to |half (?=[a-z]))?(?:(\d{{1,2}})(?:[:.](\d{{2}}))?|({_HOURS}))"
     rf"(?:\s*o['\u2019]?clock)?{_HALF}?(\s+in the (?:morning|afternoon|evening)|\s+at night)?)"
 )
 _RANGE = re.compile(
-    rf"(?:\b(?:from|between)\s+)?(?<![\w/.:-]){_TIME}\s*(?:to|and|until|till|-|\u2013)\s*{_TIME}(?![\w:/%-])",
+    rf"(?:\b(?:from|between)\s+)?(?<![\w/.:-]){_TIME}\s*(?:to|and|until|till|-|\u2013)\s*{_TIME}(?![\w/%-]|:\d)",
     re.IGNORECASE,
 )
 _POINT = re.compile(
-    rf"(\b(?:at|around|by|from|before|after|@)\s+)?(?<![\w/.:+-]){_TIME}(?![\w:/%-])", re.IGNORECASE
+    rf"(\b(?:at|around|by|from|before|after|@)\s+)?(?<![\w/.:+-]){_TIME}(?![\w/%-]|:\d)", re.IGNORECASE
 )
 _PARTS = {
     "morning": (time(8), time(12)),
@@ -33,7 +33,7 @@ _PARTS = {
     "night": (time(18), time(23)),
 }
 PART = re.compile(rf"\b(?:in the |this )?(?:(?:early|late) )?({'|'.join(_PARTS)})\b", re.IGNORECASE)
-_SHIFTS = {"half past": 30, "quarter past": 15, "quarter to": -15}
+_SHIFTS = {"half past": 30, "half": 30, "quarter past": 15, "quarter to": -15}
 
 
 class Found(NamedTuple):
@@ -126,7 +126,8 @@ def _point(text: str) -> Found | None:
             r"\s*(?:minutes?|hours?|days?|weeks?|%|euros?|people)\b", text[match.end() :], re.IGNORECASE
         ):
             continue
-        found = hour.time(hour.afternoon() if not hour.plain else _told(text))
+        half = hour.afternoon()
+        found = hour.time(half if half is not None else _told(text))
         if found is not None:
             return Found(Clock(found), Span(*match.span()))
     return None

@@ -6,7 +6,7 @@ import re
 from datetime import date, datetime, timedelta
 
 from jackfield_local.language.numbers import NUMBER, number
-from jackfield_local.language.spans import Span, masked
+from jackfield_local.language.spans import Span, blanked
 from jackfield_local.language.times import clocks
 from jackfield_local.language.times.days import A_WEEKDAY, days
 from jackfield_local.language.times.when import Clock, Days, When
@@ -35,7 +35,7 @@ def read_when(
     spans = [each.span for each in named]
     # A date has numbers that are no hours.
     dates = [span for span in spans if any(letter.isdigit() for letter in text[span.start : span.end])]
-    rest = masked(text, [(span, "\x00" * (span.end - span.start)) for span in dates])
+    rest = blanked(text, dates)
     hour = clocks.clock(rest, on_a_day=bool(named))
     covered = Days(named[0].days.first, named[0].days.last) if named else None
     if covered is None and spoken_of is not None:
