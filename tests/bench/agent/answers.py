@@ -23,7 +23,7 @@ SAMPLE: dict[Mode, list[dict[str, Any]]] = {
             **_LOOKUP,
             "answer": ["given by the studio", "do not count"],
         },
-        {"says": "Which project is late?", **_LOOKUP, "answer": ["Harbour Museum", "late by two weeks"]},
+        {"says": "Which project is late?", **_LOOKUP, "answer": ["late by two weeks"]},
         {"says": "What does a poster cost?", **_LOOKUP, "answer": ["900"]},
     ],
     "voice": [
@@ -34,7 +34,7 @@ SAMPLE: dict[Mode, list[dict[str, Any]]] = {
             **_LOOKUP,
             "answer": ["given by the studio", "do not count"],
         },
-        {"says": "is any project running late", **_LOOKUP, "answer": ["Harbour Museum", "late by two weeks"]},
+        {"says": "is any project running late", **_LOOKUP, "answer": ["late by two weeks"]},
         {"says": "how much is a poster", **_LOOKUP, "answer": ["900", "nine hundred"]},
     ],
 }
