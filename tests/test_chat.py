@@ -16,17 +16,19 @@ from jackfield_testkit.providers.openai import OpenAIServer
 from talks import tools
 
 
-def configure(folder: Path, server: OpenAIServer) -> None:
-    """A deployment whose provider is this server."""
+def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> None:
+    """A deployment whose provider is this server, or one that needs none."""
     (folder / "jackfield.toml").write_text(
-        'provider = "openai"\nstore = "memory"\n'
+        f'provider = "{provider}"\nstore = "memory"\n'
         f'[transports.openai]\nbase_url = "{server.base_url}"\napi_key_env = "FAB_KEY"\nretries = 0\n'
     )
 
 
-async def chat(folder: Path, server: OpenAIServer, lines: str, *options: str) -> tuple[int, str, str]:
+async def chat(
+    folder: Path, server: OpenAIServer, lines: str, *options: str, provider: str = "openai"
+) -> tuple[int, str, str]:
     """What the command printed for these lines, and its exit status."""
-    configure(folder, server)
+    configure(folder, server, provider)
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "jackfield_cli", "chat", "--user", "ada", *options,
         cwd=folder, env={**os.environ, "FAB_KEY": "k", "NO_COLOR": "1"},
@@ -39,18 +41,36 @@ async def chat(folder: Path, server: OpenAIServer, lines: str, *options: str) ->
 @pytest.fixture
 def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of tools that leave a trace."""
+    plugins = "jackfield-client,jackfield-policies,jackfield-intents,jackfield-transport-*"
+    monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
+    tools(site, tmp_path / "log.txt")
+    rebuild()
+    return tmp_path
+
+
+def rebuild() -> None:
+    """Freeze the registry of what is installed."""
     from jackfield.settings import Settings
     from jackfield_builder import freeze
     from jackfield_builder.pipeline import build
 
-    plugins = "jackfield-client,jackfield-policies,jackfield-intents,jackfield-transport-*"
-    monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
-    tools(site, tmp_path / "log.txt")
     settings = Settings.load()
     made = build(settings, import_handlers=False)
     assert made.snapshot, made.findings
     freeze.write(made.snapshot, settings.registry)
-    return tmp_path
+
+
+def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any) -> None:
+    site.plugin("fab-forms", "from jackfield_testkit.providers.forms import *\n")
+    rebuild()
+
+    async def main() -> tuple[int, str, str]:
+        async with OpenAIServer() as server:
+            return await chat(built, server, "form fab_note\n", provider="forms")
+
+    status, out, err = asyncio.run(main())
+    assert status == 0, err
+    assert "Which values shall I use for fab_note?" in out
 
 
 @pytest.mark.parametrize("approve", [True, False])

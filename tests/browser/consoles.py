@@ -133,6 +133,8 @@ class Deployment:
     folder: Path
     site: Path
     port: int = 0
+    uses: str = "openai"
+    """The provider that the host talks to."""
     _process: asyncio.subprocess.Process | None = None
 
     @property
@@ -153,7 +155,7 @@ class Deployment:
         self.port = self.port or _free_port()
         # Under a name of its own, so that commands are found whatever it allows.
         (self.folder / "console.toml").write_text(
-            f'provider = "openai"\nallow = {json.dumps(ALLOW)}\n'
+            f'provider = "{self.uses}"\nallow = {json.dumps(ALLOW)}\n'
             f'registry = "{self.site / "tool_registry.json"}"\n'
             f'[transports.openai]\nbase_url = "{server.base_url}"\n'
             f'api_key_env = "CON_KEY"\nretries = 0\n{provider}\n'
@@ -206,7 +208,8 @@ class Console:
     async def say(self, text: str) -> None:
         """Write something and send it."""
         await self.page.get_by_label("Message").fill(text)
-        await self.page.get_by_role("button", name="Send").click()
+        # A form in the conversation has such a button as well.
+        await self.page.locator(".composer").get_by_role("button", name="Send").click()
 
     async def state(self) -> str:
         """What the session is doing, in the words of the page."""

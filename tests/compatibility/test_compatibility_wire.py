@@ -119,6 +119,7 @@ KNOWN = {
     "error": "HostError", "tool_decisions": "ToolDecisions", "message": "Said", "tool_start": "ToolStart",
     "tool_progress": "ToolProgress", "tool_complete": "ToolComplete", "tool_error": "ToolError",
     "confirmation_required": "ConfirmationRequired", "confirmation_settled": "ConfirmationSettled",
+    "form_request": "FormRequest", "form_closed": "FormClosed",
     "session_status": "SessionStatus", "notification": "Notification", "custom": "Custom", "audio": "Audio",
 }  # fmt: skip
 """What the client calls each message."""
@@ -175,6 +176,8 @@ def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
             await session.heard("item_2", 40)
             await session.approve("golden-confirmation")
             await session.decline("golden-confirmation")
+            await session.submit_form("form-golden", {"weight": 3, "to": {"city": "Bern"}})
+            await session.dismiss_form("form-golden")
             await session.cancel("call_golden_0001")
             await session.note("The page shows parcels.", urgent=True)
             await session.end()

@@ -26,6 +26,7 @@ from jackfield_client.wire import PROTOCOL, closings
 from jackfield_client.wire.messages import (
     ConfirmationRequired,
     ConfirmationSettled,
+    FormClosed,
     HostError,
     Message,
     Said,
@@ -166,6 +167,34 @@ def test_what_is_acknowledged_is_not_said_again() -> None:
         unsettled.add({"type": "text", "text": "more"})
     with pytest.raises(ClientError, match="wait for the host already"):
         unsettled.add({"type": "text", "text": "too much"})
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        Said(2, 1.0, "user", "book: day Monday", 1, client_id="first"),
+        FormClosed(2, 1.0, "form-1", submitted=True),
+        HostError("invalid_values", "They do not fit.", form_id="form-1", faults=[{"path": "/day"}]),
+    ],
+    ids=["said", "closed", "refused"],
+)
+def test_a_form_that_was_answered_is_not_sent_again(told: Message) -> None:
+    unsettled = Unsettled()
+    submitted = {"type": "form_submit", "formId": "form-1", "values": {}, "clientId": "first"}
+    unsettled.add({"type": "form_dismiss", "formId": "form-2"})
+    unsettled.add(submitted)
+    unsettled.see(told)
+    assert [each.payload["formId"] for each in unsettled.again()] == ["form-2"]
+    unsettled.see(FormClosed(3, 1.0, "form-2", submitted=False))
+    assert not unsettled.again()
+
+
+def test_a_refused_form_is_read_with_its_faults() -> None:
+    faults = [{"path": "/day", "message": "is not a date"}]
+    told = {"type": "error", "code": "invalid_values", "message": "No.", "formId": "f", "faults": faults}
+    assert read(told) == HostError("invalid_values", "No.", form_id="f", faults=faults)
+    closed = {"type": "form_closed", "id": 3, "at": 1.0, "formId": "f", "submitted": False}
+    assert read(closed) == FormClosed(3, 1.0, "f", submitted=False)
 
 
 def failed(call_id: str | None = "call-1", error: str = "INTERNAL", state: str | None = None) -> ToolError:

@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from jackfield import Mode
 from jackfield.contract.call import ToolCall
 from jackfield.contract.snapshot import Snapshot
 from jackfield.settings import Settings
-from jackfield.transport.events import Event, TextDelta, ToolCalls, Trouble, TurnComplete
+from jackfield.transport.events import Event, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult
 from jackfield_builder.pipeline import build
 from jackfield_local import as_it_is
@@ -23,7 +23,7 @@ from jackfield_local.mind import Mind
 from jackfield_local.options import Options
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
-from local_requests import NOW, Request, wrong
+from local_requests import NOW
 
 OPTIONS = Options(time_zone="Europe/Berlin")
 TOOLS = frozenset(
@@ -67,12 +67,22 @@ def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) 
         for tool in snapshot().tools.values()
         if mode in tool.manifest.allowed_modes and tool.manifest.tool_id in among
     ]
+    text_only = {
+        tool.manifest.tool_id: tool.documentation
+        for tool in snapshot().tools.values()
+        if mode == "voice" and tool.manifest.allowed_modes == ("text",) and tool.manifest.tool_id in among
+    }
     return Opening(
         mode,
         "You are the assistant of a studio.",
         {tool.manifest.tool_id: tool.provider_schemas["local"] for tool in tools},
         guides={tool.manifest.tool_id: tool.documentation for tool in tools},
-        writers=frozenset(tool.manifest.tool_id for tool in tools if tool.manifest.side_effects == "writes"),
+        writers=frozenset(
+            tool.manifest.tool_id
+            for tool in snapshot().tools.values()
+            if tool.manifest.side_effects == "writes"
+        ),
+        text_only=text_only,
         **changes,
     )
 
@@ -85,6 +95,7 @@ class Session:
     events: AsyncIterator[Event]
     mode: Mode = "text"
     calls: list[ToolCall] = field(default_factory=list)
+    forms: list[FormRequest] = field(default_factory=list)
 
     async def says(self, text: str) -> str:
         """What is answered, up to the end of the turn or to a call, which is then the last of `calls`."""
@@ -92,7 +103,14 @@ class Session:
         await self.connection.send_text(text)
         return await self.answer()
 
+    async def submits(self, **more: Any) -> str:
+        """What is answered to the last form, completed with these values."""
+        form = self.forms.pop()
+        await cast("TextConnection", self.connection).send_form(form.tool_id, {**form.values, **more})
+        return await self.answer()
+
     async def answer(self) -> str:
+        """What comes next, up to the end of the turn or to a call."""
         said = ""
         async for event in self.events:
             if isinstance(event, TextDelta):
@@ -100,6 +118,8 @@ class Session:
             elif isinstance(event, ToolCalls):
                 self.calls += event.calls
                 return said
+            elif isinstance(event, FormRequest):
+                self.forms.append(event)
             elif isinstance(event, TurnComplete):
                 return said
             else:
@@ -157,44 +177,15 @@ async def offered(
         await connection.close()
 
 
-async def tried(request: Request, mind: Mind | None = None) -> str:
-    """Why the agent did not do what a request asks for; empty when it did."""
-    async with session(request.mode, mind) as talk:  # type: ignore[arg-type]
-        for said, data in request.before:
-            await talk.says(said)
-            while talk.calls:
-                await talk.gets(data)
-        said = (await talk.says(request.says)).strip()
-        if talk.calls:
-            return wrong(request, talk.calls[-1].tool_id, talk.args, said)
-        return wrong(request, None, {}, said)
-
-
-def failures(requests: list[Request]) -> dict[str, str]:
-    """Every request that was not served as it should be, and why."""
-
-    async def all_of_them() -> dict[str, str]:
-        found = {request.says: await tried(request) for request in requests}
-        return {says: why for says, why in found.items() if why}
-
-    return asyncio.run(all_of_them())
-
-
 def talk_over(
-    tools: Mapping[str, tuple[str, dict[str, Any], str]], steps: Callable[[Session], Awaitable[None]]
+    tools: Mapping[str, tuple[str, dict[str, Any], str]],
+    steps: Callable[[Session], Awaitable[None]],
+    **changes: Any,
 ) -> None:
-    """Talk in text over tools of a test's own, each with its description, schema and guide."""
-    declared = {
-        name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
-    }
-    guides = {name: guide for name, (_, _, guide) in tools.items()}
+    """Talk to the router in text over tools of a test's own, each with description, schema and guide."""
 
     async def run() -> None:
-        transport = LocalTransport(OPTIONS, Agent(OPTIONS, clock=lambda: NOW))
-        connection = await transport.connect(Opening("text", "", declared, guides=guides))
-        async with asyncio.timeout(60):
-            await steps(Session(connection, connection.events()))
-        await connection.close()
-        await transport.close()
+        async with asyncio.timeout(60), offered(tools, router(), **changes) as talk:
+            await steps(talk)
 
     asyncio.run(run())

@@ -323,13 +323,13 @@ def test_what_it_can_do_is_told_from_the_descriptions() -> None:
     _talk(Scripted({"help": True}), steps, **TOOLS)
 
 
-def test_until_the_model_is_ready_the_planner_answers() -> None:
+def test_until_the_model_is_ready_the_router_answers() -> None:
     model = Scripted({"track_parcel": {"tracking_id": "DE987654321"}}, ready=False)
 
     async def steps(talk: Session) -> None:
         said = await talk.says("hello")
         assert said.startswith(
-            "(The language model is getting ready: 0%. Until then a simpler planner answers.)"
+            "(The language model is getting ready: 0%. Until then I choose tools without it.)"
         )
         assert "getting ready" not in await talk.says("hello again")
         assert model.asked == []

@@ -43,7 +43,7 @@ def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch, gguf: Path) -> None:
     said = _lacks(model_path=str(gguf))
     assert said is not None
     assert said.endswith("run: pip install 'jackfield-transport-local[llama]'")
-    assert jackfield_transports()[0].unavailable({}) is None  # The planner needs nothing of it.
+    assert jackfield_transports()[0].unavailable({}) is None  # The router needs nothing of it.
 
 
 @pytest.mark.usefixtures("installed")

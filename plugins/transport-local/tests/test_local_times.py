@@ -1,4 +1,4 @@
-"""Times, places, lengths and numbers as people write them."""
+"""Times, time zones, lengths and numbers as people write them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from datetime import date, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield_local.agent.codes import zone_in
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.durations import duration
 from jackfield_local.language.times import read_when
-from jackfield_local.planner.heard import Heard
-from jackfield_local.planner.language.places import countries, locales, zones
 from local_requests import NOW, ZONE
 
 TIMES = [
@@ -34,6 +33,9 @@ TIMES = [
     ("in 3 hours", "2026-11-16T13:00", None),
     ("tonight at 8", "2026-11-16T20:00", None),
     ("at half past two", "2026-11-16T14:30", None),
+    ("this evening at half seven", "2026-11-16T19:30", None),
+    ("14 December, 11:00: buy flowers", "2026-12-14T11:00", None),
+    ("valentines day", "2027-02-14T00:00", "2027-02-14T23:59"),
     ("new year's eve", "2026-12-31T00:00", "2026-12-31T23:59"),
     ("the day after tomorrow", "2026-11-18T00:00", "2026-11-18T23:59"),
     ("2026-12-01", "2026-12-01T00:00", "2026-12-01T23:59"),
@@ -64,11 +66,10 @@ def test_a_time_stamp_is_read_as_it_stands(day: date, hour: int, minute: int) ->
 
 @given(st.text(max_size=200))
 def test_whatever_is_said_can_be_read(text: str) -> None:
-    heard = Heard(text, NOW)
-    assert isinstance(heard.alike, str)
-    assert all(0 <= span.start < span.end <= len(text) for span in (heard.when.spans if heard.when else ()))
-    assert heard.numbers is not None
-    assert heard.zones is not None
+    when = read_when(text, NOW)
+    spans = [*(when.spans if when else ()), *(each.span for each in amounts(text))]
+    assert all(0 <= span.start < span.end <= len(text) for span in spans)
+    duration(text)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,8 @@ def test_whatever_is_said_can_be_read(text: str) -> None:
         ("an hour and a half", 90),
         ("a 45 minute gap", 45),
         ("two hours", 120),
+        ("an hour and ten", 70),
+        ("1 hour 58 minutes", 118),
         ("in two hours", None),
         ("three days ago", None),
     ],
@@ -87,15 +90,18 @@ def test_lengths(said: str, minutes: int | None) -> None:
     assert (found.length if found else None) == (timedelta(minutes=minutes) if minutes else None)
 
 
-def test_places_have_zones_countries_and_languages() -> None:
-    assert [each.name for each in zones("from New York to tokyo, or San Francisco")] == [
-        "America/New_York",
-        "Asia/Tokyo",
-        "America/Los_Angeles",
-    ]
-    assert zones("let us wake up after christmas") == []
-    assert [each.name for each in countries("a British text from the US")] == ["GB", "US"]
-    assert [each.name for each in locales("in Brazilian Portuguese")] == ["pt-BR"]
+@pytest.mark.parametrize(
+    ("said", "zone"),
+    [
+        ("what time is it in New York", "America/New_York"),
+        ("the time in tokyo", "Asia/Tokyo"),
+        ("what time is it in Germany now", "Europe/Berlin"),
+        ("in the United States", None),
+        ("let us wake up after christmas", None),
+    ],
+)
+def test_a_city_or_a_country_with_one_clock_has_a_time_zone(said: str, zone: str | None) -> None:
+    assert zone_in(said) == zone
 
 
 def test_one_counts_only_where_it_counts() -> None:

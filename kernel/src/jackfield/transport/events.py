@@ -46,6 +46,7 @@ class FormRequest(NamedTuple):
     """Asks the user to complete a tool's arguments in a form; sent only where `Opening.forms` allows it."""
 
     form_id: str
+    """Not used before in the session."""
     tool_id: str
     values: Mapping[str, Any]
     """The arguments that are known."""
@@ -106,6 +107,6 @@ class Closed(NamedTuple):
 
 
 Event = (
-    TextDelta | Audio | Transcript | ToolCalls | FormRequest | ToolCallsCancelled | SpeechStarted | SpeechStopped
-    | TurnComplete | Interrupted | Usage | Trouble | GoingAway | Closed
+    TextDelta | Audio | Transcript | ToolCalls | FormRequest | ToolCallsCancelled | SpeechStarted
+    | SpeechStopped | TurnComplete | Interrupted | Usage | Trouble | GoingAway | Closed
 )  # fmt: skip

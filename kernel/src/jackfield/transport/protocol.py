@@ -67,6 +67,9 @@ class Opening:
     writers: frozenset[str] = frozenset()
     """The tools that change something."""
 
+    text_only: Mapping[str, str] = field(default_factory=dict)
+    """In voice: the guides, by id, of tools that are offered only in text."""
+
     forms: bool = False
     """Whether the client can show a tool's arguments as a form."""
 

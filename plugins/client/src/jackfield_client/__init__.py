@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         ConfirmationSettled,
         Custom,
         Dormant,
+        FormClosed,
+        FormRequest,
         GoingAway,
         HostError,
         Interrupted,
@@ -53,12 +55,12 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Audio", "ClientError", "ConfirmationRequired", "ConfirmationSettled", "Custom", "Dormant", "GoingAway",
-    "HostError", "Interrupted", "LostError", "Message", "Notification", "ProtocolError", "Reconnecting",
-    "RefusedError", "Reset", "Resumed", "Said", "Session", "SessionOverError", "SessionStatus",
-    "SpeechStarted", "SpeechStopped", "TextDelta", "ToolComplete", "ToolDecisions", "ToolError",
-    "ToolProgress", "ToolStart", "Transcript", "TurnComplete", "TurnedAwayError", "Unknown",
-    "UnreachableError", "Welcome", "connect",
+    "Audio", "ClientError", "ConfirmationRequired", "ConfirmationSettled", "Custom", "Dormant", "FormClosed",
+    "FormRequest", "GoingAway", "HostError", "Interrupted", "LostError", "Message", "Notification",
+    "ProtocolError", "Reconnecting", "RefusedError", "Reset", "Resumed", "Said", "Session",
+    "SessionOverError", "SessionStatus", "SpeechStarted", "SpeechStopped", "TextDelta", "ToolComplete",
+    "ToolDecisions", "ToolError", "ToolProgress", "ToolStart", "Transcript", "TurnComplete",
+    "TurnedAwayError", "Unknown", "UnreachableError", "Welcome", "connect",
 ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ MOST_FRUITLESS = 3
 class Opening(NamedTuple):
     """How a session begins, or is taken up again."""
 
-    place: Mapping[str, str]
+    place: Mapping[str, Any]
     handover: str | None = None
     resume: str | None = None
     last_event: int = 0

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import ssl as tls
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from jackfield_client.address import address
 from jackfield_client.carrier import Carrier, Opening
@@ -34,6 +34,7 @@ def connect(
     time_zone: str | None = None,
     language: str | None = None,
     handover: str | None = None,
+    forms: bool = False,
     patience: float = PATIENCE_SECONDS,
     insecure: bool = False,
     ssl: tls.SSLContext | None = None,
@@ -43,8 +44,9 @@ def connect(
     `token` says who the user is, where the host asks for one; a coroutine function is asked for a new one
     before each connection. `resume` is the token of an earlier session
     (`session.welcome.token`) to go on with, `last_event` the largest event id that was seen of it. `handover`
-    is the token of a text session whose pending request a voice session takes up. A lost connection is tried
-    to be had back for `patience` seconds. `insecure` lets `token` be sent without encryption.
+    is the token of a text session whose pending request a voice session takes up. With `forms` the host may
+    ask with a `FormRequest` instead of words. A lost connection is retried for `patience` seconds. `insecure`
+    lets `token` be sent without encryption.
     """
     read = address(url)
     if token and not (read.secure or read.loopback or insecure):
@@ -52,7 +54,7 @@ def connect(
             f"the token would be sent to {read.base} for everybody on the way to read; use https://, "
             "or say that it is meant so (insecure)"
         )
-    place = {"timeZone": time_zone, "language": language}
+    place: dict[str, Any] = {"timeZone": time_zone, "language": language, "forms": forms}
     opening = Opening({name: value for name, value in place.items() if value}, handover, resume, last_event)
     return Session(Carrier(Dialling(read, mode, token, ssl), opening, patience))
 
@@ -121,6 +123,15 @@ class Session:
     async def decline(self, token: str) -> None:
         """The user declines what a `ConfirmationRequired` asked for."""
         await self._carrier.deliver({"type": "decline", "token": token})
+
+    async def submit_form(self, form_id: str, values: Mapping[str, Any]) -> None:
+        """The user completed the form of a `FormRequest`; its tool is called with these values."""
+        said = {"type": "form_submit", "formId": form_id, "values": dict(values)}
+        await self._carrier.deliver({**said, "clientId": secrets.token_hex(8)})
+
+    async def dismiss_form(self, form_id: str) -> None:
+        """The user does not want to complete the form of a `FormRequest`."""
+        await self._carrier.deliver({"type": "form_dismiss", "formId": form_id})
 
     async def send_audio(self, pcm: bytes) -> None:
         """The user speaks: PCM16, 24 kHz, mono, some 20 ms at a time; waits for a host that is behind."""

@@ -10,6 +10,7 @@ from jackfield_client.errors import ClientError
 from jackfield_client.wire.messages import (
     ConfirmationRequired,
     ConfirmationSettled,
+    FormClosed,
     HostError,
     Message,
     Said,
@@ -24,6 +25,9 @@ _DECIDED = frozenset({"unknown_confirmation", "already_decided"})
 
 _NOT_SAID = frozenset({"store_unavailable", "provider_unavailable", "internal"})
 """Errors after which the host has given up what it was told last."""
+
+
+_FORMS = ("form_submit", "form_dismiss")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +45,7 @@ class Waiting:
 
 
 class Unsettled:
-    """Texts until they come back as said, decisions until they are settled, notes until they are sent."""
+    """Texts and forms until they come back as said, decisions until they are settled, notes until sent."""
 
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
@@ -72,13 +76,15 @@ class Unsettled:
         if isinstance(message, ConfirmationRequired):
             self._remember(message)
         elif isinstance(message, Said) and message.speaker == "user":
-            self._first(lambda each: each.payload["clientId"] == message.client_id, "text")
+            self._first(lambda each: each.payload["clientId"] == message.client_id, "text", "form_submit")
+        elif isinstance(message, FormClosed) or (isinstance(message, HostError) and message.form_id):
+            self._first(lambda each: each.payload["formId"] == message.form_id, *_FORMS)
         elif isinstance(message, ConfirmationSettled) or is_outcome(message):
             self._first(lambda each: each.call_id == message.call_id, "approve", "decline")
         elif isinstance(message, HostError) and message.code in _DECIDED:
             self._first(lambda _: True, "approve", "decline")
         elif isinstance(message, HostError) and message.code in _NOT_SAID:
-            self._first(lambda _: True, "text", "approve", "decline")
+            self._first(lambda _: True, "text", "approve", "decline", *_FORMS)
 
     def _remember(self, asked: ConfirmationRequired) -> None:
         self._calls[asked.token] = asked.call_id

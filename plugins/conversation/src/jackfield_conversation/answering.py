@@ -14,6 +14,7 @@ from jackfield.transport.events import (
     Audio,
     Closed,
     Event,
+    FormRequest,
     GoingAway,
     Interrupted,
     SpeechStarted,
@@ -33,6 +34,7 @@ from jackfield_conversation.continuity import Continuity
 from jackfield_conversation.course import Course
 from jackfield_conversation.farewell import Farewell
 from jackfield_conversation.floor import Floor
+from jackfield_conversation.forms import closed_event
 from jackfield_conversation.guides import OmittedGuides
 from jackfield_conversation.journal import Journal
 from jackfield_conversation.late_outcomes import IsPublished, LateOutcomes
@@ -67,11 +69,13 @@ class Answering:
         summarise: Summarise | None = None,
         voice: VoiceSettings | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
+        forms: bool = False,
         is_published: IsPublished | None = None,
     ) -> None:
         """`omitted_guides` are those that the instructions left out, by tool.
 
-        `is_published` says whether an event is in the session's event log already.
+        `forms` says whether the client can show forms, `is_published` whether an event is in the session's
+        event log already.
         """
         self.session = session
         self.journal = journal or Journal(session, runtime.store)
@@ -91,6 +95,7 @@ class Answering:
             instructions=instructions,
             voice=voice or VoiceSettings(),
             answer_tokens=answer_tokens,
+            forms=forms,
         )
         self._summarise = summarise or (by_model(transport) if "text" in transport.modes else digest)
         self._dead_air = dead_air
@@ -107,6 +112,7 @@ class Answering:
             Audio: self._on_audio,
             Transcript: self._on_transcript,
             ToolCalls: self._on_calls,
+            FormRequest: self._on_form,
             ToolCallsCancelled: self._on_cancelled,
             SpeechStarted: self._on_speech,
             SpeechStopped: self._on_silence,
@@ -197,6 +203,28 @@ class Answering:
     async def _on_calls(self, event: ToolCalls) -> None:
         self._busy(State.EXECUTING_TOOL)
         await self._calls.start(event.calls)
+
+    async def _on_form(self, event: FormRequest) -> None:
+        tool = self._runtime.registry.get(event.tool_id)
+        if tool is None or self.session.mode not in tool.manifest.allowed_modes:
+            _log.error("session %s: the transport asks for the form of %r", self.session.id, event.tool_id)
+            return
+        # What was said before the form stands before it, for clients that come later, too.
+        await self._floor.finish()
+        replaced = self.journal.forms.add(event.form_id, tool.id)
+        await self.journal.keep()
+        for form_id in replaced:
+            self.session.publish("form_closed", closed_event(form_id, submitted=False))
+        self.session.publish(
+            "form_request",
+            {
+                "formId": event.form_id,
+                "toolId": tool.id,
+                "values": dict(event.values),
+                "description": tool.frozen.summary,
+                "parameters": dict(tool.manifest.parameters),
+            },
+        )
 
     async def _on_cancelled(self, event: ToolCallsCancelled) -> None:
         self._calls.stop("cancelled by the model", event.call_ids)

@@ -83,6 +83,7 @@ class Continuity:
     def answered(self) -> None:
         """The model has given what it owed."""
         self.owed, self._retries = False, 0
+        self._journal.submission = None
         self.quiet.set()
 
     async def broke(self, event: Trouble) -> None:
@@ -102,17 +103,20 @@ class Continuity:
             return True
         return False
 
-    def plan_renewal(self, code: str, seconds: float) -> None:
+    def plan_renewal(self, code: str, seconds: float) -> asyncio.Task[None]:
         """Renew within so many seconds; once is enough, however often it is asked for."""
         if self._renewal is None or self._renewal.done():
             self._renewal = asyncio.create_task(self._renew(code, seconds))
+        return self._renewal
 
     async def ask_again(self) -> bool:
         """Ask the connection that stands now for what the last one owed; whether there was something."""
         if not self.owed or self.working:
             return False
         connection = await self.connection()
-        if self._memory.awaits_answer:
+        if self._memory.awaits_answer and self._journal.submission is not None:
+            await self._journal.submission.send(connection)
+        elif self._memory.awaits_answer:
             await connection.send_text(self._memory.said[-1].text)
         else:
             await connection.send_context(GO_ON, respond=True)

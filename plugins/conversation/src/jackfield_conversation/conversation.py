@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from jackfield.orchestrator import Answer
 from jackfield.session.machine import State
 
 from jackfield_conversation.answering import Answering
+from jackfield_conversation.forms import FormError, Submission, closed_event, encode
+
+FORMS_SECONDS = 60.0
+"""How long a connection that asks in the wrong way may wait for a quiet moment to be renewed."""
 
 
 class Conversation(Answering):
@@ -32,14 +38,65 @@ class Conversation(Answering):
         """
         if self._farewell.deaf or not self.journal.takes(mark):
             return
+        await self._begin_user_turn(text, mark)
+        await (await self._held.connection()).send_text(text)
+
+    async def submit_form(self, form_id: str, values: Mapping[str, Any], *, mark: str | None = None) -> None:
+        """The user completed a form: a turn like any other, in which its tool is to be called.
+
+        A form that is submitted again under the same `mark` is submitted once. `FormError` says why a form
+        is not accepted; one whose values do not fit the tool's schema stays open.
+        """
+        if self._farewell.deaf or (mark is not None and mark in self.journal.marks):
+            return
+        forms = self.journal.forms
+        tool_id = forms.tool_of(form_id)
+        tool = self._runtime.registry.get(tool_id)
+        if tool is None:
+            gone = f"The tool {tool_id} of this form is no longer offered."
+            raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
+        arguments = encode(form_id, values, tool.arguments)
+        # All of this before the first wait: of two submissions at a time, one counts.
+        self.journal.takes(mark)
+        forms.close(form_id, submitted=True)
+        submission = Submission(tool_id, arguments)
+        await self._begin_user_turn(submission.text, mark, submission)
+        self.session.publish("form_closed", closed_event(form_id, submitted=True, values=submission.values))
+        await submission.send(await self._held.connection())
+
+    async def dismiss_form(self, form_id: str) -> None:
+        """The user does not want to complete a form; `FormError` if there is nothing to dismiss."""
+        tool_id = self.journal.forms.close(form_id, submitted=False)
+        await self.journal.keep()
+        self.session.publish("form_closed", closed_event(form_id, submitted=False))
+        send_form = getattr(await self._held.connection(), "send_form", None)
+        if send_form is not None:
+            await send_form(tool_id, None)
+
+    async def accept_forms(self, forms: bool) -> None:
+        """Whether the client that is attached now shows forms.
+
+        A connection is told when it is opened, so one that can ask with forms is renewed.
+        """
+        if forms == self._openings.forms:
+            return
+        self._openings.forms = forms
+        if not self._held.line.broken and hasattr(await self._held.connection(), "send_form"):
+            renewal = self._held.plan_renewal("forms", FORMS_SECONDS)
+            if self._held.quiet.is_set():
+                await asyncio.wait({renewal})
+
+    async def _begin_user_turn(
+        self, text: str, mark: str | None, submission: Submission | None = None
+    ) -> None:
         if self._held.owed:
             self._superseded += not self._held.working
             await self.interrupt()
         self._held.owed = True
+        self.journal.submission = submission
         # Side by side, so that the store writes all of it to the disk at once.
         await asyncio.gather(self._begin_turn(text), self.journal.said("user", text, mark=mark))
         self._busy(State.PROCESSING)
-        await (await self._held.connection()).send_text(text)
 
     async def listen(self, pcm: bytes) -> None:
         """The user speaks: PCM16, 24 kHz, mono."""

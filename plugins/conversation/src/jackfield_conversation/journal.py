@@ -23,6 +23,7 @@ from jackfield.store import Store, StoreUnavailableError
 from jackfield.transport.events import Speaker
 from jackfield.transport.protocol import Utterance
 
+from jackfield_conversation.forms import Forms, Submission
 from jackfield_conversation.memory import Memory
 
 _log = logging.getLogger(__name__)
@@ -61,6 +62,9 @@ class Journal:
         """What the model was last told about calls whose outcome came late, by the key of their claim."""
         self.doubts: dict[str, tuple[str, str | None]] = {}
         """The tools and ids of calls without an outcome, by the key of their claim."""
+        self.forms = Forms()
+        self.submission: Submission | None = None
+        """The completed form that the user waits for an answer to, if it was a form and no text."""
         self.marks: deque[str] = deque(maxlen=MARKS)
         """Under which names a client has sent what was said last."""
         self.confirmed = False
@@ -90,6 +94,9 @@ class Journal:
         self.owed = wire["owed"]
         self.marks.extend(wire["marks"])
         self._untold.extend(wire.get("untold", ()))
+        forms, submission = wire.get("forms"), wire.get("submission")
+        self.forms = Forms(forms["open"], forms["closed"]) if forms else Forms()
+        self.submission = Submission(*submission) if submission else None
         self.outcomes = wire["outcomes"]
         self.doubts = {key: (tool_id, call_id) for key, (tool_id, call_id) in wire["doubts"].items()}
 
@@ -204,6 +211,8 @@ class Journal:
             "owed": self.owed,
             "marks": list(self.marks),
             "untold": list(self._untold),
+            "forms": {"open": self.forms.open, "closed": self.forms.closed},
+            "submission": list(self.submission) if self.submission else None,
             "outcomes": self.outcomes,
             "doubts": self.doubts,
         }

@@ -29,8 +29,18 @@ class Openings:
         self._mode = session.mode
         self._declarations = registry.provider_schemas(transport.adapter(session.mode), session.mode)
         self._guides = {tool.id: tool.frozen.documentation for tool in registry.offered(session.mode)}
-        self._writers = frozenset(tool.id for tool in registry.offered(session.mode) if not tool.reads)
-        self._forms = forms
+        in_text = {tool.id: tool for tool in registry.offered("text")}
+        self._text_only = {
+            name: tool.frozen.documentation
+            for name, tool in in_text.items()
+            if session.mode == "voice" and name not in self._guides
+        }
+        offered = {**in_text, **{tool.id: tool for tool in registry.offered(session.mode)}}
+        self._writers = frozenset(name for name, tool in offered.items() if not tool.reads)
+        # A voice session is asked in words, on whatever screen.
+        self._can_show_forms = session.mode == "text"
+        self.forms = forms
+        """Whether the client that is attached shows forms; it counts for the next connection."""
         self._voice = voice
         self._answer_tokens = answer_tokens
 
@@ -49,5 +59,6 @@ class Openings:
             voice=self._voice,
             answer_tokens=self._answer_tokens,
             writers=self._writers,
-            forms=self._forms,
+            text_only=self._text_only,
+            forms=self.forms and self._can_show_forms,
         )

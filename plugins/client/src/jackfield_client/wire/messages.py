@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeGuard
 
@@ -124,6 +124,10 @@ class HostError(Message):
     message: str
     suggestion: str | None = None
     retry_after: float | None = None
+    form_id: str | None = None
+    """The form that was not accepted, if it was one."""
+    faults: Sequence[Mapping[str, str]] = ()
+    """What is wrong with the values of a form that stays open: the `path` and the `message` of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +224,29 @@ class ConfirmationSettled(Event):
     tool: str
     call_id: str | None
     approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FormRequest(Event):
+    """The user is asked to complete the arguments of a tool: `submit_form` or `dismiss_form`."""
+
+    form_id: str
+    tool_id: str
+    values: Mapping[str, Any]
+    """The arguments that are known."""
+    description: str
+    parameters: Mapping[str, Any]
+    """The JSON Schema of the tool's arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormClosed(Event):
+    """A form waits no more: it was submitted or dismissed, or a newer form of the same tool replaced it."""
+
+    form_id: str
+    submitted: bool
+    values: Mapping[str, Any] | None = None
+    """Those that were submitted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ KINDS: dict[str, type[Message]] = {
     "tool_error": messages.ToolError,
     "confirmation_required": messages.ConfirmationRequired,
     "confirmation_settled": messages.ConfirmationSettled,
+    "form_request": messages.FormRequest,
+    "form_closed": messages.FormClosed,
     "session_status": messages.SessionStatus,
     "notification": messages.Notification,
     "custom": messages.Custom,

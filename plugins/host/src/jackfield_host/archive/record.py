@@ -101,11 +101,14 @@ def _about(session: KeptSession) -> str:
 
 
 _DONE = {
-    "tool_start": "{tool} {arguments}",
-    "tool_progress": "{tool}: {message}",
-    "tool_complete": "{tool} is done",
-    "tool_error": "{tool} failed: {message}",
+    "tool_start": ("tool", "{tool} {arguments}"),
+    "tool_progress": ("tool", "{tool}: {message}"),
+    "tool_complete": ("tool", "{tool} is done"),
+    "tool_error": ("tool", "{tool} failed: {message}"),
+    "form_request": ("asked", "the form of {toolId}"),
+    "form_closed": ("host", "the form was closed"),
 }
+"""Who did what, by the type of the event."""
 
 
 _OUTCOMES = {
@@ -129,7 +132,8 @@ def _told(line: Line) -> tuple[str, str]:
     if state in _OUTCOMES:
         return "tool", f"{line['tool']} {_OUTCOMES[state]}"
     if kind in _DONE:
-        return "tool", _DONE[kind].format_map(line)
+        who, what = _DONE[kind]
+        return who, what.format_map(line)
     match kind:
         case "message":
             return line["speaker"], line["text"] + (" [interrupted]" if line.get("interrupted") else "")

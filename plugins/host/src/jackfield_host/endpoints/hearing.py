@@ -98,9 +98,18 @@ class Hearing:
             talk.conversation.heard(said.item, said.ms)
             return False
         await _wait_for(self._messages, 1)
+        if isinstance(said, incoming.End):
+            await self._switchboard.end(talk)
+            return True
+        if isinstance(said, incoming.Text | incoming.FormSubmit):
+            await self._check_ban()
+        self._pass_on(said)
+        return False
+
+    def _pass_on(self, said: incoming.AnySpoken) -> None:
+        talk = self._talk
         match said:
             case incoming.Text():
-                await self._check_ban()
                 talk.say(said.text, mark=said.client_id)
             case incoming.Context():
                 talk.note(said.text, urgent=said.priority == "high")
@@ -110,10 +119,10 @@ class Hearing:
                 talk.conversation.cancel(said.call_id)
             case incoming.Approve() | incoming.Decline():
                 talk.decide(said.token, approve=isinstance(said, incoming.Approve))
-            case incoming.End():
-                await self._switchboard.end(talk)
-                return True
-        return False
+            case incoming.FormSubmit():
+                talk.submit_form(said.form_id, said.values, mark=said.client_id)
+            case incoming.FormDismiss():
+                talk.dismiss_form(said.form_id)
 
     async def _check_ban(self) -> None:
         """Turn away who was banned meanwhile; but a farewell that is being spoken is heard to its end."""

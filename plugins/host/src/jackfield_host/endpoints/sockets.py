@@ -156,14 +156,16 @@ class _Connection:
         switchboard = self._house.switchboard
         place = Place(first.time_zone, first.language)
         if isinstance(first, incoming.Start):
-            talk = await switchboard.open(self._mode, self._identity, place, handover=first.handover)
+            talk = await switchboard.open(
+                self._mode, self._identity, place, handover=first.handover, forms=first.forms
+            )
             await self._catch_up(talk, 0, resumed=False)
             return talk
         # Before it is taken over: who knocks at the wrong door must not take a session from its host.
         session = await switchboard.kept(first.token, self._identity)
         if session.mode != self._mode:
             raise incoming.MisunderstoodError(f"this session is one of /ws/{session.mode}")
-        talk = await switchboard.resume(first.token, self._identity, place)
+        talk = await switchboard.resume(first.token, self._identity, place, forms=first.forms)
         await self._catch_up(talk, first.last_event, resumed=True)
         return talk
 

@@ -163,6 +163,17 @@ def said(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
+def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The forms that are open according to the event log: the tool of each, by the form's id."""
+    found: dict[str, str] = {}
+    for each in messages:
+        if each["type"] == "form_request":
+            found[each["formId"]] = each["toolId"]
+        elif each["type"] == "form_closed":
+            found.pop(each["formId"], None)
+    return found
+
+
 async def replay(session: Session, store: Store, after: int) -> Replay:
     """What a session's client has missed since an event."""
     name = stream(session.id)

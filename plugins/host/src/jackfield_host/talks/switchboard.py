@@ -85,15 +85,16 @@ class Switchboard:
         *,
         handover: str | None = None,
         transport: Transport | None = None,
+        forms: bool = False,
     ) -> Talk:
-        """Begin a session; `TurnedAwayError` says why there is none."""
+        """Begin a session; `TurnedAwayError` says why there is none. `forms`: the client shows forms."""
         await self.admission.admit(identity)
         with self.admission.one_more(identity.user):
             if handover:
                 await self.kept(handover, identity, ended=True)
             transport = transport or self.transport
             session = await self.briefing.session(mode, identity, place, transport)
-            talk = self._talk(session, Journal(session, self.runtime.store), place, transport)
+            talk = self._talk(session, Journal(session, self.runtime.store), place, transport, forms=forms)
             await self._reach(talk)
             if handover:
                 talk.request = await self._handed_over(handover, identity)
@@ -106,6 +107,7 @@ class Switchboard:
         place: Place = NOWHERE,
         *,
         transport: Transport | None = None,
+        forms: bool = False,
     ) -> Talk:
         """Go on with a session, where it is or from where it was kept.
 
@@ -118,6 +120,7 @@ class Switchboard:
             if talk is not None:
                 check(talk.session, secret, identity)
                 if await self._goes_on(talk, transport):
+                    await talk.conversation.accept_forms(forms)
                     return talk
                 check(talk.session, secret, identity)  # It may have ended, and the store not know it yet.
                 self.talks.pop(session_id, None)
@@ -129,7 +132,7 @@ class Switchboard:
             session = await self.kept(token, identity)
             session.holder = holder
             journal = await Journal.resumed(session, self.runtime.store)
-            talk = self._talk(session, journal, place, transport or self.transport)
+            talk = self._talk(session, journal, place, transport or self.transport, forms=forms)
             await talk.take_up()
             await self._reach(talk)
             await talk.conversation.go_on()
@@ -211,7 +214,9 @@ class Switchboard:
         except StoreUnavailableError as error:
             _log.warning("the store could not be cleared of what has expired: %s", error)
 
-    def _talk(self, session: Session, journal: Journal, place: Place, transport: Transport) -> Talk:
+    def _talk(
+        self, session: Session, journal: Journal, place: Place, transport: Transport, *, forms: bool
+    ) -> Talk:
         journal.confirmed = True
         feed = Feed(
             events.Events(session, self.runtime.store),
@@ -232,6 +237,7 @@ class Switchboard:
             journal=journal,
             voice=spoken._replace(language=place.language or spoken.language),
             dead_air=self.options.dead_air_seconds,
+            forms=forms,
             is_published=partial(is_published, session, self.runtime.store),
         )
         return talk

@@ -27,10 +27,11 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import TransportError
 from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.forms import FormError, closed_event
 from jackfield_conversation.notices import Notice
 
 from jackfield_host.options import HostOptions
-from jackfield_host.talks.events import answered, said
+from jackfield_host.talks.events import answered, open_forms, said
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.outlet import Outlet
 from jackfield_host.wire.closing import ENDED, FAILED, FORSAKEN, IDLE, PROVIDER, REPLACED, TOO_LONG, Closing
@@ -145,7 +146,10 @@ class Talk:
         under_way = {call.call_id for message in journal.under_way for call in message}
         # Only of those that were: a provider may give a later call the id of an earlier one.
         journal.told = answered(told) & under_way
+        closed = journal.forms.reconcile(open_forms(told))
         await journal.take_up(said(told))
+        for form_id, submitted in closed.items():
+            self.publish("form_closed", closed_event(form_id, submitted=submitted))
         await self.conversation.restore()
 
     def carry(self) -> None:
@@ -185,6 +189,15 @@ class Talk:
         self.last_said = time.monotonic()
         self._do(self.conversation.say(text, mark=mark), in_order=True)
 
+    def submit_form(self, form_id: str, values: Mapping[str, Any], *, mark: str | None = None) -> None:
+        """The user completed a form; what comes again under the same mark counts once."""
+        self.last_said = time.monotonic()
+        self._do(self.conversation.submit_form(form_id, values, mark=mark), in_order=True)
+
+    def dismiss_form(self, form_id: str) -> None:
+        """The user does not want to complete a form."""
+        self._do(self.conversation.dismiss_form(form_id), in_order=True)
+
     def note(self, text: str, *, urgent: bool) -> None:
         """Something the model should know."""
         self._do(self.conversation.note(text, urgent=urgent), in_order=True)
@@ -217,6 +230,9 @@ class Talk:
         async with order:
             try:
                 await work
+            except FormError as error:
+                faults = {"faults": list(error.faults)} if error.faults else {}
+                self._complain(error.code, error.message, error.suggestion, formId=error.form_id, **faults)
             except StoreUnavailableError:
                 self._complain(
                     "store_unavailable", "The host cannot remember anything now.", "Try again soon."
@@ -228,8 +244,9 @@ class Talk:
                 _log.exception("session %s: what its client asked for failed", self.session.id)
                 self._complain("internal", "The host failed at that.", "Try again.")
 
-    def _complain(self, code: str, text: str, suggestion: str) -> None:
-        self.feed.pass_on({"type": "error", "code": code, "message": text, "suggestion": suggestion})
+    def _complain(self, code: str, text: str, suggestion: str, **more: Any) -> None:
+        told = {"type": "error", "code": code, "message": text, "suggestion": suggestion, **more}
+        self.feed.pass_on(told)
 
     def join(self, outlet: Outlet) -> None:
         """A client takes the line; one that held it before is told to let go."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
@@ -20,6 +20,11 @@ class Incoming(BaseModel):
 class _Place(Incoming):
     time_zone: TimeZone | None = Field(None, description="The user's time zone, `Europe/Berlin`.")
     language: str | None = Field(None, max_length=35, description="What the user speaks, as in BCP 47.")
+    forms: bool = Field(
+        False,
+        description="Whether the client shows `form_request`; without it, and in voice, questions are asked "
+        "in words.",
+    )
 
 
 class Start(_Place):
@@ -82,6 +87,29 @@ class Decline(Incoming):
     token: str = Field(max_length=200, description="The token of the confirmation.")
 
 
+class FormSubmit(Incoming):
+    """The user completed a form: a turn of the user, in which the form's tool is called."""
+
+    type: Literal["form_submit"]
+    form_id: str = Field(min_length=1, max_length=200, description="The form, as `form_request` named it.")
+    values: dict[str, Any] = Field(
+        max_length=200, description="The arguments of the form's tool, all of them."
+    )
+    client_id: str | None = Field(
+        None,
+        min_length=1,
+        max_length=64,
+        description="A name of the client's own; what is sent again under the same name counts once.",
+    )
+
+
+class FormDismiss(Incoming):
+    """The user does not want to complete a form."""
+
+    type: Literal["form_dismiss"]
+    form_id: str = Field(min_length=1, max_length=200, description="The form, as `form_request` named it.")
+
+
 class Cancel(Incoming):
     """The user does not want to wait for a tool; one that writes goes on to its end."""
 
@@ -104,20 +132,21 @@ class End(Incoming):
 
 
 Opening = Annotated[Start | Resume, Field(discriminator="type")]
-Spoken = Annotated[
-    Text | Interrupt | Playback | Approve | Decline | Cancel | Context | End, Field(discriminator="type")
-]
+AnySpoken = (
+    Text | Interrupt | Playback | Approve | Decline | FormSubmit | FormDismiss | Cancel | Context | End
+)
+Spoken = Annotated[AnySpoken, Field(discriminator="type")]
 
 OPENINGS = (Start, Resume)
 """What a client may say first."""
 
-SPOKEN = (Text, Interrupt, Playback, Approve, Decline, Cancel, Context, End)
+SPOKEN = (
+    Text, Interrupt, Playback, Approve, Decline, FormSubmit, FormDismiss, Cancel, Context, End,
+)  # fmt: skip
 """What it may say after that."""
 
 _opening: TypeAdapter[Start | Resume] = TypeAdapter(Opening)
-_spoken: TypeAdapter[Text | Interrupt | Playback | Approve | Decline | Cancel | Context | End] = TypeAdapter(
-    Spoken
-)
+_spoken: TypeAdapter[AnySpoken] = TypeAdapter(Spoken)
 
 
 class MisunderstoodError(Exception):
@@ -132,7 +161,7 @@ def read_opening(text: str) -> Start | Resume:
         raise MisunderstoodError(explained(error, _members, tagged=True)) from None
 
 
-def read_spoken(text: str) -> Text | Interrupt | Playback | Approve | Decline | Cancel | Context | End:
+def read_spoken(text: str) -> AnySpoken:
     """Any later message of a client."""
     try:
         return _spoken.validate_json(text)

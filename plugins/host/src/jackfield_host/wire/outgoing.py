@@ -131,6 +131,13 @@ class GoingAway(Outgoing):
     reason: str
 
 
+class FormFault(Outgoing):
+    """One value of a form that does not fit its schema."""
+
+    path: str = Field(description="Where: a JSON Pointer into the values.")
+    message: str
+
+
 class Error(Outgoing):
     """Something the client did was not accepted; the session goes on unless a close follows."""
 
@@ -139,6 +146,10 @@ class Error(Outgoing):
     message: str
     suggestion: str | None = None
     retry_after: float | None = Field(None, description="Seconds after which it may be tried again.")
+    form_id: str | None = Field(None, description="Only where a form was not accepted.")
+    faults: list[FormFault] | None = Field(
+        None, description="Only with `invalid_values`: what is wrong with the values; the form stays open."
+    )
 
 
 class Message(Event):
@@ -235,6 +246,28 @@ class ConfirmationSettled(Event):
     approved: bool
 
 
+class FormRequest(Event):
+    """The user is asked to complete the arguments of a tool; only for clients that said `forms`."""
+
+    type: Literal["form_request"]
+    form_id: str
+    tool_id: str
+    values: dict[str, Any] = Field(description="The arguments that are known.")
+    description: str = Field(description="What the tool does.")
+    parameters: dict[str, Any] = Field(description="The JSON Schema of the tool's arguments.")
+
+
+class FormClosed(Event):
+    """A form waits no more: it was submitted or dismissed, or a newer one of the same tool replaced it."""
+
+    type: Literal["form_closed"]
+    form_id: str
+    submitted: bool
+    values: dict[str, Any] | None = Field(
+        None, description="Those that were submitted; left out if there are none, or the host has lost them."
+    )
+
+
 class SessionStatus(Event):
     """What the session is doing."""
 
@@ -270,7 +303,7 @@ PASSING = (
 
 EVENTS = (
     Message, ToolStart, ToolProgress, ToolComplete, ToolError, ConfirmationRequired, ConfirmationSettled,
-    SessionStatus, Notification, Custom,
+    FormRequest, FormClosed, SessionStatus, Notification, Custom,
 )  # fmt: skip
 """What is kept, and told again."""
 

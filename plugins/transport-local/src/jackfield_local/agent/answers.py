@@ -94,13 +94,21 @@ def records_in(data: Any) -> tuple[Mapping[str, Any], ...]:
     return tuple(data[:_LISTED]) if _is_records(data) else ()
 
 
+def describe_values(args: Mapping[str, Any], manner: Manner) -> str:
+    """Arguments as a person reads them."""
+    return _values(args, manner).rstrip(".")
+
+
 def title_of(record: Mapping[str, Any]) -> str:
     """What a record is called."""
     return next((plain(str(record[key])) for key in _TITLES if record.get(key)), "")
 
 
 def _options(parameter: Parameter) -> str:
-    return f" ({', '.join(map(str, parameter.choices))})" if parameter.choices else ""
+    if parameter.choices:
+        return f" ({', '.join(map(str, parameter.choices))})"
+    low, high = parameter.schema.get("minimum"), parameter.schema.get("maximum")
+    return f" (from {low} to {high})" if low is not None and high is not None else ""
 
 
 def _is_records(value: Any) -> bool:

@@ -20,6 +20,9 @@ _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 """Two places whose clocks agree in both have one time."""
 
+_PLACED = re.compile(r"(?=(?:^|\b(?:in|at|for|of|to|from)\s+(?:the\s+)?)(\w+(?:\s+\w+){0,3}))")
+"""The words after a preposition, or at the beginning, where the name of a place can stand."""
+
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -56,9 +59,13 @@ def zone_is_named(zone: str, text: str) -> bool:
 
 def zone_in(text: str) -> str | None:
     """The time zone of the city or country that a text names; nothing where a country has several."""
-    plain = _plain(text)
-    named = [(name, zone) for name, zone in _places().items() if re.search(rf"\b{re.escape(name)}\b", plain)]
-    return max(named, key=lambda each: len(each[0]))[1] if named else None
+    for match in _PLACED.finditer(_plain(text)):
+        # The longest name that begins here: "new york city" before "new york".
+        following = match.group(1).split()
+        for end in range(len(following), 0, -1):
+            if (zone := _places().get(" ".join(following[:end]))) is not None:
+                return zone
+    return None
 
 
 @cache

@@ -17,7 +17,14 @@ from jackfield.contract.call import ToolCall
 from jackfield.transport.events import FormRequest, ToolCalls
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
 
-from jackfield_local.agent.answers import Manner, ask_for, records_in, tell_failure, tell_result
+from jackfield_local.agent.answers import (
+    Manner,
+    ask_for,
+    describe_values,
+    records_in,
+    tell_failure,
+    tell_result,
+)
 from jackfield_local.agent.decider import ModelDecider, context_lines
 from jackfield_local.agent.decision import Decision, Turn, written_call, written_words
 from jackfield_local.agent.grounding import Grounded, find, ground
@@ -29,6 +36,7 @@ from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import patterned
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
+from jackfield_local.language.words import stem
 from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
@@ -57,6 +65,7 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 """The model says of itself that it did or will do something; it never did."""
 
 _NO_TOOL = "I have no tool for that."
+_TEXT_ONLY = "I can do that only in a text conversation."
 _STOPPED = "All right, nothing was done."
 _REPLIES = {
     Act.GREET: "Hello! What can I do for you?",
@@ -131,23 +140,12 @@ class AgentDialogue:
             return
         self._said = text
         question, self._question = self._question, None
-        setting = self._setting
         # Sentence embeddings take a while; the event loop must not wait for them.
-        act = await asyncio.to_thread(setting.router.act, text)
-        if act is Act.STOP or (act is Act.DISAGREE and question is not None):
-            if not setting.manner.spoken:
-                yield Words(_STOPPED)
-            return
-        if question is not None and (thought := await asyncio.to_thread(self._reply, question, text, act)):
+        if (thought := await asyncio.to_thread(self._at_once, question, text)) is not None:
             yield thought
             return
-        model = setting.model
-        if model is not None and not model.ready and not self._explained and not setting.manner.spoken:
-            self._explained = True
-            yield Words(
-                f"(The language model is getting ready: {model.progress:.0%}. "
-                "Until then I choose tools without it.)\n\n"
-            )
+        model = self._setting.model
+        decision = None
         if model is not None and model.ready:
             try:
                 decision = await model.decide(self._turns, self._context(question), text)
@@ -156,7 +154,13 @@ class AgentDialogue:
             else:
                 yield await asyncio.to_thread(self._carry_out, decision, text, question)
                 return
-        async for thought in self._routed(text, question):
+        elif model is not None and not self._explained and not self._setting.manner.spoken:
+            self._explained = True
+            yield Words(
+                f"(The language model is getting ready: {model.progress:.0%}. "
+                "Until then I choose tools without it.)\n\n"
+            )
+        for thought in await asyncio.to_thread(self._route, text, question):
             yield thought
 
     async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
@@ -195,7 +199,19 @@ class AgentDialogue:
         if not heard.strip():
             self._question = None
 
-    # The reply to a question.
+    # Whoever decides.
+
+    def _at_once(self, question: _Question | None, text: str) -> Thought | None:
+        """What needs no decision: a word to stop, the reply to a question, what only text can do."""
+        act = self._setting.router.act(text)
+        if act is Act.STOP or (act is Act.DISAGREE and question is not None):
+            return Words("" if self._setting.manner.spoken else _STOPPED)
+        if question is not None and (thought := self._reply(question, text, act)) is not None:
+            return thought
+        if self._setting.router.is_text_only(self._speech(text)):
+            self._note(text, written_words(_TEXT_ONLY))
+            return Words(_TEXT_ONLY)
+        return None
 
     def _reply(self, question: _Question, text: str, act: Act | None) -> Thought | None:
         """What follows from the reply to a question; nothing where the words are a new request."""
@@ -223,22 +239,20 @@ class AgentDialogue:
 
     # Without the model.
 
-    async def _routed(self, text: str, question: _Question | None) -> AsyncIterator[Thought]:
-        route = await asyncio.to_thread(self._setting.router.route, self._speech(text))
-        last = self._last
+    def _route(self, text: str, question: _Question | None) -> list[Thought]:
+        route = self._setting.router.route(self._speech(text))
+        last, tool = self._last, route.tool or self._identified(text)
         if last is not None and shift(text) is not None:
-            tool: Tool | None = last.tool
-        elif question is not None and route.tool is not question.tool and not asks_for_facts(text):
+            tool = last.tool
+        elif question is not None and tool is not question.tool and not asks_for_facts(text):
             # Words that are no reply and no question of their own: ask once more.
             tool = question.tool
-        else:
-            tool = route.tool or self._identified(text)
-        if tool is None:
-            self._note(text, written_words(""))
-            yield Words(self._reply_to(route.act))
-            return
-        for thought in await asyncio.to_thread(self._propose, tool, text, question):
-            yield thought
+        if tool is not None:
+            return self._propose(tool, text, question)
+        self._note(text, written_words(""))
+        if route.act is None:
+            return [Words(_NO_TOOL)]
+        return [Words(self._help() if route.act is Act.HELP else _REPLIES[route.act])]
 
     def _propose(self, tool: Tool, text: str, question: _Question | None) -> list[Thought]:
         """A call of a tool with the values in the words; a form or a question where that is not certain."""
@@ -247,24 +261,24 @@ class AgentDialogue:
         self._asked = text
         strange = unexplained(tool, self._speech(text), found.args.values())
         doubtful = found.guessed if tool.writes else frozenset()
-        if strange and not tool.writes:
-            # A place that is not understood must not be taken for the user's own.
-            own = self._setting.zone
-            doubtful = frozenset(
-                each for each in found.args if _is_own_zone(tool, each, found.args[each], own)
-            )
         args = {name: value for name, value in found.args.items() if name not in doubtful}
         missing = next((each for each in tool.required if each.name not in args), None)
+        if missing is None and (zone := _unknown_place(tool, strange, text)) is not None:
+            # The time of a place that is not known must not be told as the user's own.
+            missing = zone
+            args = {name: value for name, value in args.items() if name != zone.name}
+            found = replace(found, args=args, missing=zone)
         if missing is None and not (tool.writes and (strange or doubtful)):
             return [self._act(tool, replace(found, args=args, missing=None), question)]
         if self._forms:
             # A likely value is shown to the user, and never passed on without that.
             intro = Words(f"{tool.purpose}: please check and complete this.")
             return [intro, FormRequest(f"form-{secrets.token_hex(8)}", tool.id, found.args)]
-        if missing is not None:
+        if found.missing is not None:
             return [self._ask(tool, Grounded(args, missing), question)]
-        sure = f"Do you mean this: {tool.purpose}? Please say yes or no."
-        self._question = _Question(tool, args, None, sure, self._said)
+        values = describe_values(found.args, self._setting.manner)
+        sure = f"Do you mean this: {tool.purpose}{f' ({values})' if values else ''}? Please say yes or no."
+        self._question = _Question(tool, found.args, None, sure, self._said)
         return [Words(sure)]
 
     # With the model.
@@ -424,11 +438,6 @@ class AgentDialogue:
             seen=self._seen,
         )
 
-    def _reply_to(self, act: Act | None) -> str:
-        if act is Act.HELP:
-            return self._help()
-        return _NO_TOOL if act is None else _REPLIES[act]
-
     def _help(self) -> str:
         purposes = [each.purpose for each in self._setting.tools]
         if self._setting.manner.spoken:
@@ -478,6 +487,13 @@ def _is_own_zone(tool: Tool, name: str, value: Any, own: str) -> bool:
     """Whether a value is the user's own time zone, which was not said."""
     parameter = tool.parameter(name)
     return parameter is not None and parameter.kind is Kind.ZONE and value == own
+
+
+def _unknown_place(tool: Tool, strange: set[str], text: str) -> Parameter | None:
+    """The time zone of a tool where the words name a place of which none is known."""
+    zones = [each for each in tool.parameters if each.kind is Kind.ZONE and not each.many]
+    placed = {stem(each) for each in re.findall(r"\bin (?:the )?(\w+)", text.lower())}
+    return zones[0] if zones and placed & strange else None
 
 
 def _is_change(last: _Proposal, found: Grounded, text: str) -> bool:

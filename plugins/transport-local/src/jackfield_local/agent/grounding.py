@@ -66,9 +66,7 @@ def ground(
 def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> Grounded:
     """The arguments of a call that nobody proposed: what the words have of the types that a tool takes."""
     base = base or {}
-    when = read_when(speech.said, speech.now)
-    temporal = [each.name for each in tool.parameters if each.kind in TEMPORAL and when is not None]
-    found = ground_times(tool, dict.fromkeys(temporal, speech.said), speech, base)
+    found = ground_times(tool, _temporal_hints(tool, speech), speech, base)
     found |= find_numbers(tool, {}, speech, base.keys())
     for kind in CODES - {Kind.ZONE}:
         if alike := [each for each in tool.parameters if each.kind is kind and each.name not in base]:
@@ -93,6 +91,17 @@ def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> G
     args = _valid(tool, {**base, **found})
     missing = next((each for each in tool.required if each.name not in args), None)
     return Grounded(args, missing, guessed=frozenset(guessed & args.keys()))
+
+
+def _temporal_hints(tool: Tool, speech: Speech) -> dict[str, str]:
+    """A time that was said is meant for what needs one, or for the first that takes one."""
+    timed = [each for each in tool.parameters if each.kind in TEMPORAL]
+    first = {each.kind: each for each in reversed(timed)}
+    if read_when(speech.said, speech.now) is None:
+        return {}
+    return {
+        each.name: speech.said for each in timed if each.required or first[each.kind] is each or each.ends
+    }
 
 
 def _value(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:

@@ -19,7 +19,7 @@ from jackfield_local.agent.answers import Manner
 from jackfield_local.agent.decider import ModelDecider
 from jackfield_local.agent.dialogue import AgentDialogue, Setting
 from jackfield_local.agent.engine import INSTALL, Engine, Model, Prefix
-from jackfield_local.agent.parameters import Tool, tools_of
+from jackfield_local.agent.parameters import Tool, text_only_tools, tools_of
 from jackfield_local.agent.prompt import static_prefix
 from jackfield_local.agent.router import Router
 from jackfield_local.mind import Dialogue, Thought
@@ -115,7 +115,7 @@ class Agent:
         assert zone is not None  # noqa: S101 - `astimezone` always gives one
         tools = tools_of(opening)
         try:
-            router = Router(tools, embed_phrases)
+            router = Router(tools, embed_phrases, text_only_tools(opening))
         except EmbeddingError as error:
             raise TransportError("invalid_request_error", str(error)) from None
         manner = Manner(opening.mode == "voice", zone, embed_phrases)

@@ -187,6 +187,14 @@ def tools_of(opening: Opening) -> tuple[Tool, ...]:
     )
 
 
+def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
+    """The tools that a voice session lacks; they are only told apart, and never called."""
+    guides = {tool_id: read_guide(text) for tool_id, text in sorted(opening.text_only.items())}
+    return tuple(
+        Tool(name, guide.summary, guide, (), name in opening.writers) for name, guide in guides.items()
+    )
+
+
 def _parameters(schema: Mapping[str, Any]) -> Iterator[Parameter]:
     required = schema.get("required", ())
     for name, each in (schema.get("properties") or {}).items():

@@ -148,7 +148,7 @@ def is_usable(tool: Tool) -> bool:
     """Whether the user's words can give all that a tool needs: not a number that its examples make up."""
     examples = tool.guide.examples
     for parameter in tool.required:
-        if parameter.kind in (Kind.NUMBER, Kind.DURATION, Kind.CHOICE) and examples:
+        if parameter.kind in (Kind.NUMBER, Kind.DURATION) and examples:
             shown = [
                 (each.says, each.args[parameter.name]) for each in examples if parameter.name in each.args
             ]

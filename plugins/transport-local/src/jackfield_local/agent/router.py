@@ -9,10 +9,10 @@ from enum import Enum
 import numpy as np
 from jackfield_embeddings import Vectors
 
-from jackfield_local.agent.grounding import find
-from jackfield_local.agent.parameters import Kind, Parameter, Tool
+from jackfield_local.agent.grounding import Grounded, find
+from jackfield_local.agent.parameters import Kind, Tool
 from jackfield_local.agent.speech import Embed, Speech
-from jackfield_local.agent.texts import handed_over, is_handed_over, is_search
+from jackfield_local.agent.texts import handed_over, introduced, is_handed_over, is_search, unexplained
 from jackfield_local.language.questions import asks_for_facts, may_ask_for_deeds
 from jackfield_local.language.words import content
 
@@ -33,7 +33,7 @@ _LIKELY = 0.3
 """or from this one on if no other tool is nearly as close."""
 
 _AHEAD = 0.1
-_SAID = 0.4
+_SAID = 0.45
 """The same for an act of conversation, which uses up the whole request."""
 
 _SHAPELESS = frozenset((Kind.TEXT, Kind.RECORDS, Kind.OBJECT, Kind.ZONE))
@@ -63,9 +63,10 @@ class Route:
 class Router:
     """Routes requests to the tools of a registry; it knows nothing about any of them."""
 
-    def __init__(self, tools: Sequence[Tool], embed: Embed) -> None:
+    def __init__(self, tools: Sequence[Tool], embed: Embed, text_only: Sequence[Tool] = ()) -> None:
         self._embed = embed
-        self._tools = tools
+        self._text_only = text_only
+        self._tools = tools = [*tools, *text_only]
         self._acts = _Texts([each.value for each in Act], embed)
         self._texts = _Texts([_texts_of(each) for each in tools], embed)
         self._stems = [
@@ -76,23 +77,24 @@ class Router:
 
     def route(self, speech: Speech) -> Route:
         """The tool or act that a request is about; a question that matches none goes to the search."""
-        asked = asks_for_facts(speech.said)
         near, (act, likeness) = self._near(speech.said), self._act(speech.said)
         if likeness >= _SAID and likeness > max(near, default=0.0):
             return Route(act=act)
-        ranked = sorted(
-            (
-                (score, place)
-                for place, score in enumerate(self._scores(near, speech))
-                if self._can(place, speech)
-            ),
-            reverse=True,
-        )
-        if ranked:
-            (first, place), (second, _) = [*ranked, (0.0, 0)][:2]
+        scores = []
+        for likeness, stems, tool in zip(near, self._stems, self._tools, strict=True):
+            found = find(tool, speech)
+            if self._can_be_meant(tool, found, speech, clearly=likeness >= _ABOUT):
+                scores.append((likeness + _evidence(tool, found, stems, speech), tool))
+        scores.sort(key=lambda each: -each[0])
+        if scores:
+            first, second = scores[0][0], scores[1][0] if len(scores) > 1 else 0.0
             if first >= _ABOUT or (first >= _LIKELY and first - second >= _AHEAD):
-                return Route(self._tools[place])
-        return Route(self._search if asked else None)
+                return Route(scores[0][1])
+        return Route(self._search if asks_for_facts(speech.said) else None)
+
+    def is_text_only(self, speech: Speech) -> bool:
+        """Whether a request is for a tool that a voice session lacks."""
+        return bool(self._text_only) and self.route(speech).tool in self._text_only
 
     def act(self, text: str) -> Act | None:
         """The act that a text is, where no tool is as close to it."""
@@ -107,22 +109,26 @@ class Router:
     def _near(self, text: str) -> list[float]:
         return self._texts.near(self._embed([text])[0])
 
-    def _scores(self, near: Sequence[float], speech: Speech) -> list[float]:
-        said = content(speech.said)
-        return [
-            likeness
-            + _WORDS * sum(each in stems for each in said) / max(1, len(said))
-            + _VALUES * _share_of_values(tool, speech)
-            for likeness, stems, tool in zip(near, self._stems, self._tools, strict=True)
-        ]
-
-    def _can(self, place: int, speech: Speech) -> bool:
-        """Whether a tool can be meant: a question changes nothing, and hands over no text unseen."""
-        tool = self._tools[place]
+    def _can_be_meant(self, tool: Tool, found: Grounded, speech: Speech, *, clearly: bool) -> bool:
+        """Whether a question can be for a tool: it changes nothing, and is answered from what was said."""
         if tool.writes and not may_ask_for_deeds(speech.said):
             return False
-        given = any(is_handed_over(tool, each) for each in tool.required)
-        return not (given and asks_for_facts(speech.said)) or handed_over(speech) is not None
+        if tool is self._search or not asks_for_facts(speech.said):
+            return True
+        if any(is_handed_over(tool, each) for each in tool.required) and handed_over(speech) is None:
+            return False
+        if self._search is None or clearly:
+            return True
+        # What a search can look up is not forced into a value of another tool.
+        sure = {name: value for name, value in found.args.items() if name not in found.guessed}
+        led = {
+            each.name: found.args[each.name]
+            for each in tool.required
+            if each.name in found.guessed and introduced(tool, each, speech, str(found.args[each.name]))
+        }
+        forced = {each.name for each in tool.required} & found.guessed - led.keys()
+        strange = unexplained(tool, speech, (*sure.values(), *led.values()))
+        return not forced and len(strange) * 2 <= len(set(content(speech.said)))
 
 
 class _Texts:
@@ -144,13 +150,10 @@ def _texts_of(tool: Tool) -> list[str]:
     return [tool.description, *(each.says for each in tool.guide.examples)]
 
 
-def _share_of_values(tool: Tool, speech: Speech) -> float:
-    needed = [each for each in tool.required if _has_shape(each)]
-    if not needed:
-        return 0.0
-    found = find(tool, speech).args
-    return sum(each.name in found for each in needed) / len(needed)
-
-
-def _has_shape(parameter: Parameter) -> bool:
-    return parameter.kind not in _SHAPELESS
+def _evidence(tool: Tool, found: Grounded, stems: frozenset[str], speech: Speech) -> float:
+    """What the words and the values of a request add to its likeness to a tool."""
+    said = content(speech.said)
+    known = sum(each in stems for each in said) / max(1, len(said))
+    needed = [each for each in tool.required if each.kind not in _SHAPELESS]
+    given = sum(each.name in found.args for each in needed) / max(1, len(needed))
+    return _WORDS * known + _VALUES * given

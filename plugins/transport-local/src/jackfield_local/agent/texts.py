@@ -10,7 +10,7 @@ from jackfield_local.agent import codes
 from jackfield_local.agent.parameters import CODES, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.values import time_spans
-from jackfield_local.language.addresses import emails, ids, quoted, urls
+from jackfield_local.language.addresses import emails, ids, named_texts, quoted, urls
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.questions import asks_for_facts
 from jackfield_local.language.spans import GAP, Span, blanked
@@ -43,8 +43,8 @@ def check_text(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> s
             return text
         if share >= _NEARLY_ALL:
             return text
-    found = quoted(speech.said)
-    return found[0].text if parameter.required and len(found) == 1 else None
+    found = [each.text for each in quoted(speech.said)] or named_texts(_blanked(tool, speech))
+    return found[0] if parameter.required and len(found) == 1 else None
 
 
 def guess_texts(tool: Tool, speech: Speech, taken: Iterable[Any] = ()) -> dict[str, str]:
@@ -93,8 +93,8 @@ def _led_by(tool: Tool, parameter: Parameter) -> set[str]:
 
 def word_before(text: str, value: str) -> str:
     """The word before a value in a text."""
-    before, found, _ = text.lower().partition(value.lower())
-    return ([*words(before)] or [""])[-1] if found else ""
+    place = text.lower().find(value.lower()) if value else -1
+    return ([*words(text[:place])] or [""])[-1] if place >= 0 else ""
 
 
 def _left_over(tool: Tool, parameter: Parameter, speech: Speech) -> list[str]:

@@ -171,7 +171,16 @@ def _choice(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
         meant = [each for each in parameter.choices if is_meant(tool, parameter, each, speech)]
         if len(meant) == 1:
             return meant[0]
-    return None
+    return _as_in_examples(tool, parameter, speech) if parameter.required else None
+
+
+def _as_in_examples(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
+    """A choice that users never say, such as the reason of a farewell: that of the nearest example."""
+    shown = [each for each in tool.guide.examples if each.args.get(parameter.name) in parameter.choices]
+    if not shown or any(stems(str(each.args[parameter.name])) <= stems(each.says) for each in shown):
+        return None
+    near = speech.embed([each.says for each in shown]) @ speech.embed([speech.said])[0]
+    return shown[int(near.argmax())].args[parameter.name]
 
 
 def _is_explained(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:

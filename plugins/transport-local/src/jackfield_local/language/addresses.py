@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from jackfield_local.language.spans import Span
+from jackfield_local.language.words import content
 
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}")
 _URL = re.compile(r"\bhttps?://[^\s<>\"']+[^\s<>\"'.,;:!?)]")
@@ -14,6 +15,9 @@ _UUID = re.compile(r"\b[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a
 _QUOTED = re.compile(
     r"`([^`]+)`|\"([^\"]+)\"|“([^”]+)”|«([^»]+)»|(?<!\w)'([^']{2,})'(?!\w)|\u2018([^\u2019]{2,})\u2019"
 )
+
+
+_NAMED = re.compile(r"\b(?:called|named|titled|entitled)\s+([^\x00,;.!?\n]+)", re.IGNORECASE)
 
 
 class Piece(NamedTuple):
@@ -52,3 +56,16 @@ def quoted(text: str) -> list[Piece]:
         Piece(next(filter(None, match.groups())).strip(), Span(*match.span()))
         for match in _QUOTED.finditer(text)
     ]
+
+
+def named_texts(text: str) -> list[str]:
+    """What something is said to be called, up to a gap or the end of the clause."""
+    found = (match.group(1).split() for match in _NAMED.finditer(text))
+    return [name for each in found if (name := " ".join(_without_last(each)))]
+
+
+def _without_last(name: list[str]) -> list[str]:
+    """A name without the function words that lead on from it."""
+    while name and not content(name[-1]):
+        name = name[:-1]
+    return name

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from jackfield.transport.events import Audio, ToolCalls, Transcript
 
-from jackfield_local.mind import Thought
+from jackfield_local.mind import Thought, Words
 from jackfield_local.voice.engines import Speech, Synthesiser
 from jackfield_local.voice.outgoing import Outgoing
 from jackfield_local.voice.sentences import Sentences
@@ -46,8 +46,9 @@ class Mouth:
                 if isinstance(thought, ToolCalls):
                     calls = thought
                     break
-                for sentence in sentences.add(thought.text):
-                    await self._say(sentence)
+                if isinstance(thought, Words):
+                    for sentence in sentences.add(thought.text):
+                        await self._say(sentence)
         for sentence in sentences.flush():
             await self._say(sentence)
         return calls

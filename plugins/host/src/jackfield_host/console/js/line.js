@@ -36,7 +36,7 @@ export class Line extends EventTarget {
   state = "closed";
   /** The first message of the host: provider, tools, user. */
   session = null;
-  /** Texts of the user that the host has not echoed yet. */
+  /** Texts and forms of the user that the host has not echoed yet. */
   unsaid = [];
 
   #api;
@@ -108,8 +108,17 @@ export class Line extends EventTarget {
 
   /** Says something; while there is no connection it waits for one. */
   say(text) {
+    this.#say({ type: "text", text });
+  }
+
+  /** Sends a completed form; while there is no connection it waits for one. */
+  submitForm(formId, values) {
+    this.#say({ type: "form_submit", formId, values });
+  }
+
+  #say(message) {
     // Under a name of its own the host takes it once, however often it is sent.
-    const said = { type: "text", text, clientId: `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}` };
+    const said = { ...message, clientId: `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}` };
     this.unsaid.push(said);
     if (!this.send(said)) this.retry();
   }
@@ -155,6 +164,8 @@ export class Line extends EventTarget {
     const place = {
       timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
       language: navigator.language,
+      // Who speaks is asked in words.
+      forms: this.#mode === "text",
     };
     if (this.token) return { type: "resume", token: this.token, lastEvent: this.#lastEvent, ...place };
     return { type: "start", ...(this.#handover ? { handover: this.#handover } : {}), ...place };
@@ -174,6 +185,10 @@ export class Line extends EventTarget {
     else if (message.type === "error" && message.code === "full") this.#tell("full", message);
     else if (message.type === "error" && message.retryAfter !== undefined) this.#trouble = message;
     else if (message.type === "message") this.unsaid = this.unsaid.filter((said) => said.clientId !== message.clientId);
+    // A form that was refused or closed is not sent again; one with faults is, when the user has corrected it.
+    else if (["error", "form_closed"].includes(message.type) && message.formId) {
+      this.unsaid = this.unsaid.filter((said) => said.formId !== message.formId);
+    }
     // What was said just before the line broke may have arrived: then it was among what was missed.
     else if (message.type === "caught_up") this.#sayAgain();
     this.#tell("message", message);

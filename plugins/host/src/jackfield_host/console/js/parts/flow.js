@@ -2,6 +2,7 @@
 
 import { element, replace } from "../dom.js";
 import { Confirmation } from "./confirmation-card.js";
+import { FormCard } from "./form-card.js";
 import { Message, notice } from "./message.js";
 import { Call, toolCard } from "./tool-card.js";
 
@@ -19,6 +20,9 @@ export class Flow {
   #answers = new Map();
   #calls = new Map();
   #confirmations = [];
+  #forms = new Map();
+  /** The lines whose missed events have come: what comes now happens now. */
+  #live = new WeakSet();
   #spoken = { user: [], assistant: [] };
   #items = new Map();
   #joined = null;
@@ -50,6 +54,7 @@ export class Flow {
     this.#answers.clear();
     this.#calls.clear();
     this.#confirmations = [];
+    this.#forms.clear();
     this.#spoken = { user: [], assistant: [] };
     this.#items.clear();
     this.#waiting = [];
@@ -82,9 +87,11 @@ export class Flow {
 
   #taking = {
     session: ({ partial }, line) => {
+      this.#live.delete(line);
       if (line.mode === "voice") this.#joinSpeech(partial?.text, line);
       else if (partial) this.#answer(line, partial.answer).write(0, partial.text);
     },
+    caught_up: (_, line) => this.#live.add(line),
     reset: ({ reason }) => {
       if (this.empty) return;
       this.add(notice(reason === "expired"
@@ -113,6 +120,8 @@ export class Flow {
       this.#asked(event)?.settle(event.approved);
       this.#call(event)?.take(event);
     },
+    form_request: (event, line) => this.#askWithForm(event, line),
+    form_closed: ({ formId, submitted, values }) => this.#forms.get(formId)?.close(submitted, values),
     notification: ({ text, suggestion }) => this.add(notice(text, suggestion)),
     custom: (event, line) => this.#on.custom(event, line),
     error: (error) => this.#complain(error),
@@ -246,7 +255,23 @@ export class Flow {
     this.add(asked.root);
   }
 
-  #complain({ code, message, suggestion }) {
+  #askWithForm(event, line) {
+    const { formId } = event;
+    const card = new FormCard(event, {
+      submit: (values) => {
+        line.submitForm(formId, values);
+        return line.state === "open";
+      },
+      dismiss: () => line.send({ type: "form_dismiss", formId }),
+    });
+    this.#forms.set(formId, card);
+    this.add(card.root);
+    // What the user is writing comes first.
+    if (this.#live.has(line) && !document.activeElement?.value) card.focus();
+  }
+
+  #complain({ code, message, suggestion, formId, faults }) {
+    if (formId && this.#forms.get(formId)?.refuse(message, suggestion, faults)) return;
     if (code === "unknown_confirmation" || code === "already_decided") {
       // The error does not name its confirmation; one that still waits for the host comes first.
       const sent = this.#confirmations.filter((each) => each.state === "sent");

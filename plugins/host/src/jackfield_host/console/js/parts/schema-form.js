@@ -1,6 +1,7 @@
 // A form made from a JSON Schema: every construct that has a control gets it, all others a JSON editor.
 
 import { element, replace } from "../dom.js";
+import { style } from "../styles.js";
 import { Unreadable } from "./field.js";
 import {
   ChoiceField, JsonField, ListField, NumberField, ObjectField, SeveralField, TextField,
@@ -21,12 +22,15 @@ export class SchemaForm {
   #place = element("div");
   #switch = element("button", { type: "button", class: "small plain", on: { click: () => this.#change() } });
 
-  constructor(schema) {
+  /** `values` are filled in; what has no field of its own is left out. */
+  constructor(schema, values = null) {
+    style("forms");
     this.schema = schema;
     const top = { name: "arguments", required: true, top: true };
     this.#fields = fieldOf(schema, top, schema, 0);
     this.#json = new JsonField({}, { name: "arguments" });
     this.#show(this.#fields);
+    if (values) this.write(values);
     this.root = element("div", { class: "stack" }, this.#summary, this.#place,
       element("div", { class: "row end" }, this.#switch));
   }
@@ -64,6 +68,12 @@ export class SchemaForm {
     this.#focusFault();
   }
 
+  /** Puts the cursor where the user has to go on: the first required field that is empty. */
+  focusMissing() {
+    const members = this.#shown.members ?? [this.#shown];
+    (members.find((field) => field.required && isEmpty(field)) ?? members[0])?.focus();
+  }
+
   absolve() {
     this.#summary.hidden = true;
     this.#shown.absolve();
@@ -86,6 +96,16 @@ export class SchemaForm {
   #focusFault() {
     const first = this.#place.querySelector(".fault:not([hidden])");
     first?.parentElement.querySelector("input, select, textarea, button")?.focus();
+  }
+}
+
+function isEmpty(field) {
+  try {
+    const value = field.read();
+    return value === undefined || (Array.isArray(value) && !value.length);
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    return false;
   }
 }
 

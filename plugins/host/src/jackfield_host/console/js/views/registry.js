@@ -41,7 +41,7 @@ class RegistryView {
   async load() {
     try {
       const [registry, { tools, prompts }] = await Promise.all(
-        [this.#api.get("registry"), this.#api.get("tools"), style("registry")]);
+        [this.#api.get("registry"), this.#api.get("tools"), style("registry"), style("forms")]);
       this.#registry = registry;
       this.#tools = tools;
       this.#prompts = prompts;

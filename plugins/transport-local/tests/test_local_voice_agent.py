@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 from jackfield.transport.events import Audio, SpeechStarted, ToolCalls, Transcript, TurnComplete
 from jackfield.transport.protocol import ToolResult
+from jackfield_local.agent.mind import Agent
 from jackfield_local.models.speech import engines
 from jackfield_local.options import Options
-from jackfield_local.planner.mind import Planner
 from jackfield_local.voice.connection import VoiceConnection
 from local_session import opening
 from local_voice_line import Line, bare, hearable, on_a_loop, silence, speech
@@ -40,9 +40,9 @@ FOUND = {
 
 @asynccontextmanager
 async def _agent() -> AsyncIterator[Line]:
-    planner = Planner(Options())
+    agent = Agent(Options())
     begun = opening("voice")
-    dialogue = await planner.open(begun)
+    dialogue = await agent.open(begun)
     connection = await VoiceConnection.open(dialogue, begun)
     talk = Line(connection, dialogue)  # type: ignore[arg-type]  # what it was told is its own affair
     reading = asyncio.create_task(talk.read())
@@ -51,7 +51,7 @@ async def _agent() -> AsyncIterator[Line]:
     finally:
         await connection.close()
         await reading
-        await planner.close()
+        await agent.close()
 
 
 async def _asks(talk: Line, words: str, calls: int = 1) -> tuple[str, dict[str, Any], str]:
