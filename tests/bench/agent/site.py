@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +37,8 @@ class SilentTransport:
 
     modes: frozenset[Mode] = frozenset(("text", "voice"))
 
-    def __init__(self, agent: Agent, *, forms: bool) -> None:
+    def __init__(self, agent: Agent) -> None:
         self._agent = agent
-        self._forms = forms
         self.connection: TextConnection | None = None
 
     def adapter(self, mode: Mode) -> str:
@@ -49,7 +47,6 @@ class SilentTransport:
 
     async def connect(self, opening: Opening) -> TextConnection:
         """A line to the agent, which is the last one that this transport opened."""
-        opening = replace(opening, forms=self._forms and opening.mode == "text")
         self.connection = TextConnection(await self._agent.open(opening))
         return self.connection
 
@@ -156,11 +153,17 @@ class Site:
     async def talk(self, agent: Agent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:
         """A new conversation with an agent that is ready; the calendar is empty."""
         shutil.rmtree(self._folder / "calendars", ignore_errors=True)
-        transport = SilentTransport(agent, forms=forms)
+        transport = SilentTransport(agent)
         talk = Talk(transport)
         session = await self.runtime.open_session(mode, user=USER, publish=talk.publish)
         conversation = Conversation(
-            self.runtime, session, transport, talk.deliver, instructions=INSTRUCTIONS, dead_air=PATIENCE
+            self.runtime,
+            session,
+            transport,
+            talk.deliver,
+            instructions=INSTRUCTIONS,
+            dead_air=PATIENCE,
+            forms=forms,
         )
         talk.conversation = conversation
         await conversation.open()
