@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any
 
+from jackfield import Mode
 from jackfield_local.agent.mind import Agent
 
 from bench.agent import answers, completion, conversations, material, requests
@@ -18,6 +19,8 @@ from bench.agent.material import Chosen
 from bench.agent.scores import Row
 from bench.agent.sessions import Moment, decider
 from bench.agent.site import Site, site
+
+MODES: tuple[Mode, ...] = ("text", "voice")
 
 
 class Scoring:
@@ -61,7 +64,8 @@ async def public(scoring: Scoring) -> Mapping[str, Row]:
     rows = material.public(scoring.chosen)
     if not rows:
         return {}
-    openings = (await scoring.site()).openings
+    place = await scoring.site()
+    openings = {mode: await place.opening(scoring.agent, mode) for mode in MODES}
     return {
         "public requests, own tools": await requests.public(
             scoring.agent, rows, openings, shown=scoring.shown

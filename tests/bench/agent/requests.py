@@ -78,7 +78,7 @@ def _has_wrong_value(request: Request, form: FormRequest) -> bool:
 
 
 async def public(
-    agent: Agent, rows: Sequence[Mapping[str, Any]], openings: Mapping[str, Opening], *, shown: bool
+    agent: Agent, rows: Sequence[Mapping[str, Any]], openings: Mapping[Mode, Opening], *, shown: bool
 ) -> Row:
     """Requests of which only the tool is labelled; a harmless lookup is right where the label allows it."""
     score = Score(shown=shown)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,10 @@ from jackfield import Mode
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield.transport.events import Closed, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
-from jackfield.transport.protocol import Opening
+from jackfield.transport.protocol import Opening, VoiceSettings
 from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.memory import Memory
+from jackfield_conversation.opening import Openings
 from jackfield_local.agent.mind import Agent
 from jackfield_local.text import TextConnection
 
@@ -123,31 +125,23 @@ class Site:
         self.runtime = runtime
         self._folder = folder
 
-    @property
-    def openings(self) -> dict[str, Opening]:
-        """What sessions in each mode begin with."""
-        registry = self.runtime.registry
-        modes: tuple[Mode, ...] = ("text", "voice")
-        return {
-            mode: Opening(
-                mode,
-                INSTRUCTIONS,
-                registry.provider_schemas("local", mode),
-                guides={tool.id: tool.frozen.documentation for tool in registry.offered(mode)},
-                writers=self.writers(mode),
-                forms=mode == "text",
-            )
-            for mode in modes
-        }
+    async def opening(self, agent: Agent, mode: Mode) -> Opening:
+        """What a conversation in a mode begins with."""
+        session = await self.runtime.open_session(mode, user=USER)
+        openings = Openings(
+            self.runtime.registry,
+            session,
+            SilentTransport(agent),
+            Memory(),
+            instructions=INSTRUCTIONS,
+            voice=VoiceSettings(),
+            forms=True,
+        )
+        return openings((), None)
 
     def writers(self, mode: Mode) -> frozenset[str]:
         """The tools that change something."""
         return frozenset(tool.id for tool in self.runtime.registry.offered(mode) if not tool.reads)
-
-    def schema(self, tool: str) -> Mapping[str, Any]:
-        """The parameters of a tool."""
-        found: Mapping[str, Any] = self.runtime.registry.tools[tool].manifest.parameters
-        return found
 
     @asynccontextmanager
     async def talk(self, agent: Agent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:
