@@ -59,6 +59,7 @@ COMPLETION = Table(
         "requests": ".0f",
         "ends in a valid call, %": ".0f",
         "all arguments right, %": ".0f",
+        "wrong writes": ".0f",
         "exchanges": ".0f",
         "most exchanges": ".0f",
     },
@@ -99,7 +100,7 @@ _FIGURES = {
         "wrong forms",
         "seconds",
     ),
-    "completion": ("requests", "valid", "exact", "exchanges", "most exchanges"),
+    "completion": ("requests", "valid", "exact", "wrong writes", "exchanges", "most exchanges"),
     "conversations": ("conversations", "turns", "right", "after yes", "whole", "wrong writes", "seconds"),
 }
 """The figures of a table in the order of its columns, by the names under which a set returns them."""

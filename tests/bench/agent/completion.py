@@ -25,6 +25,19 @@ _PATTERNED = {
 }
 """A value for each pattern in the schemas of the third-party tools."""
 
+_LANGUAGE_CODE = "^[a-z]{2}$"
+_LANGUAGES = {
+    "ar": "Arabic", "bg": "Bulgarian", "ca": "Catalan", "cs": "Czech", "cy": "Welsh", "da": "Danish",
+    "de": "German", "el": "Greek", "en": "English", "es": "Spanish", "et": "Estonian", "fi": "Finnish",
+    "fr": "French", "ga": "Irish", "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian",
+    "id": "Indonesian", "is": "Icelandic", "it": "Italian", "ja": "Japanese", "ko": "Korean",
+    "la": "Latin", "lt": "Lithuanian", "lv": "Latvian", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
+    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
+    "sv": "Swedish", "sw": "Swahili", "th": "Thai", "tr": "Turkish", "uk": "Ukrainian",
+    "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+"""Nobody answers a question for a language with its code."""
+
 
 async def completed(agent: Agent, requests: Sequence[Request], *, forms: bool, shown: bool) -> Row:
     """Requests for third-party tools, each until a tool is called."""
@@ -43,13 +56,17 @@ async def completed(agent: Agent, requests: Sequence[Request], *, forms: bool, s
         if valid:
             score.measure("exchanges", exchanges)
             score.most("most exchanges", exchanges)
+        writes = call is not None and call.tool in opening.writers
+        score.count("wrong writes", int(writes and not valid))
         if not request.asks:
             right = valid and call is not None and exact(call.args, request.args, schema)
             score.share("exact", right=right)
-        if not valid:
-            score.failed(
-                request.says, f"a valid call of {request.tool}", f"{exchanges} exchanges, then {last}"
-            )
+            score.count("wrong writes", int(valid and writes and not right))
+        else:
+            right = valid
+        if not right:
+            expected = f"{request.tool}({request.args or 'any valid values'})"
+            score.failed(request.says, expected, f"{exchanges} exchanges, then {last}")
     return score.row()
 
 
@@ -87,7 +104,10 @@ class _Person:
     def answers(self, parameter: str) -> str:
         """The answer to a question for a parameter."""
         schema = self._schema["properties"][parameter]
-        return in_words(self._known[parameter] if parameter in self._known else likely(schema))
+        value = self._known[parameter] if parameter in self._known else likely(schema)
+        if schema.get("pattern") == _LANGUAGE_CODE:
+            return _LANGUAGES.get(str(value), str(value))
+        return in_words(value)
 
 
 def likely(schema: Mapping[str, Any]) -> Any:

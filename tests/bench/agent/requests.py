@@ -33,6 +33,7 @@ def _judge(request: Request, turn: Turn, opening: Opening, score: Score) -> None
     right = turn.tool == request.tool
     score.share("tool", right=right)
     expected: object = request.args
+    note = ""
     if request.tool is None:
         expected = "nothing"
     elif request.asks:
@@ -47,12 +48,13 @@ def _judge(request: Request, turn: Turn, opening: Opening, score: Score) -> None
         form = turn.form if turn.form is not None and turn.form.tool_id == request.tool else None
         filled = form is not None and exact(form.values, request.args, schema_of(request.tool))
         score.share("offered", right=right or filled)
+        note = "RIGHT VALUES, " * filled
         expected = f"{request.tool}({request.args})"
     writes = sum(_is_wrong_write(request, each.tool, each.args, opening) for each in turn.calls)
     score.count("wrong writes", writes)
     score.count("wrong forms", int(turn.form is not None and _has_wrong_value(request, turn.form)))
     if not right:
-        score.failed(request.says, expected, f"{'WRONG WRITE ' * bool(writes)}{turn}")
+        score.failed(request.says, expected, f"{note or 'WRONG WRITE ' * bool(writes)}{turn}")
 
 
 def _asks(request: Request, turn: Turn) -> bool:
