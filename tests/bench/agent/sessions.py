@@ -26,6 +26,9 @@ from bench.agent.material import beside
 PATIENCE = 180.0
 """Seconds after which a turn hangs."""
 
+NO_ANSWER = f"[no answer within {PATIENCE:.0f} seconds]"
+"""Stands for an answer that does not come: one row fails, and the others are still scored."""
+
 
 class Moment:
     """The agent's clock: it stands at the moment of the requests that are scored."""
@@ -120,11 +123,14 @@ class Session:
 
     async def _turn(self, sending: Any) -> Turn:
         turn, began = Turn(), time.perf_counter()
-        async with asyncio.timeout(PATIENCE):
-            await sending
-            async for event in self._events:
-                if not self._takes(event, turn):
-                    break
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await sending
+                async for event in self._events:
+                    if not self._takes(event, turn):
+                        break
+        except TimeoutError:
+            turn.said += NO_ANSWER
         turn.seconds = time.perf_counter() - began
         if not turn.calls:
             turn.question = open_question(self.connection)

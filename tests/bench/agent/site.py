@@ -26,7 +26,7 @@ from jackfield_conversation.opening import Openings
 from jackfield_local.agent.mind import Agent
 from jackfield_local.text import TextConnection
 
-from bench.agent.sessions import PATIENCE, Call, Turn, open_question
+from bench.agent.sessions import NO_ANSWER, PATIENCE, Call, Turn, open_question
 
 USER = "demo"
 """The user to whom the sample's personal documents belong."""
@@ -111,11 +111,14 @@ class Talk:
 
     async def _until_answered(self, doing: Any) -> None:
         self._ended = self._closed
-        async with asyncio.timeout(PATIENCE):
-            await doing
-            while not self._ended:
-                self._news.clear()
-                await self._news.wait()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await doing
+                while not self._ended:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            self._turn.said += NO_ANSWER
 
 
 class Site:
