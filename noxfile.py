@@ -109,6 +109,20 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "-n", "auto", "--dist", "worksteal", *session.posargs)
 
 
+MODEL_TESTS = ["plugins/transport-local/tests/test_agent_model.py"]
+"""The tests that `tests` skips where the language model has not been downloaded."""
+
+
+@nox.session
+def model_tests(session: nox.Session) -> None:
+    """Download the local language model (1.1 GB, once) and run the tests that need it."""
+    workspace(session)
+    session.run("jackfield", "model", "get")
+    find = "from jackfield_local.models.weights import located; print(located())"
+    found = session.run("python", "-c", find, silent=True) or ""
+    session.run("pytest", *MODEL_TESTS, *session.posargs, env={"JACKFIELD_TEST_GGUF": found.strip()})
+
+
 @nox.session
 def lint(session: nox.Session) -> None:
     """Format, lint, type-check, and check that imports go only downwards."""

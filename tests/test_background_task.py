@@ -265,7 +265,7 @@ def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None
 def test_the_agent_on_this_machine_finds_out_how_to_book_the_photo_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything real and nothing to set up: the sample knowledge base, the embedded planner, a report."""
+    """Everything real and nothing to set up: the sample knowledge base, the embedded agent, a report."""
     monkeypatch.chdir(tmp_path)
     allow = ("jackfield-*",)
     settings = Settings(allow=allow, deny=("jackfield-observability",), store="memory", provider="local")

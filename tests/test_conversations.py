@@ -12,7 +12,9 @@ from jackfield.session.machine import State
 from jackfield.transport.events import Audio
 from jackfield_conversation.notices import Notice
 from jackfield_testkit.providers.model import Call, ScriptedModel
-from talks import INSTRUCTIONS, WAYS, hears, talk
+from jackfield_testkit.providers.openai import RealtimeModel
+from jackfield_testkit.providers.openai.realtime_response import Response
+from talks import INSTRUCTIONS, WAYS, Talk, hears, talk
 
 EVERY = pytest.mark.parametrize("way", WAYS)
 VOICE = pytest.mark.parametrize("way", ["openai-realtime", "gemini-live"])
@@ -360,6 +362,105 @@ def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None
             await user.says("note it")
             await user.until(lambda: "Noted" in user.words)
             assert "Still working: fab_slow_note." in [each.text for each in user.of(Notice)]
+
+    asyncio.run(main())
+
+
+def _answers(user: Talk) -> list[str]:
+    """What the assistant said, as a model that takes over is told."""
+    said = [each.text for each in user.conversation.memory.said if each.speaker == "assistant"]
+    return [text for text in said if not text.startswith("[called")]
+
+
+@pytest.mark.parametrize(("way", "fillers"), [("openai-realtime", 1), ("gemini-live", 0)])
+def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
+    way: str, fillers: int, site: Any, tmp_path: Path
+) -> None:
+    """Two calls that last many times the dead air are one wait, and nothing of it enters the history."""
+    there = WAYS[way]
+
+    async def script(model: ScriptedModel) -> None:
+        await hears(there)(model, "note it")
+        await model.calls(Call("fab_slow_note", {"text": "x"}), Call("fab_slow_note", {"text": "y"}))
+        await model.says("Noted.")
+        await hears(there)(model, "again")
+        await model.calls(Call("fab_slow_note", {"text": "z"}))
+        await model.says("Noted again.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, script, dead_air=0.05) as user:
+            await user.says("note it")
+            await user.turn_ends(1)
+            first = {each.item for each in user.of(Audio) if each.filler}
+            assert len(first) == fillers
+            assert user.notices.count("working") > 2
+            await user.says("again")
+            await user.turn_ends(2)
+            assert len({each.item for each in user.of(Audio) if each.filler} - first) == fillers
+            assert _answers(user) == ["Noted.", "Noted again."]
+            states = [each["state"] for each in user.told("session_status")]
+            slow = states.index("executing_tool")
+            assert states[slow + 1] == "speaking"
+            assert len(user.turns_ended) == 2
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("way", ["openai-realtime", "openai-webrtc"])
+def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
+    way: str, site: Any, tmp_path: Path
+) -> None:
+    there = WAYS[way]
+    fillers: asyncio.Queue[Response] = asyncio.Queue()
+
+    async def script(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        model.session.out_of_band = fillers
+        await hears(there)(model, "note it")
+        await model.calls(Call("fab_slow_note", {"text": "x"}))
+        await model.says("Noted.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, script, dead_air=0.05) as user:
+            await user.says("note it")
+            filler = await fillers.get()
+            await user.conversation.interrupt()
+            await filler.begin_message()
+            await filler.sound(300)
+            await user.turn_ends(1)
+            assert filler.over
+            assert fillers.empty()
+            assert not [each for each in user.of(Audio) if each.filler]
+            assert user.effects("fab_slow_note") == 1
+
+    asyncio.run(main())
+
+
+def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_path: Path) -> None:
+    """The user breaks in on a filler: the words before it were heard, and the filler is no item to cut."""
+    there = WAYS["openai-realtime"]
+
+    async def script(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        await hears(there)(model, "note it")
+        await model.speaks("Let me note that.", ms=200)
+        noting = asyncio.create_task(model.calls(Call("fab_slow_note", {"text": "x"})))
+        async with model.session.changed:
+            await model.session.changed.wait_for(lambda: "'conversation': 'none'" in str(model.received))
+        await model.is_interrupted()
+        await noting
+        await hears(there)(model, "never mind")
+        await model.says("All right.")
+
+    async def main() -> None:
+        async with talk(there, site, tmp_path, script, dead_air=0.1) as user:
+            await user.says("note it")
+            await user.begins("fab_slow_note")
+            user.plays_at_once = False
+            await user.until(lambda: any(each.filler for each in user.of(Audio)))
+            await user.says("never mind")
+            await user.turn_ends(1)
+            assert _answers(user) == ["Let me note that. [interrupted]", "All right."]
 
     asyncio.run(main())
 

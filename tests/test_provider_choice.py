@@ -14,6 +14,7 @@ from jackfield.provision import ProviderChoice, Provision
 from jackfield.settings import Settings, SettingsError
 from jackfield_gemini import jackfield_transports as gemini
 from jackfield_local import jackfield_transports as local
+from jackfield_local.agent import mind
 from jackfield_local.models.weights import QWEN
 from jackfield_openai import jackfield_transports as openai
 
@@ -50,7 +51,7 @@ def _no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ({"GEMINI_API_KEY": "b"}, "gemini", "GEMINI_API_KEY is set"),
         ({"GOOGLE_API_KEY": "c"}, "gemini", "GOOGLE_API_KEY is set"),
         ({"OPENAI_API_KEY": "a", "GEMINI_API_KEY": "b"}, "openai", "OPENAI_API_KEY is set"),
-        ({"OPENAI_API_KEY": " "}, "local", "no key, no local server and no local language model was found"),
+        ({"OPENAI_API_KEY": " "}, "local", "no key and no local server was found"),
     ],
 )
 def test_a_key_in_the_environment_selects_its_provider(
@@ -76,13 +77,50 @@ def test_the_language_model_is_used_once_it_is_here(tmp_path: Path, monkeypatch:
     file = tmp_path / "jackfield" / QWEN.name
     file.parent.mkdir()
     file.write_bytes(b"GGUF")
-    choice = _provision(*SHIPPED).provider_choice
-    assert (choice.name, choice.settings) == ("local", {"mind": "llama"})
-    assert choice.reason == "the local language model is on this machine"
-    planner = {"transports": {"local": {"mind": "planner"}}}
-    assert _provision(*SHIPPED, tables=planner).provider_choice.settings == {}
+    reason = "no key and no local server was found"
+    assert _told(_provision(*SHIPPED)) == f"{reason}; it uses the local language model"
+    named = _provision(*SHIPPED, provider="local")
+    assert _told(named) == "the setting `provider` names it; it uses the local language model"
+    router = {"transports": {"local": {"mind": "router"}}}
+    assert _told(_provision(*SHIPPED, tables=router)) == f"{reason}; it uses no language model"
     monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
-    assert _provision(*SHIPPED).provider_choice.settings == {}
+    assert _told(_provision(*SHIPPED)) == f"{reason}; it uses no language model"
+    assert _provision(*SHIPPED).provider_choice.hints[-1] == (
+        "unset JACKFIELD_LOCAL_MODEL to use the local language model"
+    )
+
+
+def _told(provision: Provision) -> str:
+    return provision.provider_choice.now(provision.transport()).reason
+
+
+def test_a_model_that_comes_while_the_host_runs_is_told_without_a_restart(tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp")
+    provision = _provision(*SHIPPED)
+    choice, transport = provision.provider_choice, provision.transport()
+    before = choice.now(transport)
+    assert before.reason.endswith("; it uses no language model")
+    ((provider, hint, download),) = choice.downloads
+    assert (provider, download.size_bytes, download.is_complete()) == ("local", QWEN.size, False)
+    assert hint == before.hints[-1]
+    file = tmp_path / "jackfield" / QWEN.name
+    file.parent.mkdir()
+    file.write_bytes(b"GGUF")
+    after = choice.now(transport)
+    assert after.reason.endswith("; it uses the local language model")
+    assert after.hints == before.hints[:-1]
+    file.unlink()
+    assert choice.now(transport) == before
+
+
+def test_without_its_engine_the_model_is_not_offered_as_a_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mind, "find_spec", lambda _: None)
+    choice = _provision(*SHIPPED).provider_choice
+    assert choice.downloads == ()
+    assert choice.hints[-1] == (
+        "run `pip install 'jackfield-transport-local[llama]'` and then `jackfield model get` "
+        "to use the local language model (1.1 GB)"
+    )
 
 
 def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,6 +152,7 @@ def test_detectors_are_asked_by_rank_and_only_once() -> None:
             True,
             ("get one", "get two"),
             {"address": "found"},
+            (),
         )
     made: object = provision.transport()
     assert made == {"transport": "one", "place": "table", "address": "found"}

@@ -135,6 +135,8 @@ class Deployment:
     port: int = 0
     uses: str = "openai"
     """The provider that the host talks to."""
+    program: tuple[str, ...] = ("-m", "jackfield_cli")
+    """What Python runs as `jackfield`."""
     _process: asyncio.subprocess.Process | None = None
 
     @property
@@ -152,7 +154,7 @@ class Deployment:
 
     def configure(self, server: OpenAIServer, host: str = "", provider: str = "", more: str = "") -> None:
         """Write the settings; `host` and `provider` go into the tables of those, `more` behind them."""
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         # Under a name of its own, so that commands are found whatever it allows.
         (self.folder / "console.toml").write_text(
             f'provider = "{self.uses}"\nallow = {json.dumps(ALLOW)}\n'
@@ -167,7 +169,7 @@ class Deployment:
         """Start the host, and wait until it listens."""
         with (self.folder / "host.log").open("a") as log:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "jackfield_cli", "serve", "--config", "console.toml",
+                sys.executable, *self.program, "serve", "--config", "console.toml",
                 cwd=self.folder, env=self.environ, stdout=log, stderr=log,
             )  # fmt: skip
         async with asyncio.timeout(90):
@@ -274,7 +276,8 @@ def _note(console: Console, kind: str, text: str) -> None:
         console.problems.append(text)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port that nothing listens on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port: int = taken.getsockname()[1]

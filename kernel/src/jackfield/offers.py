@@ -146,10 +146,40 @@ class Detected(NamedTuple):
     """Settings that were found out, such as an address; they replace those of the transport's table."""
 
 
+class DownloadError(Exception):
+    """A download failed; the message says what happened and how to fix it."""
+
+
+class DownloadStopped(Exception):  # noqa: N818 - it is a request to stop, not a failure
+    """Raised by the `progress` of a download that is to stop, such as when the host shuts down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """Something that a host can fetch when an operator asks for it.
+
+    A host calls `run` in a thread, one download at a time. `run` calls `progress` with the number of bytes
+    that were added, and with 0 while it waits; `progress` raises `DownloadStopped` when the download is to
+    stop, which `run` lets pass after it has cleaned up. A failure is a `DownloadError`; `run` may be called
+    again after either. Whatever happens, the final file must never be there half-written.
+    """
+
+    name: str
+    """Identifies it among the downloads of a host: letters, digits and hyphens."""
+    label: str
+    """What it is, such as "the local language model"."""
+    size_bytes: int
+    run: Callable[[Callable[[int], None]], None]
+    is_complete: Callable[[], bool]
+    """Whether it is here, whoever fetched it; asked often, so it must be quick."""
+
+
 class Undetected(NamedTuple):
     """A transport cannot be used here: what to do about it, such as "set OPENAI_API_KEY to use OpenAI"."""
 
     hint: str
+    download: Download | None = None
+    """What would make this detector succeed, if the host can fetch it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import (
     CapabilityOffer,
     Detected,
+    Download,
     PluginSettings,
     Services,
     StoreOffer,
@@ -28,7 +29,7 @@ from jackfield.registry.invoke import is_for_others
 from jackfield.registry.registry import Deployment, RegistryError, compared
 from jackfield.settings import AUTO, Mistakes, Settings, SettingsError
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
-from jackfield.transport.protocol import Transport
+from jackfield.transport.protocol import Transport, is_described
 
 _log = logging.getLogger(__name__)
 
@@ -66,6 +67,15 @@ class LeftOut(NamedTuple):
         return f"plugin {self.distribution} {self.why}"
 
 
+class ProviderDownload(NamedTuple):
+    """A download that gives a provider which would have been preferred."""
+
+    provider: str
+    hint: str
+    """The hint that it makes unnecessary."""
+    download: Download
+
+
 class ProviderChoice(NamedTuple):
     """Which transport sessions use, and why."""
 
@@ -78,6 +88,16 @@ class ProviderChoice(NamedTuple):
     """What to do to get a provider that would have been preferred; each begins with a verb."""
     settings: PluginSettings = MappingProxyType({})
     """What was detected besides the transport's table."""
+    downloads: tuple[ProviderDownload, ...] = ()
+    """What the host can fetch to get a provider that would have been preferred."""
+
+    def now(self, transport: Transport) -> ProviderChoice:
+        """The choice as it is now: what the transport says of itself, without hints that were followed."""
+        followed = {each.hint for each in self.downloads if each.download.is_complete()}
+        hints = tuple(hint for hint in self.hints if hint not in followed)
+        if not is_described(transport):
+            return self._replace(hints=hints)
+        return self._replace(reason=f"{self.reason}; {transport.describe()}", hints=hints)
 
 
 class Provision:
@@ -238,6 +258,7 @@ class Provision:
             for position, detector in enumerate(offer.detectors)
         )
         hints: list[str] = []
+        downloads: list[ProviderDownload] = []
         for _, name, position in asked:
             detector = self._transports[name].detectors[position]
             try:
@@ -251,8 +272,12 @@ class Provision:
                 continue
             if isinstance(found, Detected):
                 _log.debug("the provider is %s: %s", name, found.reason)
-                return ProviderChoice(name, found.reason, True, tuple(hints), found.settings)
+                return ProviderChoice(
+                    name, found.reason, True, tuple(hints), found.settings, tuple(downloads)
+                )
             hints.append(found.hint)
+            if found.download is not None:
+                downloads.append(ProviderDownload(name, found.hint, found.download))
         absent = [
             f"{name}: {each}"
             for each in self.left_out

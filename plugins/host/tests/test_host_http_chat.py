@@ -51,6 +51,20 @@ def test_a_turn_is_streamed_as_on_a_websocket(workshop: Workshop) -> None:
     asyncio.run(main())
 
 
+def test_an_answer_without_words_is_an_empty_text(workshop: Workshop) -> None:
+    async def says_nothing(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.says("")
+
+    async def main() -> None:
+        async with provided(says_nothing) as served, hosted(workshop, served) as host, asking(host) as ada:
+            answer = await ada.post("/chat", json={"message": "stop"}, headers=JSON)
+            assert (answer.status_code, answer.json()["text"]) == (200, "")
+            assert answer.json()["events"][-1] == {"type": "turn_complete"}
+
+    asyncio.run(main())
+
+
 def test_a_conversation_goes_on_over_websocket_and_http(workshop: Workshop) -> None:
     """Neither of a session's two clients pushes the other out."""
 

@@ -6,7 +6,8 @@ import asyncio
 import json
 import re
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +17,10 @@ import jackfield_host
 import pytest
 from asking import asking, told
 from hosting import WRITES, Workshop, hosted, make_doubt, provided
+from jackfield.offers import Download
+from jackfield.provision import ProviderDownload
 from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
+from jackfield_host.house import House
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.identity import REFUSALS
 from jackfield_testkit.providers.model import Call, ScriptedModel
@@ -111,6 +115,7 @@ def test_the_examples_run(shop: Workshop) -> None:
                     arguments='{"lamps": 3}',
                     meta={"toolId": "order_lamps"},
                 )
+                offer_download(host.house)
                 known: dict[str, str] = {}
                 for each in examples():
                     await play(ada, each, known)
@@ -118,6 +123,20 @@ def test_the_examples_run(shop: Workshop) -> None:
     asyncio.run(main())
     for name in [name for name in sys.modules if name.startswith("jackfield_tool_count_words")]:
         del sys.modules[name]
+
+
+def offer_download(house: House) -> None:
+    """Offer a download like that of the local model, which waits until the host stops."""
+
+    def wait(progress: Callable[[int], None]) -> None:
+        while True:
+            progress(0)
+            time.sleep(0.01)
+
+    label, size = "the local language model", 1_117_320_768
+    download = Download("local-model", label, size, wait, lambda: False)
+    hint = "run `jackfield model get` to download it"
+    house.downloads._offered["local-model"] = ProviderDownload("openai", hint, download)
 
 
 async def play(ada: httpx.AsyncClient, example: Example, known: dict[str, str]) -> None:

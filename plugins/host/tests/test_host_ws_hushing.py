@@ -93,6 +93,51 @@ def test_sound_that_was_under_way_when_the_user_began_to_speak_is_not_passed_on(
     asyncio.run(main())
 
 
+@pytest.mark.parametrize(("mode", "rests"), [("text", "ready"), ("voice", "listening")])
+def test_an_answer_without_words_is_a_whole_turn(workshop: Workshop, mode: Mode, rests: str) -> None:
+    async def main() -> None:
+        model = Told()
+        async with provided() as served, hosted(workshop, served) as host:
+            assert host.house
+            host.house.switchboard.transport = model
+            async with host.client(mode) as ada:
+                await ada.say("text", text="stop")
+                await ada.until_type("message")
+                model.tell(TurnComplete())
+                await ada.until_type("turn_complete")
+                await ada.until(lambda: ada.of("session_status")[-1]["state"] == rests)
+                assert ada.said("assistant") == []
+                assert ada.of("notification") == ada.of("error") == []
+                await ada.say("text", text="hello")
+                await ada.until_type("message", 2)
+                model.tell(TextDelta("Hello."), TurnComplete())
+                await ada.until(lambda: ada.said("assistant") == ["Hello."])
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("said", [{"type": "interrupt"}, {"type": "text", "text": "stop"}])
+def test_a_client_silences_speech_that_was_sent_to_its_end(workshop: Workshop, said: dict[str, Any]) -> None:
+    async def main() -> None:
+        model = Told()
+        async with provided() as served, hosted(workshop, served) as host:
+            assert host.house
+            host.house.switchboard.transport = model
+            async with host.client("voice", plays=False) as ada:
+                model.tell(Audio(SECOND, "one"), Transcript("assistant", "One two.", final=True))
+                model.tell(TurnComplete())
+                await ada.until_type("turn_complete")
+                await ada.say("playback", item="one", ms=500)
+                (talk,) = host.house.switchboard.talks.values()
+                await ada.until(lambda: talk.conversation.ledger.heard_ms == 500)
+                await ada.say(said.pop("type"), **said)
+                await ada.until_type("interrupted")
+                assert model.truncated == [("one", 500)]
+                await ada.until(lambda: ada.said("assistant")[-1] == "One")
+
+    asyncio.run(main())
+
+
 def test_halves_of_characters_do_not_end_a_conversation(workshop: Workshop) -> None:
     async def main() -> None:
         model = Told()

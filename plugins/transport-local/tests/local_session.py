@@ -162,15 +162,22 @@ async def offered(
     tools: Mapping[str, tuple[str, dict[str, Any], str]], mind: Any, **changes: Any
 ) -> AsyncIterator[Session]:
     """A conversation in text over tools of a test's own, on a mind that is ready for them."""
+    async with offered_by(LocalTransport(OPTIONS, mind), tools, **changes) as talk:
+        if hasattr(mind, "ready"):
+            await mind.ready()
+        yield talk
+
+
+@asynccontextmanager
+async def offered_by(
+    transport: LocalTransport, tools: Mapping[str, tuple[str, dict[str, Any], str]], **changes: Any
+) -> AsyncIterator[Session]:
+    """A conversation in text over tools of a test's own."""
     declared = {
         name: dict(as_it_is(name, told, schema).declaration) for name, (told, schema, _) in tools.items()
     }
     guides = {name: guide for name, (_, _, guide) in tools.items()}
-    connection = await LocalTransport(OPTIONS, mind).connect(
-        Opening("text", "", declared, guides=guides, **changes)
-    )
-    if hasattr(mind, "ready"):
-        await mind.ready()
+    connection = await transport.connect(Opening("text", "", declared, guides=guides, **changes))
     try:
         yield Session(connection, connection.events())
     finally:

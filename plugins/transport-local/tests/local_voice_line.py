@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -76,6 +76,9 @@ class Dialogue:
     def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
         self.told.append(("results", [each.envelope for each in results]))
         return self.plan("results")
+
+    def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
+        raise AssertionError(f"a form of {tool_id} in a conversation by voice")
 
     def learn(self, text: str) -> None:
         self.told.append(("learned", text))
@@ -165,11 +168,17 @@ class Line:
 
 @asynccontextmanager
 async def line(
-    plan: Plan, voice: VoiceSettings | None = None, having: Engines | None = None, *, reading: bool = True
+    plan: Plan,
+    voice: VoiceSettings | None = None,
+    having: Engines | None = None,
+    *,
+    reading: bool = True,
+    dead_air: float = 60.0,
 ) -> AsyncIterator[Line]:
     """A connection to a mind with this plan; its events are read at once, or else after its end."""
     dialogue = Dialogue(plan)
-    connection = VoiceConnection(dialogue, having or engines(), voice or VoiceSettings())
+    voice = voice or VoiceSettings()
+    connection = VoiceConnection(dialogue, having or engines(), voice, dead_air=dead_air)
     made = Line(connection, dialogue)
     reader = asyncio.create_task(made.read()) if reading else None
     try:

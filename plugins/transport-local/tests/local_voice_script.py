@@ -78,6 +78,9 @@ class LocalModel(ScriptedModel):
         self._received.append({"results": [each.envelope.decode() for each in results]})
         return self._think(results)
 
+    def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
+        raise NotOnThisProtocolError(f"a form of {tool_id} in a conversation by voice")
+
     def respond(self) -> AsyncIterator[Thought]:
         return self._think("")
 

@@ -341,7 +341,7 @@ def test_until_the_model_is_ready_the_router_answers() -> None:
     assert len(model.asked) == 1
 
 
-def test_the_planner_answers_where_the_model_fails() -> None:
+def test_the_router_answers_where_the_model_fails() -> None:
     async def steps(talk: Session) -> None:
         assert await talk.says("hello")
 

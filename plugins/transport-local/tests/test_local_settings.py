@@ -28,7 +28,7 @@ def test_nothing_has_to_be_said() -> None:
         ({"time_zon": "Europe/Berlin"}, r"no setting 'time_zon'; did you mean 'time_zone'\?"),
         ({"time_zone": "Europe/Berln"}, r"which is no zone; did you mean 'Europe/Berlin'\?"),
         ({"time_zone": 1}, r"time_zone is a text, not 1"),
-        ({"mind": "oracle"}, r"mind is 'oracle'; it is one of router, llama"),
+        ({"mind": "oracle"}, r"mind is 'oracle'; it is one of auto, router, llama"),
         ({"threads": -1}, r"threads is a number up to 256, not -1"),
     ],
 )

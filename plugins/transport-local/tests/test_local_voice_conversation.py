@@ -12,7 +12,7 @@ from jackfield.runtime import Runtime
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore
-from jackfield.transport.events import Audio, Closed, Event, Interrupted, TurnComplete
+from jackfield.transport.events import Audio, Closed, Event, Interrupted, Transcript, TurnComplete
 from jackfield.transport.protocol import Connection, Opening
 from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.notices import Notice
@@ -118,6 +118,106 @@ async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
     assert "Martha" not in said[1]
     assert not [event for event in caller.got if isinstance(event, Interrupted)]
     assert (await caller.hang_up()).code == ""
+
+
+@on_a_loop
+async def test_stop_said_aloud_leaves_silence() -> None:
+    """A mind that answers nothing has answered: no error, no filler, and the user is listened to."""
+
+    async def plan(asked: str) -> AsyncIterator[Thought]:
+        if bare(asked) != "stop":
+            yield Words(STORY)
+
+    caller = _Caller(plan)
+    await caller.call()
+    await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
+    await caller.until(TurnComplete)
+    caller.conversation.heard(caller.item, 2500)
+    before = len(caller.got)
+    await caller.say(silence(200) + speech("Stop.") + silence(700))
+    await caller.until(TurnComplete, 2)
+    assert caller.dialogue.asked[-1] == "stop"
+    assert not [each for each in caller.got[before:] if isinstance(each, Audio | Notice)]
+    assert caller.session.state is State.LISTENING
+    assert [bare(each.text) for each in caller.conversation.memory.said if each.speaker == "user"] == [
+        *("tell me a story", "stop")
+    ]
+    await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
+    await caller.until(TurnComplete, 3)
+    assert caller.conversation.memory.said[-1].text == STORY
+    await caller.hang_up()
+
+
+@on_a_loop
+async def test_stop_in_writing_silences_what_still_plays() -> None:
+    async def plan(asked: str) -> AsyncIterator[Thought]:
+        if asked != "stop":
+            yield Words(STORY)
+
+    caller = _Caller(plan)
+    await caller.call()
+    await caller.conversation.say("Tell me a story.")
+    await caller.until(TurnComplete)
+    caller.conversation.heard(caller.item, 2500)
+    await caller.conversation.say("stop")
+    await caller.until(TurnComplete, 2)
+    kinds = [type(each) for each in caller.got if not isinstance(each, Audio | Transcript)]
+    assert kinds == [TurnComplete, Interrupted, TurnComplete]
+    assert caller.session.state is State.LISTENING
+    said = [each.text for each in caller.conversation.memory.said]
+    assert said[1].startswith("Once upon a time")
+    assert "Martha" not in said[1]
+    assert said[2] == "stop"
+    await caller.hang_up()
+
+
+@on_a_loop
+async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_listening() -> None:
+    thinking = asyncio.Event()
+
+    async def plan(asked: str) -> AsyncIterator[Thought]:
+        thinking.set()
+        if bare(asked) == "think about it":
+            await asyncio.Event().wait()
+        yield Words("Yes.")
+
+    caller = _Caller(plan)
+    await caller.call()
+    await caller.say(silence(200) + speech("Think about it.") + silence(700))
+    await thinking.wait()
+    assert caller.session.state.value == "processing"
+    await caller.conversation.interrupt()
+    await caller.until(Interrupted)
+    await asyncio.sleep(1.4)  # Longer than the dead air that a filler would end.
+    assert caller.session.state is State.LISTENING
+    assert not [each for each in caller.got if isinstance(each, Audio | Notice)]
+    await caller.say(silence(200) + speech("Are you there?") + silence(700))
+    await caller.until(TurnComplete)
+    assert caller.conversation.memory.said[-1].text == "Yes."
+    await caller.hang_up()
+
+
+@on_a_loop
+async def test_a_filler_is_heard_but_not_remembered() -> None:
+    go = asyncio.Event()
+
+    async def plan(_: str) -> AsyncIterator[Thought]:
+        await go.wait()
+        yield Words("Yes.")
+
+    caller = _Caller(plan)
+    await caller.call()
+    await caller.say(silence(200) + speech("Think about it.") + silence(700))
+    await caller.until(Audio)
+    assert caller.item == "filler-1"
+    assert caller.session.state is State.PROCESSING
+    caller.conversation.heard(caller.item, 200)
+    await caller.say(silence(200) + speech("Are you there?") + silence(700))
+    go.set()
+    await caller.until(TurnComplete)
+    answers = [each.text for each in caller.conversation.memory.said if each.speaker == "assistant"]
+    assert answers == ["Yes."]
+    await caller.hang_up()
 
 
 @on_a_loop

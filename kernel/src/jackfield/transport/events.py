@@ -26,6 +26,9 @@ class Audio(NamedTuple):
     item: str
     """What it belongs to; `truncate` takes it back."""
 
+    filler: bool = False
+    """Spoken by `SpeakingConnection.speak` while the user waits: no part of an answer, never truncated."""
+
 
 class Transcript(NamedTuple):
     """What was said, in writing; pieces of it first, the whole at last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from jackfield.contract.context import Mode
 from jackfield.transport.events import Event, Speaker
@@ -126,6 +126,17 @@ class FormConnection(Connection, Protocol):
         """The user completed the form of a tool, or dismissed it, which leaves nothing to answer."""
 
 
+class SpeakingConnection(Connection, Protocol):
+    """A connection that can say a sentence of ours aloud."""
+
+    async def speak(self, text: str) -> None:
+        """Say this aloud, outside the conversation's history, while the model waits for its calls.
+
+        It comes as `Audio` with `filler` set, without a transcript, and ends no turn. Nothing is said while
+        the user speaks or an answer is due; speech of the user and `interrupt` end it.
+        """
+
+
 class Transport(Protocol):
     """A provider of models; the setting `provider` names it."""
 
@@ -149,6 +160,18 @@ class BudgetedTransport(Transport, Protocol):
     @property
     def prompt_tokens(self) -> int | None:
         """Most tokens of instructions and declarations; None takes the general default."""
+
+
+class DescribedTransport(Transport, Protocol):
+    """A transport that may answer in more than one way, and says in which."""
+
+    def describe(self) -> str:
+        """How it answers new sessions, as a clause such as "it uses the local language model"."""
+
+
+def is_described(transport: Transport) -> TypeGuard[DescribedTransport]:
+    """Whether a transport describes itself."""
+    return callable(getattr(transport, "describe", None))
 
 
 class BrowserCall(NamedTuple):

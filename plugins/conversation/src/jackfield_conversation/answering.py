@@ -153,6 +153,7 @@ class Answering:
             answered=self._farewell.prepare,
             stopped=self._end_turn,
             watch=self._late.watch,
+            plays=lambda: self.ledger.unheard,
             encode=self._encode,
             dead_air=self._dead_air,
         )
@@ -194,7 +195,8 @@ class Answering:
     async def _on_audio(self, event: Audio) -> None:
         if not self._floor.hides(event):
             self._floor.speak(event)
-        if self.session.state is not State.SPEAKING:
+        # A filler changes nothing about what is being waited for.
+        if self.session.state is not State.SPEAKING and not event.filler:
             self._busy(State.SPEAKING)
 
     async def _on_transcript(self, event: Transcript) -> None:

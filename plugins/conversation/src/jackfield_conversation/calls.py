@@ -15,13 +15,13 @@ from jackfield.transport.protocol import ToolResult
 from jackfield_conversation.beside import BEGUN_SECONDS, parts, provisional, runs_beside
 from jackfield_conversation.continuity import Continuity
 from jackfield_conversation.journal import Journal
-from jackfield_conversation.notices import Notice, of_endless_calls, of_slow_tools
+from jackfield_conversation.notices import FILLER, Notice, of_endless_calls, of_slow_tools
 from jackfield_conversation.telling import begun, ended
 
 _log = logging.getLogger(__name__)
 
 DEAD_AIR_SECONDS = 4.0
-"""After so long without a word from a tool, the user is told that it still works."""
+"""After so long without a word from a tool, the user is shown that it still works, and in voice hears so."""
 
 MOST_MESSAGES = 30
 """After so many messages with calls in one turn a model is not asked to go on: each of them costs money."""
@@ -41,14 +41,15 @@ class Calls:
         answered: Callable[[], None],
         stopped: Callable[[], Awaitable[None]],
         watch: Callable[[Answer], None],
+        plays: Callable[[], bool],
         encode: Callable[[Answer], bytes],
         dead_air: float = DEAD_AIR_SECONDS,
     ) -> None:
         """`answered` is told when calls have their answers, before the model hears of them.
 
         `stopped` is told when the model will give no answer, because it called too often. `watch` gets every
-        answer, to report later what becomes of a call that has no outcome yet. `encode` gives an answer as
-        the model gets it.
+        answer, to report later what becomes of a call that has no outcome yet. `plays` says whether the user
+        hears something now. `encode` gives an answer as the model gets it.
         """
         self._orchestrator = orchestrator
         self._session = session
@@ -58,10 +59,12 @@ class Calls:
         self._answered = answered
         self._stopped = stopped
         self._watch = watch
+        self._plays = plays
         self._encode = encode
         self._turn = session.turn
         self._messages = 0
         self._dead_air = dead_air
+        self._filler_due = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -69,6 +72,7 @@ class Calls:
         """Run the calls of one message."""
         if self._turn is not self._session.turn:
             self._turn, self._messages = self._session.turn, 0
+            self._begin_wait()
         self._messages += 1
         for call in calls:
             self._session.publish("tool_start", begun(self._orchestrator.registry, call))
@@ -87,7 +91,14 @@ class Calls:
 
     def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
         """Stop what only reads, all or these; what writes goes on to its end."""
+        self._filler_due = self._filler_due and call_ids is not None
         self._orchestrator.interrupt(self._session, reason, call_ids)
+
+    async def silence(self) -> None:
+        """Stop what fills the wait, and what was said before it; only a `SpeakingConnection` fills one."""
+        connection = await self._continuity.connection()
+        if hasattr(connection, "speak"):
+            await connection.interrupt()
 
     @property
     def beside(self) -> bool:
@@ -105,10 +116,15 @@ class Calls:
         self._session.publish(*ended(answer))
 
     def _run(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
+        if not self._continuity.working:
+            self._begin_wait()
         self._continuity.working += 1
         task = asyncio.create_task(self._carry(message, asked_on))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _begin_wait(self) -> None:
+        self._filler_due = self._session.mode == "voice"
 
     async def _carry(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
         reassuring = asyncio.create_task(self._reassure([call.tool_id for call in message]))
@@ -181,3 +197,13 @@ class Calls:
         while True:
             await asyncio.sleep(self._dead_air)
             await self._deliver(of_slow_tools(tools))
+            await self._speak_filler()
+
+    async def _speak_filler(self) -> None:
+        """Say one filler in a wait, however many calls are waited for, on a `SpeakingConnection`."""
+        connection = await self._continuity.connection()
+        speak: Callable[[str], Awaitable[None]] | None = getattr(connection, "speak", None)
+        silent = self._session.state is State.EXECUTING_TOOL and not self._plays()
+        if speak is not None and self._filler_due and silent:
+            self._filler_due = False
+            await speak(FILLER)

@@ -8,6 +8,7 @@ from typing import Any
 
 from jackfield.orchestrator import Answer
 from jackfield.session.machine import State
+from jackfield.transport.events import Interrupted
 
 from jackfield_conversation.answering import Answering
 from jackfield_conversation.forms import FormError, Submission, closed_event, encode
@@ -92,6 +93,8 @@ class Conversation(Answering):
         if self._held.owed:
             self._superseded += not self._held.working
             await self.interrupt()
+        elif self.ledger.unheard:
+            await self._stop_playback()
         self._held.owed = True
         self.journal.submission = submission
         # Side by side, so that the store writes all of it to the disk at once.
@@ -111,13 +114,22 @@ class Conversation(Answering):
         """The user wants the model to stop: reads are stopped, writes go on to their end."""
         self._calls.stop()
         self._floor.silence()
+        if self.ledger.unheard and (self._held.working or not self._held.owed):
+            # It has said everything, faster than it plays; the rest of that will not be heard.
+            await self._stop_playback()
         if self._held.working:
             # A model that waits for its calls says nothing; its answers bring it to speak again.
+            await self._calls.silence()
             return
-        if not self._held.owed and self.ledger.unheard:
-            # It has said everything, faster than it plays; the rest of that will not be heard.
-            await self._cut_short()
         await (await self._held.connection()).interrupt()
+        if self.session.mode == "voice" and self.session.state is State.PROCESSING:
+            self._course.go(State.LISTENING)
+
+    async def _stop_playback(self) -> None:
+        """Silence speech that the model has ended, and that the client still plays."""
+        self._floor.silence()
+        await self._cut_short()
+        await self._deliver(Interrupted())
 
     def cancel(self, call_id: str) -> None:
         """The user does not want to wait for a call; one that writes goes on to its end all the same."""

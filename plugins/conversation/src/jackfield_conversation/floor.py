@@ -29,6 +29,7 @@ class Floor:
         self._hearing = ""
         self._silenced = ""
         self._cut = ""
+        self._filler = ""
 
     def silence(self) -> None:
         """Nothing more of what is being spoken is to be heard."""
@@ -56,6 +57,8 @@ class Floor:
 
     def speak(self, event: Audio) -> None:
         """The assistant goes on speaking."""
+        if event.filler:
+            self._filler = event.item
         self.ledger.sent(event.item, len(event.pcm))
 
     async def transcribe(self, event: Transcript) -> None:
@@ -85,6 +88,8 @@ class Floor:
 
     async def cut_short(self) -> Cut | None:
         """The user did not hear the rest, so nobody may believe that it was said; what has to be cut."""
+        if self.ledger.item and self.ledger.item == self._filler:
+            self.ledger.close()  # It was not part of an answer, and what was said before it has been heard.
         spoken = self._session.mode == "voice"
         again = not self._writing and self.ledger.unheard
         words = (self._writing or (self._journal.memory.take_back() if again else "")).split()

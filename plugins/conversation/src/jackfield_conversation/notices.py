@@ -15,6 +15,9 @@ class Notice(NamedTuple):
     suggestion: str = ""
 
 
+FILLER = "One moment."
+"""What the user hears once while slow tools run: neutral, so that it fits whatever was asked for."""
+
 _GIVEN_UP = "Asking again did not help; say it once more in a while."
 
 

@@ -22,6 +22,7 @@ from jackfield_host.lifecycle.checks import noting, started
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.operations.decisions import Decisions
+from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.operations.watchers import counting
 from jackfield_host.options import HostOptions
@@ -69,7 +70,10 @@ async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[Hous
         requests = Allowances(rate, max(1.0, rate * 10))
         decisions.tell(switchboard.talks)
         trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
-        yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend)
+        choice = runtime.provision.provider_choice
+        downloads = Downloads(choice.downloads, choice.name)
+        closing.push_async_callback(downloads.close)
+        yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend, downloads)
 
 
 def application(house: House) -> Starlette:

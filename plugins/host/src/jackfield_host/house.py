@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.operations.decisions import Decisions
+from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
@@ -27,6 +28,7 @@ class House:
     readiness: Readiness
     decisions: Decisions
     trend: Trend
+    downloads: Downloads
     began: float = field(default_factory=time.monotonic)
 
     @classmethod

@@ -16,6 +16,7 @@ from jackfield_host.endpoints.browser import SDP, SESSION
 from jackfield_host.endpoints.calls import CALLS, SETTLE
 from jackfield_host.endpoints.chat import CHAT
 from jackfield_host.endpoints.confirmations import CONFIRMATIONS
+from jackfield_host.endpoints.downloads import DOWNLOADS, START_DOWNLOAD
 from jackfield_host.endpoints.events import EVENTS
 from jackfield_host.endpoints.execute import EXECUTE
 from jackfield_host.endpoints.health import HEALTH, STATUS
@@ -67,7 +68,8 @@ OPENAPI = Operation(
 
 OPERATIONS = (
     SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, STATUS, METRICS,
-    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, DIFFERENCE, RENDER, OPENAPI,
+    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, DIFFERENCE, RENDER, DOWNLOADS,
+    START_DOWNLOAD, OPENAPI,
 )  # fmt: skip
 """Every endpoint of the HTTP side."""
 

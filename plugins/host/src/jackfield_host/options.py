@@ -78,7 +78,8 @@ class HostOptions(AccessSettings, BaseSettings):
     dead_air_seconds: float = Field(
         default=4.0,
         gt=0,
-        description="After so long without a word from a tool, the user is told that it still works.",
+        description="After so long without a word from a tool, the user is shown that it still works, and "
+        "in voice hears one short sentence.",
     )
     prune_seconds: float = Field(
         default=3600.0, gt=0, description="How often the store is cleared of what has expired."

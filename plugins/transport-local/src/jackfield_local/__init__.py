@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ from jackfield.offers import (
     CommandOffer,
     Detected,
     Detector,
+    Download,
     PluginSettings,
     SchemaAdapterOffer,
     TransportOffer,
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import click
     from jackfield.transport.protocol import Transport
 
+    from jackfield_local.options import Options
+
 __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transports"]
 
 MODEL_RANK = 300
 """Of `provider = "auto"`: the language model in this process comes after keys and servers (100 to 200)."""
-MODEL_VARIABLE = "JACKFIELD_LOCAL_MODEL"
-"""The environment variable that keeps `auto` from the language model, with the value `none`."""
 AGENT_RANK = 900
 """The agent without a model comes last: it is always there."""
 
@@ -73,33 +73,53 @@ def _unavailable(settings: PluginSettings) -> str | None:
     return lacking(chosen) or None
 
 
-def _detect_model(settings: PluginSettings) -> Detected | Undetected:
-    from dataclasses import replace
+_NOTHING_ELSE = "no key and no local server was found"
 
-    from jackfield_local.agent.mind import lacking
-    from jackfield_local.models.weights import QWEN, located
+
+def _detect_model(settings: PluginSettings) -> Detected | Undetected:
+    from jackfield_local.agent import mind
     from jackfield_local.options import options
 
     chosen = options(settings)
-    if settings.get("mind", "llama") != "llama":
-        return Undetected('set [transports.local] mind = "llama" to use the local language model')
-    if os.environ.get(MODEL_VARIABLE, "").strip() == "none":
-        return Undetected(f"unset {MODEL_VARIABLE} to use the local language model")
-    if lack := lacking(replace(chosen, mind="llama")):
-        if not chosen.model_path and not located(QWEN).is_file():
-            size = QWEN.size / 10**9
-            return Undetected(
-                f"run `jackfield model get` to download the local language model ({size:.1f} GB)"
-            )
+    if chosen.mind not in ("auto", "llama"):
+        return Undetected('set [transports.local] mind = "auto" to use the local language model')
+    if mind.is_switched_off():
+        return Undetected(f"unset {mind.MODEL_VARIABLE} to use the local language model")
+    lack = mind.lacking(chosen)
+    if not lack:
+        return Detected(_NOTHING_ELSE)
+    if chosen.model_path or mind.model_file(chosen).is_file():
         return Undetected(f"complete the local language model: {lack}")
-    return Detected("the local language model is on this machine", {"mind": "llama"})
+    return _without_file(chosen)
+
+
+def _without_file(chosen: Options) -> Undetected:
+    from jackfield_local.agent.engine import INSTALL
+    from jackfield_local.agent.mind import is_engine_installed, is_usable
+    from jackfield_local.models.weights import QWEN, fetch, located
+
+    gigabytes = f"({QWEN.size / 10**9:.1f} GB)"
+    if not is_engine_installed():
+        # A host does not change the environment that it runs in, so there is nothing for it to download.
+        return Undetected(
+            f"run `{INSTALL}` and then `jackfield model get` to use the local language model {gigabytes}"
+        )
+    target = located(QWEN)
+    download = Download(
+        "local-model",
+        "the local language model",
+        QWEN.size,
+        lambda progress: fetch(QWEN, target, progress),
+        lambda: is_usable(chosen),
+    )
+    return Undetected(f"run `jackfield model get` to download the local language model {gigabytes}", download)
 
 
 def _detect_agent(settings: PluginSettings) -> Detected | Undetected:
     from jackfield_local.options import options
 
     options(settings)
-    return Detected("no key, no local server and no local language model was found")
+    return Detected(_NOTHING_ELSE)
 
 
 def _load() -> click.Command:

@@ -29,9 +29,9 @@ def get(to: Path | None) -> None:
     except WeightsError as error:
         raise click.ClickException(str(error)) from None
     if to is None:
-        click.echo('With `provider = "auto"` it is used from the next start on; otherwise it')
-    named = f', model_path = "{target.resolve()}"' if to else ""
-    click.echo(f'is used with [transports.local] mind = "llama"{named}')
+        click.echo("The local agent uses it in every conversation that begins from now on.")
+    else:
+        click.echo(f'To use it, set [transports.local] model_path = "{target.resolve()}"')
 
 
 @model.command()

@@ -1,4 +1,4 @@
-"""A guide as the planner reads it: what the tool is for, and what people say when they want it."""
+"""A guide as the agent reads it: what the tool is for, and what people say when they want it."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ from jackfield.settings import SettingsError
 class Options:
     """The settings of one deployment, checked."""
 
-    mind: str = "router"
-    """Who chooses the tools: `router`, or `llama`, a language model in this process."""
+    mind: str = "auto"
+    """What chooses tools: `router`, `llama` (a language model in this process), or `auto`: `llama` if it is here."""
 
     time_zone: str = ""
     """The IANA zone in which times are meant that name none; empty: the one of this machine."""
@@ -28,7 +28,7 @@ class Options:
     """Threads for `llama`; 0: one less than there are cores."""
 
 
-_CHOICES = {"mind": ("router", "llama")}
+_CHOICES = {"mind": ("auto", "router", "llama")}
 _MOST_THREADS = 256
 
 

@@ -12,11 +12,12 @@ from jackfield_local.options import Options, options
 
 
 class LocalTransport:
-    """Opens connections to one mind, which all sessions share."""
+    """Opens connections to a mind, which all sessions share; with `auto`, to the best one that is here."""
 
     def __init__(self, chosen: Options, mind: Mind | None = None) -> None:
         self._options = chosen
-        self._mind = mind
+        self._given = mind
+        self._minds: dict[bool, Mind] = {}
         # Without the extra `voice` there is text alone.
         self.modes: frozenset[Mode] = frozenset(("text",) if speech.missing() else ("text", "voice"))
 
@@ -36,9 +37,7 @@ class LocalTransport:
                 "invalid_request_error",
                 "the local agent has no voice here; run: pip install 'jackfield-transport-local[voice]'",
             )
-        if self._mind is None:
-            self._mind = _mind(self._options)
-        dialogue = await self._mind.open(opening)
+        dialogue = await self._mind().open(opening)
         if opening.mode == "voice":
             from jackfield_local.voice.connection import VoiceConnection
 
@@ -47,14 +46,36 @@ class LocalTransport:
 
         return TextConnection(dialogue)
 
+    def describe(self) -> str:
+        """How it answers new sessions."""
+        return f"it uses {'the local' if self._uses_model() else 'no'} language model"
+
     async def close(self) -> None:
         """Let go of what all connections share."""
-        if self._mind is not None:
-            await self._mind.close()
-            self._mind = None
+        for mind in (self._given, *self._minds.values()):
+            if mind is not None:
+                await mind.close()
+        self._given = None
+        self._minds.clear()
+
+    def _uses_model(self) -> bool:
+        if self._options.mind != "auto":
+            return self._options.mind == "llama"
+        from jackfield_local.agent.mind import is_usable
+
+        return is_usable(self._options)
+
+    def _mind(self) -> Mind:
+        """The mind of the next connection: a model may have been downloaded since the last one."""
+        if self._given is not None:
+            return self._given
+        model = self._uses_model()
+        if model not in self._minds:
+            self._minds[model] = _mind(self._options, model=model)
+        return self._minds[model]
 
 
-def _mind(chosen: Options) -> Mind:
+def _mind(chosen: Options, *, model: bool) -> Mind:
     from jackfield_local.agent.mind import Agent, with_model
 
-    return with_model(chosen) if chosen.mind == "llama" else Agent(chosen)
+    return with_model(chosen) if model else Agent(chosen)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
+from jackfield.provision import ProviderChoice
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
@@ -41,8 +42,9 @@ class Briefing:
     """Opens sessions with the instructions that this deployment gives."""
 
     def __init__(self, runtime: Runtime, settings: Settings, transport: Transport) -> None:
-        self.choice = runtime.provision.provider_choice
-        self.provider = self.choice.name
+        self._choice = runtime.provision.provider_choice
+        self._transport = transport
+        self.provider = self._choice.name
         self.answer_tokens = settings.answer_tokens
         self._runtime = runtime
         self._settings = settings
@@ -50,6 +52,11 @@ class Briefing:
         self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
         self.prompts = [self.prompt(mode, transport) for mode in sorted(transport.modes)]
         """The fixed part of the prompt of each mode."""
+
+    @property
+    def choice(self) -> ProviderChoice:
+        """Which provider answers the next session, and why."""
+        return self._choice.now(self._transport)
 
     def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
         """The fixed part of the prompt; composed once, so that all sessions begin with the same bytes."""

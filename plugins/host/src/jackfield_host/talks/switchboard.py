@@ -244,6 +244,7 @@ class Switchboard:
 
     async def _reach(self, talk: Talk) -> None:
         try:
+            talk.provider_reason = self.briefing.choice.reason
             await talk.conversation.open()
             self.reachable = True
         except TransportError as error:

@@ -85,6 +85,8 @@ class Talk:
         self.feed = feed
         self.conversation: Conversation
         self._clock = clock
+        self.provider_reason = ""
+        """Why its provider was chosen, and how it answers this session."""
         self.last_said = time.monotonic()
         """When either side last said something."""
         self.left = time.monotonic()

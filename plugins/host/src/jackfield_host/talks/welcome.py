@@ -22,7 +22,7 @@ def welcome(switchboard: Switchboard, talk: Talk, *, resumed: bool, operator: bo
         "mode": session.mode,
         "user": session.user,
         "provider": choice.name,
-        "providerReason": choice.reason if operator else None,
+        "providerReason": talk.provider_reason if operator else None,
         "providerHints": list(choice.hints) if operator else [],
         "registry": session.registry_version,
         "tools": [{"id": tool, "summary": summary} for tool, summary in tools.items()],

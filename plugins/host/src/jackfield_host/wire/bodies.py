@@ -63,6 +63,12 @@ class DecisionBody(Body):
     approve: bool
 
 
+class DownloadBody(Body):
+    """Which download to start."""
+
+    name: str = Field(min_length=1, max_length=100, description="As `GET /downloads` lists it.")
+
+
 class SettleBody(Body):
     """What an operator found out about a call in doubt."""
 

@@ -77,6 +77,25 @@ class SettledCall(Outgoing):
     envelope: dict[str, Any] = Field(description="What everybody who asks about the call is answered with.")
 
 
+class DownloadProgress(Outgoing):
+    """Something that the host can download, and how far it is."""
+
+    name: str = Field(description="Names it for POST /downloads/start.")
+    label: str = Field(description="What it is.")
+    hint: str = Field(description="The hint of the provider that it makes unnecessary.")
+    state: Literal["available", "running", "failed", "complete"]
+    size_bytes: int
+    received_bytes: int
+    error: str | None = Field(description="Why the last attempt failed, and what to do.")
+    needs_restart: bool = Field(description="Whether it is used only after a restart of the host.")
+
+
+class DownloadList(Outgoing):
+    """What the host can download to get a better provider."""
+
+    downloads: list[DownloadProgress]
+
+
 class Totals(Outgoing):
     """What this process has counted since its start."""
 

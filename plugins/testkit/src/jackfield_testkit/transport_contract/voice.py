@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from jackfield.transport.events import (
     Audio,
     GoingAway,
     SpeechStarted,
     SpeechStopped,
+    ToolCalls,
     Transcript,
     TurnComplete,
 )
 
 from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Heard, ScriptedModel
+from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
 from jackfield_testkit.store_contract.verdict import holds, same
-from jackfield_testkit.transport_contract.stage import Stage, on_a_loop
+from jackfield_testkit.transport_contract.stage import Stage, on_a_loop, result
 
 _QUESTION = "What is that light?"
 _ANSWER = "That is the lamp."
@@ -78,6 +80,32 @@ class VoiceTests:
                 place += length
             await talk.ear.next(TurnComplete)
             holds(script.heard.audio_ms >= 200, f"{script.heard.audio_ms} ms of speech reached the model")
+
+    @on_a_loop
+    async def test_a_filler_is_heard_and_is_no_part_of_the_answer(self, stage: Stage) -> None:
+        """What `speak` says while a call is open ends no turn, and is not written down."""
+
+        async def calls(model: ScriptedModel) -> None:
+            await model.hears()
+            await model.calls(Call("look_up", {"title": "lamp"}))
+            await model.says(_ANSWER)
+
+        async with stage.talk(calls) as talk:
+            await talk.connection.send_text(_QUESTION)
+            (call,) = (await talk.ear.next(ToolCalls)).calls
+            speak = getattr(talk.connection, "speak", None)
+            if speak is None:
+                pytest.skip("the transport has no `speak`")
+            await speak("One moment.")
+            filler = await talk.ear.next(Audio)
+            holds(filler.filler, "sound that comes while a call is open is marked as a filler")
+            await talk.connection.truncate(filler.item, 10)
+            await talk.connection.send_results([result(call)])
+            await talk.ear.next(TurnComplete)
+            same(_finals(talk.ear.of(Transcript), "assistant"), [_ANSWER], "what the model said")
+            sound = [each.filler for each in talk.ear.of(Audio)]
+            same(sound, sorted(sound, reverse=True), "the order of filler and answer")
+            same(len(talk.ear.of(TurnComplete)), 1, "the ends of turns")
 
     @on_a_loop
     async def test_fast_sound_and_a_slow_reader(self, stage: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from importlib.util import find_spec
@@ -31,12 +32,33 @@ _log = logging.getLogger(__name__)
 
 _MAGIC = b"GGUF"
 
+MODEL_VARIABLE = "JACKFIELD_LOCAL_MODEL"
+"""The environment variable that keeps `auto` from the language model, with the value `none`."""
+
 Clock = Callable[[], datetime]
+
+
+def is_engine_installed() -> bool:
+    """Whether llama.cpp is in this environment."""
+    return find_spec("xllamacpp") is not None
+
+
+def is_switched_off() -> bool:
+    """Whether the environment keeps `auto` from the language model."""
+    return os.environ.get(MODEL_VARIABLE, "").strip() == "none"
+
+
+def is_usable(chosen: Options) -> bool:
+    """Whether `auto` uses the language model now."""
+    try:
+        return not is_switched_off() and not lacking(chosen)
+    except OSError:  # A directory on the way to the file cannot be read.
+        return False
 
 
 def lacking(chosen: Options) -> str:
     """What the language model needs and is not here, in one sentence; empty when all is."""
-    if find_spec("xllamacpp") is None:
+    if not is_engine_installed():
         return f"the language model needs llama.cpp, which is not installed; run: {INSTALL}"
     path = model_file(chosen)
     if not path.is_file():

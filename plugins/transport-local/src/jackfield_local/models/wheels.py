@@ -14,11 +14,13 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from html.parser import HTMLParser
 from importlib.util import find_spec
@@ -28,6 +30,7 @@ from typing import Any, BinaryIO, NamedTuple
 _BLOCK = 1 << 20
 _LONGEST_PAGE = 20_000_000
 _SECONDS = 60.0
+_CHECK_SECONDS = 0.1
 _SHOWN = 600
 
 _JSON = "application/vnd.pypi.simple.v1+json"
@@ -36,6 +39,13 @@ _NO_INDEX_VARIABLES = ("PIP_NO_INDEX", "UV_NO_INDEX")
 _INDEX_VARIABLES = ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL")
 
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+) --hash=sha256:(?P<sha256>[0-9a-f]{64})")
+
+
+Check = Callable[[], None]
+"""Is called while a wheel is fetched; raises to stop that."""
+
+
+def _go_on() -> None: ...
 
 
 class FetchError(Exception):
@@ -50,34 +60,53 @@ class Installer(NamedTuple):
     path: str = ""
     """What has to stand in PYTHONPATH."""
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run it; FileNotFoundError and PermissionError are for the caller."""
-        environ = {**os.environ, **({"PYTHONPATH": self.path} if self.path else {})}
-        return subprocess.run(  # noqa: S603 - the program is pip or uv, the arguments are ours
-            [*self.command, *arguments], check=False, capture_output=True, text=True, env=environ
-        )
+    def run(self, *arguments: str, check: Check = _go_on, **variables: str) -> tuple[int, str]:
+        """Run it; its status and what it wrote to stderr. OSErrors are for the caller.
+
+        `check` is called while it runs; if that raises, the installer is killed. `variables` are added to
+        its environment.
+        """
+        environ = {**os.environ, **({"PYTHONPATH": self.path} if self.path else {}), **variables}
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
+            process = subprocess.Popen(  # noqa: S603 - the program is pip or uv, the arguments are ours
+                [*self.command, *arguments], stdout=subprocess.DEVNULL, stderr=said, env=environ
+            )
+            try:
+                while True:
+                    check()
+                    with suppress(subprocess.TimeoutExpired):
+                        status = process.wait(_CHECK_SECONDS)
+                        break
+            finally:
+                process.kill()
+                process.wait()
+            said.seek(0)
+            return status, said.read().strip()
 
     @property
     def works(self) -> bool:
         """Whether it runs at all: a shim on the PATH may lead nowhere."""
         try:
-            return self.run("--version").returncode == 0
+            return self.run("--version")[0] == 0
         except OSError:
             return False
 
 
-def unpack(requirement: str, folder: Path) -> None:
-    """Unpack the wheel that `NAME==VERSION --hash=sha256:...` names into a folder; its hash is checked."""
+def unpack(requirement: str, folder: Path, check: Check = _go_on) -> None:
+    """Unpack the wheel that `NAME==VERSION --hash=sha256:...` names into a folder; its hash is checked.
+
+    `check` is called again and again meanwhile, and may raise to stop it.
+    """
     failed = []
     if installer := _installer():
         try:
-            _install(installer, requirement, folder)
+            _install(installer, requirement, folder, check)
         except FetchError as error:
             failed.append(f"{installer.name}: {error}")
         else:
             return
     try:
-        download(requirement, folder, index())
+        download(requirement, folder, index(), check)
     except FetchError as error:
         failed.append(str(error))
         raise FetchError("\n".join(failed)) from None
@@ -109,17 +138,19 @@ def _bundled_pip() -> Sequence[Path]:
     return sorted(Path(spec.origin).parent.glob("_bundled/pip-*.whl"))
 
 
-def _install(installer: Installer, requirement: str, folder: Path) -> None:
+def _install(installer: Installer, requirement: str, folder: Path, check: Check) -> None:
     listed = folder / "requirement.txt"
     listed.write_text(f"{requirement}\n", "utf-8")
     asked = ["--quiet", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     asked += ["--target", str(folder), "-r", str(listed)]
     if installer.name == "uv":
-        ran = installer.run("pip", "install", "--python", sys.executable, *asked)
+        command = ["pip", "install", "--python", sys.executable]
     else:
-        ran = installer.run("install", "--disable-pip-version-check", *asked)
-    if ran.returncode:
-        raise FetchError(ran.stderr.strip()[-_SHOWN:] or f"it ended with status {ran.returncode}")
+        command = ["install", "--disable-pip-version-check"]
+    # Its temporary files go with the folder, even if it is killed.
+    status, said = installer.run(*command, *asked, check=check, TMPDIR=str(folder))
+    if status:
+        raise FetchError(said[-_SHOWN:] or f"it ended with status {status}")
 
 
 def index() -> str:
@@ -131,7 +162,7 @@ def index() -> str:
     return next(filter(None, named), _INDEX)
 
 
-def download(requirement: str, folder: Path, index_url: str) -> None:
+def download(requirement: str, folder: Path, index_url: str, check: Check = _go_on) -> None:
     """Fetch a wheel from an index and unpack it, with nothing but the standard library."""
     wanted = _REQUIREMENT.fullmatch(requirement.strip())
     if wanted is None:
@@ -142,7 +173,7 @@ def download(requirement: str, folder: Path, index_url: str) -> None:
     try:
         address = _address(page, wanted["version"], wanted["sha256"])
         with _opened(address) as answer, wheel.open("wb") as stream:
-            digest = _copy(answer, stream)
+            digest = _copy(answer, stream, check)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = getattr(error, "reason", None) or error
         if isinstance(error, urllib.error.HTTPError):
@@ -205,9 +236,10 @@ def _opened(url: str) -> Any:
     return urllib.request.urlopen(request, timeout=_SECONDS)  # noqa: S310 - the scheme was checked
 
 
-def _copy(answer: BinaryIO, stream: BinaryIO) -> str:
+def _copy(answer: BinaryIO, stream: BinaryIO, check: Check) -> str:
     digest = hashlib.sha256()
     while block := answer.read(_BLOCK):
+        check()
         digest.update(block)
         stream.write(block)
     return digest.hexdigest()

@@ -23,23 +23,30 @@ from jackfield.transport.protocol import Opening, ToolResult, VoiceSettings
 from jackfield_local.exchange import Exchange
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models import speech
+from jackfield_local.text import LONGEST_TEXT
 from jackfield_local.voice.ear import Ear
 from jackfield_local.voice.engines import Engines
+from jackfield_local.voice.filler import DEAD_AIR_SECONDS
 from jackfield_local.voice.mouth import Mouth
 from jackfield_local.voice.outgoing import Outgoing
 from jackfield_local.voice.workers import working
 
 _log = logging.getLogger(__name__)
 
-LONGEST_TEXT = 40_000
-"""Characters of one message; the rest is not read."""
-
 
 class VoiceConnection:
     """A line to a mind in this process, with an ear and a mouth."""
 
-    def __init__(self, dialogue: Dialogue, engines: Engines, voice: VoiceSettings) -> None:
+    def __init__(
+        self,
+        dialogue: Dialogue,
+        engines: Engines,
+        voice: VoiceSettings,
+        *,
+        dead_air: float = DEAD_AIR_SECONDS,
+    ) -> None:
         self._dialogue = dialogue
+        self._dead_air = dead_air
         self._outgoing = Outgoing()
         self._mouth = Mouth(engines.synthesiser, self._outgoing, written=voice.transcribe)
         self._ear = Ear(engines, voice.silence_ms, self, drafting=voice.transcribe)
@@ -78,6 +85,7 @@ class VoiceConnection:
         """A message of the user; whatever is being said is over."""
         if not self._outgoing.ended:
             await self._stop()
+            self._mouth.filler.begin_turn()
             self._words.append(text[:LONGEST_TEXT])
             self._next()
 
@@ -102,6 +110,12 @@ class VoiceConnection:
             self._dialogue.learn(text[:LONGEST_TEXT])
             self._due = self._due or respond
             self._next()
+
+    async def speak(self, text: str) -> None:
+        """Say a filler, unless the user has heard one in this turn, or somebody speaks."""
+        if self._answering is None and not self._ear.busy and not self._outgoing.ended:
+            await self._mouth.filler.stop()
+            self._mouth.filler.start(text)
 
     async def interrupt(self) -> None:
         """Stop what is being said, and do not answer what is still being written down."""
@@ -128,6 +142,7 @@ class VoiceConnection:
     async def close(self) -> None:
         """Hang up."""
         await self._outgoing.end(Closed())
+        await self._mouth.filler.stop()
         tasks = [task for task in (self._listening, self._answering) if task is not None]
         for task in tasks:
             task.cancel()
@@ -156,20 +171,19 @@ class VoiceConnection:
         """Words of the turn that is under way."""
         await self._outgoing.put(Transcript("user", piece, final=False, item=f"user-{self._users}"))
 
-    async def heard(self, text: str) -> None:
+    async def heard(self, text: str | None) -> None:
         """The words of a turn; a noise that was taken for one leaves things as they were."""
-        if text:
+        if text is None:
+            pass  # The user wanted it no more.
+        elif text:
             if self._transcribe:
                 await self._outgoing.put(Transcript("user", text, final=True, item=f"user-{self._users}"))
+            self._mouth.filler.begin_turn()
             self._words.append(text)
         elif self._results:
             self._due = True
         elif self._exchange is None and not self._words and not self._due:
             await self._outgoing.put(Trouble("no_audio", "no words were found in what was said"))
-        self._next()
-
-    async def forgotten(self) -> None:
-        """What the user wanted no more is out of the way."""
         self._next()
 
     async def _listen(self) -> None:
@@ -189,6 +203,8 @@ class VoiceConnection:
         words, results = " ".join(self._words), self._results
         self._words, self._results, self._due = [], (), False
         self._asking = words, results
+        if words or results:
+            self._mouth.filler.start(after=self._dead_air)
         self._answering = asyncio.create_task(self._answer(words, results))
 
     async def _answer(self, words: str, results: tuple[ToolResult, ...]) -> None:
@@ -204,6 +220,8 @@ class VoiceConnection:
         except Exception:  # noqa: BLE001 - a mind is anybody's; the line stays open
             _log.exception("the local mind failed in an answer")
             end = Trouble("server_error", "the local mind failed; the log says more")
+        if not isinstance(end, ToolCalls):  # With calls the user goes on waiting, and so does the filler.
+            await self._mouth.filler.stop()
         self._answering = self._asking = None
         if isinstance(end, ToolCalls):
             self._exchange = Exchange(end.calls)
@@ -248,6 +266,7 @@ class VoiceConnection:
         if answering is not None:
             answering.cancel()
             await asyncio.wait((answering,))
+        await self._mouth.filler.stop()
         unheard = await self._outgoing.withdraw()
         self._mouth.spoken.withdraw(unheard)
         self._untold = self._untold or unheard > 0 or (answering is not None and asking is None)

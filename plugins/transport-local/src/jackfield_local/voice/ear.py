@@ -46,11 +46,8 @@ class Listener(Protocol):
     async def drafted(self, piece: str) -> None:
         """Words of the turn that is under way."""
 
-    async def heard(self, text: str) -> None:
-        """The words of a turn; none when it could not be understood."""
-
-    async def forgotten(self) -> None:
-        """A turn is written down, and was to be forgotten."""
+    async def heard(self, text: str | None) -> None:
+        """The words of a turn; empty when it was not understood, None when it was to be forgotten."""
 
 
 class Ear:
@@ -194,11 +191,9 @@ class Ear:
             elif speech is not None:
                 text = await self._written(speech)
             self._unwritten -= 1
-            if self._forgotten:
-                self._forgotten -= 1
-                await self._listener.forgotten()
-            else:
-                await self._listener.heard(text)
+            forgotten = self._forgotten > 0
+            self._forgotten -= forgotten
+            await self._listener.heard(None if forgotten else text)
 
     async def _written(self, speech: Samples) -> str:
         try:

@@ -9,14 +9,12 @@ from jackfield.transport.events import Audio, ToolCalls, Transcript
 
 from jackfield_local.mind import Thought, Words
 from jackfield_local.voice.engines import Speech, Synthesiser
-from jackfield_local.voice.outgoing import Outgoing
+from jackfield_local.voice.filler import Filler
+from jackfield_local.voice.outgoing import Outgoing, pieces
 from jackfield_local.voice.sentences import Sentences
 from jackfield_local.voice.speakable import script
-from jackfield_local.voice.spoken import BYTES_PER_MS, Spoken
+from jackfield_local.voice.spoken import Spoken
 from jackfield_local.voice.workers import working
-
-PIECE = 40 * BYTES_PER_MS
-"""Bytes of sound in one event: 40 ms, so that little is under way when the user breaks in."""
 
 _SILENCE = Speech(b"", ())
 
@@ -29,6 +27,8 @@ class Mouth:
         self._outgoing = outgoing
         self._written = written
         self._turns = 0
+        self.filler = Filler(synthesiser, outgoing)
+        """What is said while there is nothing else to say."""
         self.spoken = Spoken("")
         """What was said in this turn so far."""
 
@@ -46,7 +46,7 @@ class Mouth:
                 if isinstance(thought, ToolCalls):
                     calls = thought
                     break
-                if isinstance(thought, Words):
+                if isinstance(thought, Words):  # Forms are shown in text sessions only.
                     for sentence in sentences.add(thought.text):
                         await self._say(sentence)
         for sentence in sentences.flush():
@@ -61,11 +61,12 @@ class Mouth:
             )
 
     async def _say(self, sentence: str) -> None:
+        await self.filler.stop()
         said = script(sentence)
         speech = await working(self._synthesiser.say, said.words) if said.words else _SILENCE
         spoken = self.spoken
         spoken.add(sentence, said, speech)
         if self._written:
             await self._outgoing.put(Transcript("assistant", sentence, final=False, item=spoken.item))
-        for place in range(0, len(speech.pcm), PIECE):
-            await self._outgoing.put(Audio(speech.pcm[place : place + PIECE], spoken.item))
+        for pcm in pieces(speech.pcm):
+            await self._outgoing.put(Audio(pcm, spoken.item))

@@ -14,10 +14,11 @@ _CLOSERS = r"[\"')\]*_\u2019\u201d]*"
 _END = re.compile(rf"[.!?…]+{_CLOSERS}\s|\n")
 _PAUSE = re.compile(rf"[,;:\u2013—]{_CLOSERS}\s|\s[-\u2013—]\s")
 _LAST_WORD = re.compile(rf"(\S+?)\.{_CLOSERS}$")
-_NO_END = frozenset(
-    {"approx", "cf", "dr", "e.g", "fig", "i.e", "jr", "mr", "mrs", "ms", "prof", "sr", "st", "vs"}
-)
+_NO_END = frozenset({"approx", "cf", "dr", "fig", "jr", "mr", "mrs", "ms", "prof", "sr", "st", "vs"})
 """What ends in a full stop without ending a sentence."""
+
+_LETTERS = re.compile(r"\w(?:\.\w)+")
+"""Letters between full stops, as in `p.m.`; should a sentence end with them, it is said with the next."""
 
 
 class Sentences:
@@ -69,7 +70,7 @@ def _is_end(text: str) -> bool:
     word = found.group(1).lstrip("(\"'[*_\u2018\u201c")
     initial = len(word) == 1 and word.isupper() and word != "I"
     numbered = word.isdigit() and not bare[: found.start()].strip()
-    return not (word.lower() in _NO_END or initial or numbered)
+    return not (word.lower() in _NO_END or _LETTERS.fullmatch(word) or initial or numbered)
 
 
 def _cut(text: str) -> int:

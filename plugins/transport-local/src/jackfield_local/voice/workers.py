@@ -10,53 +10,31 @@ import asyncio
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import ParamSpec, TypeVar
+from functools import partial
+from typing import Any, ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+_SIZE = max(2, os.cpu_count() or 1)
+_listeners = ThreadPoolExecutor(1, "jackfield-listening")
+_workers = ThreadPoolExecutor(_SIZE, "jackfield-speech")
+_work: set[asyncio.Future[Any]] = set()
+
 
 async def listening(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Short work that must not wait behind long work, or a user is noticed late."""
-    return await _listeners().do(lambda: do(*args, **kwargs))
+    return await asyncio.get_running_loop().run_in_executor(_listeners, partial(do, *args, **kwargs))
 
 
 async def working(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Long work: loading, writing down, saying."""
-    return await _workers().do(lambda: do(*args, **kwargs))
+    work = asyncio.get_running_loop().run_in_executor(_workers, partial(do, *args, **kwargs))
+    _work.add(work)
+    work.add_done_callback(_work.discard)
+    return await work
 
 
 def at_leisure() -> bool:
-    """Whether somebody has nothing to do, so that there is time for what is merely nice to have."""
-    return _workers().free
-
-
-class _Crew:
-    """A few threads, and how much they have to do."""
-
-    def __init__(self, size: int, name: str) -> None:
-        self._threads = ThreadPoolExecutor(size, name)
-        self._size = size
-        self._under_way = 0
-
-    @property
-    def free(self) -> bool:
-        return self._under_way < self._size
-
-    async def do(self, work: Callable[[], _T]) -> _T:
-        self._under_way += 1
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, work)
-        finally:
-            self._under_way -= 1
-
-
-@cache
-def _listeners() -> _Crew:
-    return _Crew(1, "jackfield-listening")
-
-
-@cache
-def _workers() -> _Crew:
-    return _Crew(max(2, os.cpu_count() or 1), "jackfield-speech")
+    """Whether a thread has nothing to do, so that there is time for what is merely nice to have."""
+    return len(_work) < _SIZE

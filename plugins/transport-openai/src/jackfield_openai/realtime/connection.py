@@ -16,7 +16,7 @@ from websockets.exceptions import ConnectionClosed
 
 from jackfield_openai.faults import told, trouble, trouble_of_end
 from jackfield_openai.realtime import session
-from jackfield_openai.realtime.reading import LIFE_SECONDS, MARK, Reading, afterthought
+from jackfield_openai.realtime.reading import FILLER, LIFE_SECONDS, MARK, Reading, afterthought
 
 if TYPE_CHECKING:
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
@@ -29,9 +29,17 @@ _LARGEST_PIECE = 1 << 19
 class RealtimeConnection:
     """One session. Nothing is buffered here: who reads slowly makes the server wait."""
 
-    def __init__(self, socket: AsyncRealtimeConnection, reading: Reading, *, renew_after: float) -> None:
+    def __init__(
+        self,
+        socket: AsyncRealtimeConnection,
+        reading: Reading,
+        *,
+        renew_after: float,
+        language: str | None = None,
+    ) -> None:
         self._socket = socket
         self._reading = reading
+        self._language = language
         self._ready: deque[Event] = deque()
         self._over = False
         self._closing = False
@@ -84,8 +92,20 @@ class RealtimeConnection:
         if respond:
             await self._want(item)
 
+    async def speak(self, text: str) -> None:
+        """Say a filler, unless somebody speaks or is about to."""
+        now = asyncio.get_running_loop().time()
+        turns, filler = self._reading.turns, self._reading.filler
+        if turns.wanted or not turns.is_free(now) or filler.is_under_way(now):
+            return
+        filler.ask(now)
+        response = session.filler_response(text, self._language) | {"metadata": {MARK: FILLER}}
+        await self._send({"type": "response.create", "event_id": FILLER, "response": response})
+
     async def interrupt(self) -> None:
-        """Cancel the response, if there is one."""
+        """Cancel the response, if there is one, and a filler."""
+        self._reading.filler.stop()
+        await self._cancel_filler()
         if self._reading.turns.take_leave_to_cancel():
             await self._send({"type": "response.cancel", "event_id": self._afterthought()})
 
@@ -164,8 +184,17 @@ class RealtimeConnection:
 
     async def _ask(self) -> None:
         """Ask for a response if one is wanted and may be asked for."""
-        if self._reading.turns.take_leave_to_ask(asyncio.get_running_loop().time()):
+        now, turns, filler = asyncio.get_running_loop().time(), self._reading.turns, self._reading.filler
+        if turns.wanted:
+            filler.give_way()
+        await self._cancel_filler()
+        if not filler.is_under_way(now) and turns.take_leave_to_ask(now):
             await self._send({"type": "response.create", "response": {"metadata": {MARK: "asked"}}})
+
+    async def _cancel_filler(self) -> None:
+        if response := self._reading.filler.take_leave_to_cancel():
+            event = {"type": "response.cancel", "event_id": self._afterthought(), "response_id": response}
+            await self._send(event)
 
     async def _create(self, item: dict[str, Any]) -> None:
         await self._send({"type": "conversation.item.create", "item": item})
@@ -184,11 +213,9 @@ class RealtimeConnection:
 
     def _next_moment(self) -> float | None:
         """When something is due though nothing comes: a warning, or a response that was not made."""
-        ask_at = self._reading.turns.deadline
-        if self._warned:
-            return ask_at
-        warn_at = self._reading.ends_at - self._margin
-        return warn_at if ask_at is None else min(warn_at, ask_at)
+        warn_at = None if self._warned else self._reading.ends_at - self._margin
+        moments = (warn_at, self._reading.turns.deadline, self._reading.filler.deadline)
+        return min((each for each in moments if each is not None), default=None)
 
     def _warn(self) -> None:
         left = self._reading.ends_at - asyncio.get_running_loop().time()

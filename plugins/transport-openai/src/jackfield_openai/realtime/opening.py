@@ -62,9 +62,9 @@ async def _opened(
             manager = client.realtime.connect(websocket_connection_options=_SOCKET, **line.address)
             socket = await manager.enter()
             renew_after = 60 * options.renew_after_minutes
-            connection = line.kind(
-                socket, Reading(line.names, limited=bool(opening.answer_tokens)), renew_after=renew_after
-            )
+            reading = Reading(line.names, limited=bool(opening.answer_tokens))
+            language = opening.voice.language
+            connection = line.kind(socket, reading, renew_after=renew_after, language=language)
             try:
                 await connection.begin(session, opening.history)
             except BaseException:

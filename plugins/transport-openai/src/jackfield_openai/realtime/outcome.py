@@ -24,10 +24,7 @@ def outcome(
     Calls count only when their item and the whole response are completed: the arguments of a cancelled one
     are told as done too. `limited` says that the deployment limits the length of answers.
     """
-    events: list[Event] = []
-    usage = response.get("usage") or {}
-    if usage:
-        events.append(Usage(usage.get("input_tokens") or 0, usage.get("output_tokens") or 0))
+    events = usage(response)
     status = response.get("status")
     if status == "completed":
         calls = _calls(response, finished, names)
@@ -37,6 +34,14 @@ def outcome(
     else:
         events.append(_shortfall(response, cut_calls=bool(finished), limited=limited))
     return events
+
+
+def usage(response: Mapping[str, Any]) -> list[Event]:
+    """What a response cost, where the server says so."""
+    counted = response.get("usage")
+    if not counted:
+        return []
+    return [Usage(counted.get("input_tokens") or 0, counted.get("output_tokens") or 0)]
 
 
 def _calls(

@@ -20,7 +20,8 @@ from jackfield.transport.events import (
 )
 
 from jackfield_openai.faults import HARMLESS, told, trouble
-from jackfield_openai.realtime.outcome import is_finished_call, outcome
+from jackfield_openai.realtime.filler import Filler
+from jackfield_openai.realtime.outcome import is_finished_call, outcome, usage
 from jackfield_openai.realtime.spoken import Spoken
 from jackfield_openai.realtime.turns import Turns
 from jackfield_openai.tool_names import ToolNames
@@ -29,6 +30,9 @@ Message = Mapping[str, Any]
 
 MARK = "jackfield"
 """What we ask for carries this in its metadata, and the response that comes of it does too."""
+
+FILLER = "jf-filler"
+"""The mark of a filler, and the id of the message that asks for it."""
 
 LIFE_SECONDS = 3600.0
 """So long a session lives, unless the server says otherwise."""
@@ -42,6 +46,7 @@ class Reading:
 
     def __init__(self, names: ToolNames, *, limited: bool = False) -> None:
         self.turns = Turns()
+        self.filler = Filler()
         self.spoken = Spoken()
         self.ends_at = get_running_loop().time() + LIFE_SECONDS
         """When the server will end the session, by the clock of the loop."""
@@ -88,13 +93,19 @@ class Reading:
     def _audio(self, message: Message) -> tuple[Event, ...]:
         pcm = binascii.a2b_base64(message["delta"])
         item = message["item_id"]
+        if self.filler.owns(message.get("response_id")):
+            return (Audio(pcm, item, filler=True),) if self.filler.sound() else _NOT_OURS
         self.spoken.add(item, len(pcm))
         return (Audio(pcm, item),)
 
     def _words(self, message: Message) -> tuple[Event, ...]:
+        if self.filler.owns(message.get("response_id")):
+            return _NOT_OURS
         return (Transcript("assistant", message["delta"], False, message["item_id"]),)
 
     def _all_words(self, message: Message) -> tuple[Event, ...]:
+        if self.filler.owns(message.get("response_id")):
+            return _NOT_OURS
         return (Transcript("assistant", message["transcript"], True, message["item_id"]),)
 
     def _heard_words(self, message: Message) -> tuple[Event, ...]:
@@ -112,6 +123,7 @@ class Reading:
 
     def _speech_started(self, message: Message) -> tuple[Event, ...]:  # noqa: ARG002
         self.turns.speech_started()
+        self.filler.stop()
         return (SpeechStarted(),)
 
     def _speech_stopped(self, message: Message) -> tuple[Event, ...]:  # noqa: ARG002
@@ -132,7 +144,11 @@ class Reading:
 
     def _began(self, message: Message) -> tuple[Event, ...]:
         response = message["response"]
-        self.turns.began(response["id"], ours=MARK in (response.get("metadata") or ()))
+        metadata = response.get("metadata") or {}
+        if metadata.get(MARK) == FILLER:
+            self.filler.began(response["id"])
+            return _NOT_OURS
+        self.turns.began(response["id"], ours=MARK in metadata)
         self._finished.clear()
         return _NOT_OURS
 
@@ -143,6 +159,9 @@ class Reading:
         return _NOT_OURS
 
     def _ended(self, message: Message) -> list[Event]:
+        if self.filler.owns(message["response"].get("id")):
+            self.filler.ended()
+            return usage(message["response"])
         self.turns.ended()
         finished, self._finished = self._finished, {}
         return outcome(message["response"], finished, self._names, limited=self._limited)
@@ -155,6 +174,9 @@ class Reading:
     def _error(self, message: Message) -> tuple[Event, ...]:
         error = message["error"]
         code = error.get("code")
+        if error.get("event_id") == FILLER:
+            self.filler.ended()
+            return _NOT_OURS
         if code == "conversation_already_has_active_response":
             self.turns.refused()
             return _NOT_OURS

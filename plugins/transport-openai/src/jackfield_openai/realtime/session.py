@@ -12,6 +12,9 @@ from jackfield_openai.tool_names import ToolNames
 _MOST_OUTPUT_TOKENS = 4096
 """The API refuses a larger number."""
 
+_FILLER_TOKENS = 120
+"""Room for one short sentence: a second of speech takes some twenty tokens."""
+
 _PCM = {"type": "audio/pcm", "rate": 24_000}
 _CONTENT = {"user": "input_text", "assistant": "output_text"}
 
@@ -46,6 +49,19 @@ def beside_session(opening: Opening, names: ToolNames) -> dict[str, Any]:
     if opening.answer_tokens:
         session["max_output_tokens"] = min(opening.answer_tokens, _MOST_OUTPUT_TOKENS)
     return session
+
+
+def filler_response(text: str, language: str | None) -> dict[str, Any]:
+    """A sentence said outside the conversation: nothing is read for it, and nothing remembered of it."""
+    wanted = f"in the language {language}" if language else "word for word"
+    return {
+        "conversation": "none",
+        "input": [],
+        "instructions": f"Say this sentence {wanted}, and say nothing else: {text}",
+        "tools": [],
+        "tool_choice": "none",
+        "max_output_tokens": _FILLER_TOKENS,
+    }
 
 
 def history_item(said: Utterance, item_id: str) -> dict[str, Any]:

@@ -38,12 +38,21 @@ class Turns:
         self._wanted = True
         self._unseen.add(item)
 
-    def take_leave_to_ask(self, now: float) -> bool:
-        """Whether to ask for a response now; if so, it counts as asked for."""
+    @property
+    def wanted(self) -> bool:
+        """Whether a response is to be asked for."""
+        return self._wanted
+
+    def is_free(self, now: float) -> bool:
+        """Whether nobody speaks, and no response is about to come."""
         self._asked_until = _unless_past(self._asked_until, now)
         self._expected_until = _unless_past(self._expected_until, now)
         about_to_come = self._asked_until is not None or self._expected_until is not None
-        if not self._wanted or self.active is not None or self._speaking or about_to_come:
+        return self.active is None and not self._speaking and not about_to_come
+
+    def take_leave_to_ask(self, now: float) -> bool:
+        """Whether to ask for a response now; if so, it counts as asked for."""
+        if not self.is_free(now) or not self._wanted:
             return False
         self._wanted = self._covered = self._cancelled = False
         self._asked_until = now + _PATIENCE

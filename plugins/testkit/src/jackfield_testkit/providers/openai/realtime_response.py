@@ -14,10 +14,20 @@ _CHUNK_MS = 100
 class Response:
     """Begun by `begin`, filled item by item, and over at `finish`."""
 
-    def __init__(self, wire: RealtimeWire, *, text: bool, webrtc: bool, metadata: Any = None) -> None:
+    def __init__(
+        self,
+        wire: RealtimeWire,
+        *,
+        text: bool,
+        webrtc: bool,
+        metadata: Any = None,
+        out_of_band: bool = False,
+    ) -> None:
+        """`out_of_band` keeps its items out of the conversation."""
         self.id = wire.new_id("resp")
         self.over = False
         self._metadata = metadata
+        self._out_of_band = out_of_band
         self.audio_bytes = 0
         """Of the message that is being spoken."""
         self._wire = wire
@@ -87,6 +97,7 @@ class Response:
 
     async def call(self, call_id: str, name: str, arguments: str, status: str = "completed") -> None:
         """A function call; its arguments are told as done whatever becomes of it."""
+        await self.end_message()
         item: dict[str, Any] = {"type": "function_call", "name": name, "call_id": call_id, "arguments": ""}
         await self._add(item)
         place = {**self._place(), "call_id": call_id}
@@ -120,11 +131,13 @@ class Response:
         self._words, self.audio_bytes = "", 0
         place = {"response_id": self.id, "output_index": len(self._output) - 1}
         await self._wire.send("response.output_item.added", **place, item=dict(item))
-        await self._wire.send("conversation.item.added", previous_item_id=None, item=dict(item))
+        if not self._out_of_band:
+            await self._wire.send("conversation.item.added", previous_item_id=None, item=dict(item))
 
     async def _end(self, item: dict[str, Any], status: str) -> None:
         item["status"] = status
-        await self._wire.send("conversation.item.done", previous_item_id=None, item=dict(item))
+        if not self._out_of_band:
+            await self._wire.send("conversation.item.done", previous_item_id=None, item=dict(item))
         place = {"response_id": self.id, "output_index": self._output.index(item)}
         await self._wire.send("response.output_item.done", **place, item=dict(item))
 
@@ -145,7 +158,7 @@ class Response:
             "status": status,
             "status_details": {"type": status, **details} if details else None,
             "output": [dict(item) for item in self._output],
-            "conversation_id": "conv_1",
+            "conversation_id": None if self._out_of_band else "conv_1",
             "metadata": self._metadata,
             "usage": usage,
         }

@@ -13,6 +13,8 @@ from jackfield_testkit.providers.openai.realtime_wire import RealtimeWire
 
 Message = Mapping[str, Any]
 
+_OUT_OF_BAND_MS = 400
+
 
 class RealtimeSession:
     """Takes the client's messages in, and keeps what a script asks for."""
@@ -31,9 +33,12 @@ class RealtimeSession:
         """Bytes of sound since the last commit."""
         self.changed = asyncio.Condition()
         self.active: Response | None = None
+        self.out_of_band: asyncio.Queue[Response] | None = None
+        """Takes responses outside the conversation for a script to play; without it they play at once."""
         self._open_calls: dict[str, int] = {}
         self._lengths: dict[str, int] = {}
         self._items: set[str] = set()
+        self._beside: dict[str, Response] = {}
         self._handlers: dict[str, Callable[[Message], Awaitable[None]]] = {
             "session.update": self._update,
             "input_audio_buffer.append": self._append,
@@ -66,8 +71,7 @@ class RealtimeSession:
 
     async def begin(self, metadata: Any = None) -> Response:
         """A response, as soon as one is asked for; it carries the metadata of the one who asked."""
-        text = self.config.get("output_modalities") == ["text"]
-        self.active = Response(self.wire, text=text, webrtc=self.webrtc, metadata=metadata)
+        self.active = Response(self.wire, text=self._writes, webrtc=self.webrtc, metadata=metadata)
         await self.active.begin()
         self.responses.put_nowait(self.active)
         return self.active
@@ -163,7 +167,14 @@ class RealtimeSession:
             self.truncations.put_nowait(0)
         await self.wire.send("conversation.item.deleted", item_id=item)
 
+    @property
+    def _writes(self) -> bool:
+        return bool(self.config.get("output_modalities") == ["text"])
+
     async def _respond(self, message: Message) -> None:
+        if (message.get("response") or {}).get("conversation") == "none":
+            await self._respond_out_of_band(message["response"])
+            return
         if self.active is not None:
             sentence = f"the conversation already has an active response: {self.active.id}"
             await self.wire.refuse(
@@ -172,8 +183,31 @@ class RealtimeSession:
             return
         await self.begin((message.get("response") or {}).get("metadata"))
 
+    async def _respond_out_of_band(self, wanted: Message) -> None:
+        """A response beside the conversation, of which there may be several; speech cuts none short."""
+        response = Response(
+            self.wire,
+            text=self._writes,
+            webrtc=self.webrtc,
+            metadata=wanted.get("metadata"),
+            out_of_band=True,
+        )
+        self._beside[response.id] = response
+        await response.begin()
+        if self.out_of_band is not None:
+            self.out_of_band.put_nowait(response)
+            return
+        await response.begin_message()
+        await response.words(str(wanted.get("instructions")))
+        await response.sound(_OUT_OF_BAND_MS)
+        await response.finish()
+
     async def _cancel(self, message: Message) -> None:
-        if self.active is None:
+        beside = self._beside.get(message.get("response_id") or "")
+        if beside is not None and not beside.over:
+            await beside.finish("cancelled", {"reason": "client_cancelled"})
+            return
+        if self.active is None or message.get("response_id") not in (None, self.active.id):
             await self.wire.refuse(
                 "response_cancel_not_active", "there is no active response", message.get("event_id")
             )

@@ -15,10 +15,20 @@ const FIRST = {
 /** Shown while there is no conversation; `say` is called with the sentence that was picked. */
 export class EmptyState {
   root = element("section", { class: "empty", "aria-label": "How to begin" });
+  /** Where downloads that give a better provider are shown. */
+  downloads = element("div");
   #say;
+  #hints = [];
 
   constructor(say) {
     this.#say = say;
+  }
+
+  /** Leaves hints out that are shown in another way. */
+  hideHints(texts) {
+    for (const { text, item } of this.#hints) item.hidden = texts.has(text);
+    const list = this.#hints[0]?.item.parentElement;
+    if (list) list.hidden = list.previousElementSibling.hidden = this.#hints.every(({ item }) => item.hidden);
   }
 
   /** `session` is the host's first message: its tools, and for operators why its provider was chosen. */
@@ -31,20 +41,22 @@ export class EmptyState {
       element("p", { class: "lead" }, "Ask something, or press the microphone and talk. Begin with one of these:"),
       element("ul", { class: "first" }, sentences.map((text) =>
         element("li", {}, element("button", { type: "button", on: { click: () => this.#say(text) } }, text)))),
-      providerReason && answering(provider, providerReason, providerHints),
+      providerReason && this.#answering(provider, providerReason, providerHints),
       tools.length ? offered(tools) : element("p", { class: "hint" }, "No tools are installed yet."),
       howToAdd());
   }
-}
 
-/** Which provider answers and why, and how to get a better one. */
-function answering(provider, reason, hints = []) {
-  return element("section", { class: "card answering", "aria-label": "Provider", data: { testid: "provider" } },
-    element("p", {}, element("strong", {}, `${provider} answers`), `: ${reason}.`),
-    hints.length > 0 && [
-      element("p", { class: "hint" }, "For better answers, do one of these and start the host again:"),
-      element("ul", { class: "hint" }, hints.map((hint) => element("li", {}, withCode(hint)))),
-    ]);
+  /** Which provider answers and why, and how to get a better one. */
+  #answering(provider, reason, hints = []) {
+    this.#hints = hints.map((text) => ({ text, item: element("li", {}, withCode(text)) }));
+    return element("section", { class: "card answering", "aria-label": "Provider", data: { testid: "provider" } },
+      element("p", {}, element("strong", {}, `${provider} answers`), `: ${reason}.`),
+      hints.length > 0 && [
+        element("p", { class: "hint" }, "For better answers, do one of these and start the host again:"),
+        element("ul", { class: "hint" }, this.#hints.map(({ item }) => item)),
+      ],
+      this.downloads);
+  }
 }
 
 /** A text whose parts in backticks are code. */

@@ -4,6 +4,7 @@ import { element, replace } from "../dom.js";
 import { CLOSED } from "../line.js";
 import { CallBar, explainMicrophone } from "../parts/call-bar.js";
 import { Composer } from "../parts/composer.js";
+import { Downloads } from "../parts/downloads.js";
 import { EmptyState } from "../parts/empty.js";
 import { Evidence, evidencePanel } from "../parts/evidence.js";
 import { Flow } from "../parts/flow.js";
@@ -39,6 +40,8 @@ class Room {
   #facts = element("span", { class: "hint facts-line" });
   #banner = new LineBanner();
   #calls = element("div");
+  /** Where a download is shown while a conversation goes on. */
+  #meanwhile = element("div", { class: "meanwhile" });
   #side = element("aside", { class: "talk-side", "aria-label": "Activity and sources" });
   #open = element("button", {
     type: "button", class: "small show-side", "aria-expanded": "false", on: { click: () => this.#showSide() },
@@ -55,6 +58,10 @@ class Room {
       changed: () => this.#showEmpty(),
     });
     this.empty = new EmptyState((text) => this.#say(text));
+    this.downloads = new Downloads(api, {
+      startOver: () => this.#startOver(),
+      changed: () => this.#showDownloads(),
+    });
     this.composer = new Composer({
       say: (text) => this.#say(text),
       talk: () => this.#talk(),
@@ -83,7 +90,7 @@ class Room {
         element("div", { class: "talk-head" }, this.#word, this.#facts,
           element("div", { class: "row" }, this.#open,
             element("button", { type: "button", class: "small", on: { click: () => this.#startOver() } }, "New", element("span", { class: "wide" }, " conversation")))),
-        this.#banner.root, this.#scroller, this.#calls, this.composer.root),
+        this.#banner.root, this.#scroller, this.#meanwhile, this.#calls, this.composer.root),
       this.#side);
   }
 
@@ -181,10 +188,19 @@ class Room {
   #showEmpty() {
     this.empty.root.hidden = !this.flow.empty;
     this.flow.root.hidden = this.flow.empty;
+    this.#showDownloads();
     const session = this.#line.session;
     if (!session?.tools || session.tools === this.#tools) return;
     this.#tools = session.tools;
     this.empty.show(session);
+    this.downloads.show(session.providerReason ?? null);
+  }
+
+  #showDownloads() {
+    this.empty.hideHints(this.downloads.hints);
+    const place = this.flow.empty ? this.empty.downloads : this.#meanwhile;
+    if (this.downloads.root.parentElement !== place) place.append(this.downloads.root);
+    this.#meanwhile.hidden = this.flow.empty || !this.downloads.active;
   }
 
   #addCall(call, card) {

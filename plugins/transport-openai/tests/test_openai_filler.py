@@ -1,0 +1,252 @@
+"""Fillers over the Realtime API: spoken outside the conversation, and never in the way of an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from jackfield.transport.events import (
+    Audio,
+    Interrupted,
+    SpeechStarted,
+    ToolCalls,
+    Transcript,
+    Trouble,
+    TurnComplete,
+    Usage,
+)
+from jackfield.transport.protocol import VoiceSettings
+from jackfield_testkit.providers.audio import tone
+from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_testkit.providers.openai import RealtimeModel
+from jackfield_testkit.providers.openai.realtime_response import Response
+from jackfield_testkit.transport_contract.stage import result
+
+FILLER = "One moment."
+
+
+def sent(model: ScriptedModel, kind: str) -> list[Any]:
+    return [each for each in model.received if each["type"] == kind]
+
+
+async def calls_once(model: ScriptedModel) -> None:
+    await model.hears()
+    await model.calls(Call("look_up", {"title": "lamp"}))
+    await model.says("A lamp.")
+
+
+class Held:
+    """A model that calls a tool, and whose filler is played by the test."""
+
+    def __init__(self) -> None:
+        self.fillers: asyncio.Queue[Response] = asyncio.Queue()
+
+    async def __call__(self, model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        model.session.out_of_band = self.fillers
+        await calls_once(model)
+
+
+async def asked(talk: Any) -> Any:
+    """Have the model make its call."""
+    await talk.connection.send_text("What is that?")
+    (call,) = (await talk.ear.next(ToolCalls)).calls
+    return call
+
+
+def test_a_filler_is_heard_while_a_call_is_unanswered_and_ends_no_turn(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with meeting.talk("voice", calls_once) as (talk, _):
+            call = await asked(talk)
+            tokens = len(talk.ear.of(Usage))
+            await talk.connection.speak(FILLER)
+            filler = await talk.ear.next(Audio)
+            await meeting.until(lambda: len(talk.ear.of(Usage)) > tokens)
+            assert filler.filler
+            assert talk.ear.of(TurnComplete) == talk.ear.of(Transcript) == []
+            # It is no item of the conversation, so there is nothing to cut; the server would complain.
+            await talk.connection.truncate(filler.item, 100)
+            await talk.connection.send_results([result(call)])
+            await talk.ear.next(TurnComplete)
+            assert talk.ear.words() == "A lamp."
+            assert not talk.ear.of(Audio)[-1].filler
+            spoken = sent(talk.model, "response.create")[1]["response"]
+            assert spoken.pop("metadata")
+            assert FILLER in spoken.pop("instructions")
+            assert spoken.pop("max_output_tokens") < 200
+            assert spoken == {"conversation": "none", "input": [], "tools": [], "tool_choice": "none"}
+
+    run(scenario())
+
+
+def test_a_filler_is_asked_for_in_the_language_of_the_session(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        async with meeting.talk("voice", calls_once, voice=VoiceSettings(language="pt-BR")) as (talk, _):
+            await asked(talk)
+            await talk.connection.speak(FILLER)
+            await talk.ear.next(Audio)
+            assert "pt-BR" in sent(talk.model, "response.create")[1]["response"]["instructions"]
+
+    run(scenario())
+
+
+def test_an_answer_waits_for_a_filler_that_can_be_heard_already(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        script = Held()
+        async with meeting.talk("voice", script) as (talk, _):
+            call = await asked(talk)
+            await talk.connection.speak(FILLER)
+            filler = await script.fillers.get()
+            await filler.begin_message()
+            await filler.sound(200)
+            await talk.ear.next(Audio)
+            await talk.connection.send_results([result(call)])
+            await meeting.until(lambda: len(sent(talk.model, "conversation.item.create")) == 2)
+            await talk.connection.send_context("The lamp is new.", respond=True)
+            assert len(sent(talk.model, "response.create")) == 2
+            await filler.sound(200)
+            await filler.finish()
+            await talk.ear.next(TurnComplete)
+            assert sent(talk.model, "response.cancel") == []
+            order = [each.filler for each in talk.ear.of(Audio)]
+            assert order == sorted(order, reverse=True)
+
+    run(scenario())
+
+
+def test_an_answer_takes_the_place_of_a_filler_that_nobody_has_heard(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        script = Held()
+        async with meeting.talk("voice", script) as (talk, _):
+            call = await asked(talk)
+            await talk.connection.speak(FILLER)
+            filler = await script.fillers.get()
+            await talk.connection.send_results([result(call)])
+            await talk.ear.next(TurnComplete)
+            (cancel,) = sent(talk.model, "response.cancel")
+            assert cancel["response_id"] == filler.id
+            assert not any(each.filler for each in talk.ear.of(Audio))
+            assert talk.ear.of(Interrupted) == talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("by_voice", [True, False])
+def test_a_filler_stops_when_the_user_speaks_or_interrupts(meeting: Any, run: Any, by_voice: bool) -> None:
+    """Speech cuts only responses of the conversation short by itself, so a filler is cancelled by its id."""
+
+    async def scenario() -> None:
+        script = Held()
+        async with meeting.talk("voice", script) as (talk, _):
+            call = await asked(talk)
+            await talk.connection.speak(FILLER)
+            filler = await script.fillers.get()
+            await filler.begin_message()
+            await filler.sound(100)
+            await talk.ear.next(Audio)
+            if by_voice:
+                assert isinstance(talk.model, RealtimeModel)
+                await talk.model.is_interrupted()
+                await talk.ear.next(SpeechStarted)
+            else:
+                await talk.connection.interrupt()
+            await filler.sound(100)
+            await meeting.until(lambda: filler.over)
+            (cancel,) = sent(talk.model, "response.cancel")
+            assert cancel["response_id"] == filler.id
+            assert len(talk.ear.of(Audio)) == 1
+            assert talk.ear.of(Interrupted) == []
+            await talk.connection.send_results([result(call)], respond=not by_voice)
+            if by_voice:
+                await talk.connection.send_audio(tone(400))
+                await talk.model.hears_speech("Well?")
+                await talk.model.says("A lamp.")
+            await talk.ear.next(TurnComplete)
+            assert talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+def test_a_filler_that_is_stopped_before_it_began_is_never_heard(meeting: Any, run: Any) -> None:
+    async def scenario() -> None:
+        script = Held()
+        async with meeting.talk("voice", script) as (talk, _):
+            await asked(talk)
+            await talk.connection.speak(FILLER)
+            await talk.connection.interrupt()
+            filler = await script.fillers.get()
+            await filler.begin_message()
+            await filler.sound(100)
+            await meeting.until(lambda: filler.over)
+            assert talk.ear.of(Audio) == []
+
+    run(scenario())
+
+
+def test_there_is_no_filler_while_the_model_speaks_or_is_about_to(meeting: Any, run: Any) -> None:
+    async def speaks(model: ScriptedModel) -> None:
+        await model.hears()
+        await model.speaks("Once upon a time", ms=100)
+        await model.hears()
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", speaks) as (talk, _):
+            await talk.connection.send_text("A story, please.")
+            await talk.connection.speak(FILLER)
+            await talk.ear.next(Audio)
+            await talk.connection.speak(FILLER)
+            await talk.connection.send_text("Go on.")
+            assert len(sent(talk.model, "response.create")) == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize("code", ["conversation_already_has_active_response", "invalid_request_error"])
+def test_a_filler_that_is_refused_bothers_nobody(meeting: Any, run: Any, code: str) -> None:
+    async def refuses(model: ScriptedModel) -> None:
+        assert isinstance(model, RealtimeModel)
+        session = model.session
+        take = session.take
+
+        async def refusing(message: Any) -> None:
+            if (message.get("response") or {}).get("conversation") != "none":
+                await take(message)
+                return
+            error = {"type": "invalid_request_error", "code": code, "event_id": message["event_id"]}
+            await session.wire.send("error", error={**error, "message": "No."})
+
+        session.take = refusing  # type: ignore[method-assign]
+        await calls_once(model)
+
+    async def scenario() -> None:
+        async with meeting.talk("voice", refuses) as (talk, _):
+            call = await asked(talk)
+            await talk.connection.speak(FILLER)
+            await talk.connection.send_results([result(call)])
+            await talk.ear.next(TurnComplete)
+            assert talk.ear.words() == "A lamp."
+            assert talk.ear.of(Trouble) == []
+
+    run(scenario())
+
+
+def test_a_filler_that_never_ends_does_not_hold_up_the_answer(
+    meeting: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("jackfield_openai.realtime.filler.PATIENCE", 0.1)
+
+    async def scenario() -> None:
+        script = Held()
+        async with meeting.talk("voice", script) as (talk, _):
+            call = await asked(talk)
+            await talk.connection.speak(FILLER)
+            filler = await script.fillers.get()
+            await filler.begin_message()
+            await filler.sound(100)
+            await talk.ear.next(Audio)
+            await talk.connection.send_results([result(call)])
+            await talk.ear.next(TurnComplete)
+            assert talk.ear.words() == "A lamp."
+
+    run(scenario())
