@@ -205,6 +205,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def score(session: nox.Session) -> None:
+    """Score the local agent on the requests that may be read, with every failure; `-- --help` for options."""
+    workspace(session)
+    session.run("python", "-m", "bench.agent", *session.posargs, env={"PYTHONPATH": str(ROOT / "tests")})
+
+
+@nox.session
 def faults(session: nox.Session) -> None:
     """Kill and pause hosts in the middle of calls and check every answer; `-- --help` lists the options."""
     workspace(session)

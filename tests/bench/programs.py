@@ -25,16 +25,22 @@ class ProgramError(Exception):
     """A program of the bench did not come to its end."""
 
 
-def ask(module: str, folder: Path | None = None, environment: Mapping[str, str] | None = None) -> Figures:
+def ask(
+    module: str,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    arguments: Sequence[str] = (),
+    patience: float = PATIENCE,
+) -> Figures:
     """What a module of the bench measured."""
     try:
         ran = subprocess.run(
-            [sys.executable, "-m", f"bench.{module}"],
+            [sys.executable, "-m", f"bench.{module}", *arguments],
             cwd=folder, env={**os.environ, **(environment or {})}, check=False,
-            capture_output=True, text=True, timeout=PATIENCE,
+            capture_output=True, text=True, timeout=patience,
         )  # fmt: skip
     except subprocess.TimeoutExpired as late:
-        raise ProgramError(f"bench.{module} had not ended after {PATIENCE} seconds") from late
+        raise ProgramError(f"bench.{module} had not ended after {patience} seconds") from late
     if ran.returncode or not ran.stdout:
         last = (ran.stderr.strip() or "it printed nothing").splitlines()[-1]
         raise ProgramError(f"bench.{module} failed: {last}\n{ran.stderr}")

@@ -1,7 +1,7 @@
 """Requests for the tools of third parties, written before the agent was, and split by their hash.
 
 Two thirds serve development; the last third is scored once, at the end. The moment of every request is
-`local_requests.NOW`, a Monday.
+`NOW`, a Monday.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from zoneinfo import ZoneInfo
+
+NOW = datetime(2026, 11, 16, 10, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 
 
 @dataclass(frozen=True)

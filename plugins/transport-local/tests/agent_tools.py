@@ -220,3 +220,8 @@ TOOLS: dict[str, Tool] = {
         ),
     ),
 }
+
+WRITERS = frozenset(
+    ("book_table", "send_invoice", "create_ticket", "set_thermostat", "log_workout", "set_reminder")
+)
+"""Those of the twelve that change something."""

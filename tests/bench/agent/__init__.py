@@ -1,39 +1,81 @@
-"""How good and how fast the agent is that needs no service: its planner, its ears, its mouth."""
+"""How good and how fast the agent is that needs no service: its decisions, recognition and speech."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
+from bench.agent.material import UTTERANCES
+from bench.agent.scores import Row
 from bench.hosting import spoken
 from bench.programs import ask
 from bench.recording import Asked, Report, Rows, Table
 
-SECTION = "The agent on this machine"
-REQUESTS = Table(
-    "requests",
-    SECTION,
-    "who",
-    {
-        "right": ".0f",
-        "of held out": ".0f",
-        "small talk that called a tool": ".0f",
-        "of lines": ".0f",
-        "a request, seconds": ".2f",
-    },
+SETS = (
+    "third_party",
+    "third_party_voice",
+    "earlier",
+    "public",
+    "console",
+    "spoken",
+    "sample",
+    "completion",
+    "conversations",
 )
+"""What can be scored; `bench.agent.__main__` has a function for each."""
+
+ROUTER_ONLY = frozenset(("third_party_voice", "completion"))
+"""The model decides alike in text and voice, and asks for missing values as the router does without forms."""
+
+MODEL_PUBLIC = 65
+"""So many public requests are a fair sample for a model that takes seconds for each."""
+
+PATIENCE = 3 * 3600
+"""Seconds after which a set with the model hangs."""
+
+SECTION = "The agent on this machine"
 DECISIONS = Table(
     "decisions",
     SECTION,
-    "requests and who answers",
+    "requests, and who decides",
     {
         "requests": ".0f",
         "right tool, %": ".0f",
         "calls made, %": ".0f",
         "all arguments right, %": ".0f",
+        "in a call or form, %": ".0f",
         "asked back where due, %": ".0f",
-        "a request, seconds": ".1f",
+        "answer right, %": ".0f",
+        "wrong writes": ".0f",
+        "forms with a wrong value": ".0f",
+        "a request, seconds": ".2f",
+    },
+)
+COMPLETION = Table(
+    "completion",
+    SECTION,
+    "how the values are completed",
+    {
+        "requests": ".0f",
+        "ends in a valid call, %": ".0f",
+        "all arguments right, %": ".0f",
+        "wrong writes": ".0f",
+        "exchanges": ".0f",
+        "most exchanges": ".0f",
+    },
+)
+CONVERSATIONS = Table(
+    "conversations",
+    SECTION,
+    "conversations, and who decides",
+    {
+        "conversations": ".0f",
+        "turns": ".0f",
+        "turns right, %": ".0f",
+        "of them after a yes": ".0f",
+        "conversations all right": ".0f",
+        "wrong writes": ".0f",
+        "a turn, seconds": ".2f",
     },
 )
 VOICE = Table(
@@ -42,49 +84,70 @@ VOICE = Table(
     "what",
     {"CPU, seconds a second of sound": ".3f", "words wrong": ".0f", "of": ".0f"},
 )
-TABLES = (REQUESTS, DECISIONS, VOICE, spoken.SPOKEN)
+TABLES = (DECISIONS, COMPLETION, CONVERSATIONS, VOICE, spoken.SPOKEN)
 
-HELD_OUT = Path(__file__).parents[3] / "plugins" / "transport-local" / "tests"
-"""Where the requests are that nothing was tuned to."""
 GGUF = "JACKFIELD_TEST_GGUF"
+_FIGURES = {
+    "decisions": (
+        "requests",
+        "tool",
+        "made",
+        "exact",
+        "offered",
+        "asked",
+        "answer",
+        "wrong writes",
+        "wrong forms",
+        "seconds",
+    ),
+    "completion": ("requests", "valid", "exact", "wrong writes", "exchanges", "most exchanges"),
+    "conversations": ("conversations", "turns", "right", "after yes", "whole", "wrong writes", "seconds"),
+}
+"""The figures of a table in the order of its columns, by the names under which a set returns them."""
 
 
 def run(report: Report, asked: Asked) -> None:
-    requests(report)
-    decisions(report)
+    decisions(report, asked)
     voice(report)
     spoken.run(report, asked)
 
 
-def requests(report: Report) -> None:
-    path = os.pathsep.join([str(HELD_OUT), os.environ.get("PYTHONPATH", "")])
-    found = ask("agent.requests", environment={"PYTHONPATH": path})
-    row = [found[key] for key in ("right", "requests", "called", "lines", "seconds")]
-    caption = "Held-out requests, with the tool and every argument checked."
-    report.table(REQUESTS, caption, {"the planner": row})
+def decisions(report: Report, asked: Asked) -> None:
+    """The held-out part of every set, with the router and with the model."""
+    deciders = {"the router": "router"}
+    if lack := _lacking():
+        report.note(SECTION, f"The language model is left out: {lack}.")
+    else:
+        deciders["the model"] = "model"
+    filled: dict[str, Row] = {}
+    for name, decider in deciders.items():
+        for each in SETS:
+            if decider == "model" and each in ROUTER_ONLY:
+                continue
+            most = MODEL_PUBLIC if decider == "model" and each == "public" and not asked.full else 0
+            arguments = [each, "--decider", decider, "--part", "held-out", "--most", str(most)]
+            found: Any = ask("agent", arguments=arguments, patience=PATIENCE)
+            filled |= {f"{kind}: {name}": figures for kind, figures in found.items()}
+    for table, caption, own in (
+        (DECISIONS, "Held-out requests, each in a session of its own.", "requests"),
+        (COMPLETION, "Every held-out request for a third-party tool, until a tool is called.", "valid"),
+        (CONVERSATIONS, "Held-out conversations.", "turns"),
+    ):
+        rows = {
+            name: [figures.get(each) for each in _FIGURES[table.name]]
+            for name, figures in filled.items()
+            if own in figures and (own == "valid" or "valid" not in figures)
+        }
+        report.table(table, caption, rows)
+    if not os.environ.get(UTTERANCES):
+        report.note(SECTION, f"Public requests are left out: {UTTERANCES} names their file.")
 
 
-def decisions(report: Report) -> None:
-    """Unseen requests for tools of third parties and for our own, with the planner and with the model."""
+def _lacking() -> str:
     from jackfield_local.agent.mind import lacking
     from jackfield_local.options import Options
 
-    path = os.pathsep.join([str(HELD_OUT), os.environ.get("PYTHONPATH", "")])
-    minds = {"the planner": "planner"}
-    if lack := lacking(Options(mind="llama", model_path=os.environ.get(GGUF, ""))):
-        report.note(SECTION, f"The language model is left out: {lack}.")
-    else:
-        minds["the model"] = "llama"
-    rows: dict[str, list[float | None]] = {}
-    for name, mind in minds.items():
-        found: Any = ask("agent.decisions", environment={"PYTHONPATH": path, "BENCH_MIND": mind})
-        for kind, figures in found.items():
-            rows[f"{kind}: {name}"] = [
-                figures.get(key) for key in ("requests", "tool", "made", "exact", "asked", "seconds")
-            ]
-    report.table(DECISIONS, "Requests that nothing was tuned to, each in a session of its own.", rows)
-    if not os.environ.get("JACKFIELD_UTTERANCES"):
-        report.note(SECTION, "Public requests are left out: JACKFIELD_UTTERANCES names their file.")
+    return lacking(Options(mind="llama", model_path=os.environ.get(GGUF, "")))
 
 
 def voice(report: Report) -> None:

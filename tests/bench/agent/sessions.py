@@ -1,0 +1,178 @@
+"""Sessions with the agent over tools that do not run: what it says, calls and asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import orjson
+from jackfield import Mode
+from jackfield.contract.call import ToolCall
+from jackfield.transport.events import Event, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
+from jackfield.transport.protocol import Opening, ToolResult
+from jackfield_local import as_it_is
+from jackfield_local.agent.mind import Agent, with_model
+from jackfield_local.options import Options
+from jackfield_local.text import TextConnection
+
+from bench.agent.material import beside
+
+PATIENCE = 180.0
+"""Seconds after which a turn hangs."""
+
+NO_ANSWER = f"[no answer within {PATIENCE:.0f} seconds]"
+"""Stands for an answer that does not come: one row fails, and the others are still scored."""
+
+
+class Moment:
+    """The agent's clock: it stands at the moment of the requests that are scored."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        """The moment."""
+        return self.now
+
+
+def decider(name: str, clock: Moment, model_path: str = "") -> Agent:
+    """The agent under test: `router` or `model`."""
+    if name == "router":
+        return Agent(Options(time_zone="Europe/Berlin"), clock)
+    return with_model(Options(mind="llama", model_path=model_path, time_zone="Europe/Berlin"), clock)
+
+
+class Call(NamedTuple):
+    """A call that the agent made."""
+
+    tool: str
+    args: dict[str, Any]
+
+
+class Question(NamedTuple):
+    """A question of the agent: for a parameter, or, without one, whether the tool is meant."""
+
+    tool: str
+    parameter: str | None
+
+
+@dataclass
+class Turn:
+    """What the agent did with one message."""
+
+    said: str = ""
+    calls: list[Call] = field(default_factory=list)
+    form: FormRequest | None = None
+    question: Question | None = None
+    seconds: float = 0.0
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that the agent took the message for."""
+        if self.calls:
+            return self.calls[0].tool
+        asked = self.form.tool_id if self.form else None
+        return asked or (self.question.tool if self.question else None)
+
+    def __str__(self) -> str:
+        parts = [f"{each.tool}({json.dumps(each.args, ensure_ascii=False)})" for each in self.calls]
+        if self.form is not None:
+            parts.append(f"form of {self.form.tool_id} {json.dumps(self.form.values, ensure_ascii=False)}")
+        if self.question is not None:
+            parts.append(f"question for {self.question.tool}.{self.question.parameter}")
+        return "; ".join([*parts, repr(self.said[:300])])
+
+
+def open_question(connection: TextConnection) -> Question | None:
+    """What the agent waits for; only its dialogue knows of which tool a question is."""
+    dialogue: Any = connection._dialogue
+    asked = dialogue._question
+    if asked is None:
+        return None
+    return Question(asked.tool.id, None if asked.parameter is None else asked.parameter.name)
+
+
+class Session:
+    """One conversation in which the bench answers the calls."""
+
+    def __init__(self, connection: TextConnection) -> None:
+        self.connection = connection
+        self._events = connection.events()
+        self._open: list[ToolCall] = []
+
+    async def says(self, text: str) -> Turn:
+        """What follows from a message, up to a call or the end of the turn."""
+        return await self._turn(self.connection.send_text(text))
+
+    async def submits(self, tool: str, values: Mapping[str, Any]) -> Turn:
+        """What follows from a completed form."""
+        return await self._turn(self.connection.send_form(tool, values))
+
+    async def gets(self, data: Any) -> Turn:
+        """What follows from the result of the last calls."""
+        envelope = orjson.dumps({"ok": True, "data": data, "intents": []})
+        results = [ToolResult(each.call_id or "", each.tool_id, envelope) for each in self._open]
+        self._open = []
+        return await self._turn(self.connection.send_results(results))
+
+    async def _turn(self, sending: Any) -> Turn:
+        turn, began = Turn(), time.perf_counter()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await sending
+                async for event in self._events:
+                    if not self._takes(event, turn):
+                        break
+        except TimeoutError:
+            turn.said += NO_ANSWER
+        turn.seconds = time.perf_counter() - began
+        if not turn.calls:
+            turn.question = open_question(self.connection)
+        return turn
+
+    def _takes(self, event: Event, turn: Turn) -> bool:
+        """Note an event; whether the turn goes on."""
+        if isinstance(event, TextDelta):
+            turn.said += event.text
+        elif isinstance(event, FormRequest):
+            turn.form = event
+        elif isinstance(event, ToolCalls):
+            self._open = list(event.calls)
+            turn.calls += [Call(each.tool_id, orjson.loads(each.arguments)) for each in event.calls]
+        elif isinstance(event, Trouble):
+            turn.said += f" [{event.code}: {event.detail}]"
+        return not isinstance(event, ToolCalls | TurnComplete | Trouble)
+
+
+def third_party_opening(mode: Mode, *, forms: bool) -> Opening:
+    """What a session over the twelve third-party tools begins with."""
+    tools = beside("agent_tools")
+    declared = {
+        name: dict(as_it_is(name, told, schema).declaration)
+        for name, (told, schema, _) in tools.TOOLS.items()
+    }
+    guides = {name: guide for name, (_, _, guide) in tools.TOOLS.items()}
+    return Opening(mode, "", declared, guides=guides, writers=tools.WRITERS, forms=forms)
+
+
+def schema_of(tool: str) -> dict[str, Any]:
+    """The parameters of a third-party tool."""
+    schema: dict[str, Any] = beside("agent_tools").TOOLS[tool][1]
+    return schema
+
+
+@asynccontextmanager
+async def session(agent: Agent, opening: Opening) -> AsyncIterator[Session]:
+    """A conversation with an agent that is ready; voice without sound, for its words."""
+    connection = TextConnection(await agent.open(opening))
+    await agent.ready()
+    try:
+        yield Session(connection)
+    finally:
+        await connection.close()

@@ -1,0 +1,192 @@
+"""A real runtime over the installed tools, as a newcomer has it: the sample loaded, the calendar empty."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+from jackfield import Mode
+from jackfield.runtime import Runtime
+from jackfield.settings import Settings
+from jackfield.transport.events import Closed, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
+from jackfield.transport.protocol import Opening, VoiceSettings
+from jackfield_conversation.conversation import Conversation
+from jackfield_conversation.memory import Memory
+from jackfield_conversation.opening import Openings
+from jackfield_local.agent.mind import Agent
+from jackfield_local.text import TextConnection
+
+from bench.agent.sessions import NO_ANSWER, PATIENCE, Call, Turn, open_question
+
+USER = "demo"
+"""The user to whom the sample's personal documents belong."""
+
+INSTRUCTIONS = "You are the assistant of a design studio."
+
+
+class SilentTransport:
+    """Connects to an agent in text and in voice; voice is carried as words, without sound."""
+
+    modes: frozenset[Mode] = frozenset(("text", "voice"))
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+        self.connection: TextConnection | None = None
+
+    def adapter(self, mode: Mode) -> str:
+        """The schema adapter whose declarations it wants."""
+        return "local"
+
+    async def connect(self, opening: Opening) -> TextConnection:
+        """A line to the agent, which is the last one that this transport opened."""
+        self.connection = TextConnection(await self._agent.open(opening))
+        return self.connection
+
+    async def close(self) -> None:
+        """Nothing: the agent serves other conversations as well."""
+
+
+class Talk:
+    """A user in a conversation whose tools really run."""
+
+    def __init__(self, transport: SilentTransport) -> None:
+        self._transport = transport
+        self._turn = Turn()
+        self._news = asyncio.Event()
+        self._ended = self._closed = False
+        self._cards: list[str] = []
+        self.conversation: Conversation | None = None
+
+    async def deliver(self, event: Any) -> None:
+        """What reaches the client."""
+        if isinstance(event, TextDelta):
+            self._turn.said += event.text
+        elif isinstance(event, FormRequest):
+            self._turn.form = event
+        elif isinstance(event, ToolCalls):
+            self._turn.calls += [Call(each.tool_id, orjson.loads(each.arguments)) for each in event.calls]
+            # Words before a result are no answer.
+            self._turn.said = ""
+        elif isinstance(event, Trouble):
+            self._turn.said += f" [{event.code}: {event.detail}]"
+        self._closed = self._closed or isinstance(event, Closed)
+        self._ended = self._ended or isinstance(event, TurnComplete | Trouble | Closed)
+        self._news.set()
+
+    def publish(self, name: str, fields: Any) -> None:
+        """What the runtime tells the client besides."""
+        if name == "confirmation_required":
+            self._cards.append(fields["token"])
+
+    async def says(self, text: str) -> Turn:
+        """What follows from a message, up to the end of the answer; its cards are left open."""
+        assert self.conversation is not None
+        self._turn, self._cards = Turn(), []
+        began = time.perf_counter()
+        await self._until_answered(self.conversation.say(text))
+        self._turn.seconds = time.perf_counter() - began
+        connection = self._transport.connection
+        if not self._closed and connection is not None:
+            self._turn.question = open_question(connection)
+        return self._turn
+
+    async def approves(self) -> str:
+        """What is said once the user approved the last card; nothing where there is none."""
+        assert self.conversation is not None
+        if not self._cards:
+            return ""
+        self._turn = Turn()
+        await self._until_answered(self.conversation.resolve_confirmation(self._cards.pop(), approve=True))
+        return self._turn.said
+
+    async def _until_answered(self, doing: Any) -> None:
+        self._ended = self._closed
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await doing
+                while not self._ended:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            self._turn.said += NO_ANSWER
+
+
+class Site:
+    """The runtime and its folder."""
+
+    def __init__(self, runtime: Runtime, folder: Path) -> None:
+        self.runtime = runtime
+        self._folder = folder
+
+    async def opening(self, agent: Agent, mode: Mode) -> Opening:
+        """What a conversation in a mode begins with."""
+        session = await self.runtime.open_session(mode, user=USER)
+        openings = Openings(
+            self.runtime.registry,
+            session,
+            SilentTransport(agent),
+            Memory(),
+            instructions=INSTRUCTIONS,
+            voice=VoiceSettings(),
+            forms=True,
+        )
+        return openings((), None)
+
+    def writers(self, mode: Mode) -> frozenset[str]:
+        """The tools that change something."""
+        return frozenset(tool.id for tool in self.runtime.registry.offered(mode) if not tool.reads)
+
+    @asynccontextmanager
+    async def talk(self, agent: Agent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:
+        """A new conversation with an agent that is ready; the calendar is empty."""
+        shutil.rmtree(self._folder / "calendars", ignore_errors=True)
+        transport = SilentTransport(agent)
+        talk = Talk(transport)
+        session = await self.runtime.open_session(mode, user=USER, publish=talk.publish)
+        conversation = Conversation(
+            self.runtime,
+            session,
+            transport,
+            talk.deliver,
+            instructions=INSTRUCTIONS,
+            dead_air=PATIENCE,
+            forms=forms,
+        )
+        talk.conversation = conversation
+        await conversation.open()
+        await agent.ready()
+        running = asyncio.create_task(conversation.run())
+        try:
+            yield talk
+        finally:
+            await conversation.close()
+            await running
+
+
+@asynccontextmanager
+async def site() -> AsyncIterator[Site]:
+    """Build, load the sample and start in a temporary folder, as `nox -s serve` does."""
+    home = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            for command in (["build", "--no-import"], ["kb", "add", "--sample"]):
+                jackfield = str(Path(sys.executable).with_name("jackfield"))
+                subprocess.run([jackfield, *command], check=True, capture_output=True)  # noqa: ASYNC221
+            runtime = await Runtime.start(Settings(store="memory", provider="local"))
+            try:
+                yield Site(runtime, Path(folder))
+            finally:
+                await runtime.close()
+        finally:
+            os.chdir(home)
