@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -158,7 +159,11 @@ def test_what_no_tool_does_is_said_in_one_sentence(said: str) -> None:
 def test_a_question_that_matches_no_tool_is_searched_for_as_it_was_asked(said: str) -> None:
     async def steps(talk: Session) -> None:
         await talk.says(said)
-        assert (talk.calls[0].tool_id, talk.args) == ("kb_search", {"query": said})
+        assert {each.tool_id for each in talk.calls} == {"kb_search"}
+        asked = [json.loads(each.arguments) for each in talk.calls]
+        assert asked[0] == {"query": said}
+        assert {each["query"] for each in asked} == {said}
+        assert {each.get("namespace") for each in asked} == {None, "personal", "public"}
 
     _own(steps)
 
@@ -237,7 +242,7 @@ def test_in_voice_a_request_that_needs_text_is_declined_in_one_sentence() -> Non
 
 def test_a_farewell_ends_the_voice_session() -> None:
     async def steps(talk: Session) -> None:
-        await talk.says("Goodbye")
+        await talk.says("Okay, bye!")
         assert (talk.calls[0].tool_id, talk.args) == ("end_voice_session", {"reason": "user_request"})
 
     _own(steps, "voice")

@@ -9,19 +9,34 @@ from datetime import tzinfo
 from typing import Any
 
 import numpy as np
+from jackfield_embeddings import Vectors
 
 from jackfield_local.agent.parameters import CODES, Parameter
 from jackfield_local.agent.speech import Embed
 from jackfield_local.language.moments import readable, span
-from jackfield_local.language.questions import asks_for_facts
-from jackfield_local.language.sentences import MOST_SENTENCES, plain, sentences, untitled
-from jackfield_local.language.words import content, name_words, spoken_name
+from jackfield_local.language.questions import asks_for_facts, is_question
+from jackfield_local.language.sentences import (
+    MOST_SENTENCES,
+    list_items,
+    plain,
+    plain_item,
+    sentences,
+    untitled,
+)
+from jackfield_local.language.words import content, name_words, spoken_name, words
 
-_EVIDENCE = 3
+_EVIDENCE = 12
 """So many records are searched for the sentence that answers."""
+
+_WORDS, _FITS, _RANK = 0.5, 0.15, 0.3
+"""What a sentence gains beside its likeness: by the question's words, by a number or a name where one is
+asked for, and by the rank of its record in the search."""
 
 _LISTED = 10
 _SPOKEN_LISTED = 3
+_HEARD = 40
+"""Words of an answer that can be listened to, from which on one sentence has to do."""
+
 _LONGEST_LINE = 200
 _PASSAGE = 1200
 """Characters of a long text that are shown."""
@@ -29,6 +44,7 @@ _PASSAGE = 1200
 _MACHINES = frozenset(
     ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
 )
+_KINDS = ("type", "kind", "category")
 _TITLES = ("title", "name", "subject", "label")
 _ASKED_FOR = (
     (
@@ -155,10 +171,7 @@ def _passage(data: Mapping[str, Any], question: str, manner: Manner) -> str:
         return ""
     body = max(texts.values(), key=len)
     if len(sentences(body)) > 2 and asks_for_facts(question):
-        best = best_sentences(question, [body], manner, 1 if manner.spoken else 2)
-        source = title_of(data)
-        told = " ".join(sentence for _, sentence in best)
-        return f"{told}{_source(source, data, manner)}" if told else _shortened(body)
+        return _evidence([{**data, "text": body}], question, manner)
     return readable(
         body if len(body) <= _PASSAGE else f"{body[:_PASSAGE].rsplit(' ', 1)[0]} ...", manner.zone
     )
@@ -196,18 +209,36 @@ def _body(record: Mapping[str, Any]) -> str:
 def _evidence(items: Sequence[Mapping[str, Any]], question: str, manner: Manner) -> str:
     if len(items) == 1 and not asks_for_facts(question) and not manner.spoken:
         return f"{_shortened(_body(items[0]))}{_source(title_of(items[0]), items[0], manner)}"
-    bodies = [untitled(_body(each), title_of(each)) for each in items[:_EVIDENCE]]
-    best = best_sentences(question, bodies, manner, 1 if manner.spoken else 2)
+    best = best_sentences(question, items[:_EVIDENCE], manner)
     if not best:
         return "; ".join(title_of(each) for each in items[:_LISTED])
     place = best[0][0]
-    told = " ".join(sentence for _, sentence in best)
+    told = "\n".join(_steps(_body(items[place]), best, manner)) or " ".join(sentence for _, sentence in best)
     answer = f"{told}{_source(title_of(items[place]), items[place], manner)}"
     others = [each for number, each in enumerate(items[:_LISTED]) if number != place]
     if manner.spoken or not others:
         return answer
     listed = "\n".join(f"- {title_of(each)}{_mark(each)}" for each in others)
     return f"{answer}\n\nAlso found:\n{listed}"
+
+
+def _steps(body: str, best: Sequence[tuple[int, str]], manner: Manner) -> list[str]:
+    """The whole list that a sentence is an item of; nothing where it is none, or would have to be heard."""
+    lines = [] if manner.spoken else [plain_item(each) for each in list_items(body)]
+    return lines[:_LISTED] if any(sentence in line for _, sentence in best for line in lines) else []
+
+
+def best_record(
+    question: str, records: Sequence[Mapping[str, Any]], manner: Manner
+) -> Mapping[str, Any] | None:
+    """The record from which a question is answered."""
+    best = best_sentences(question, records[:_EVIDENCE], manner)
+    return records[best[0][0]] if best else None
+
+
+def is_cut_off(record: Mapping[str, Any]) -> bool:
+    """Whether the text of a record is only a part of it."""
+    return _body(record).rstrip().endswith(("\u2026", "...")) or _body(record).startswith("\u2026")
 
 
 def _source(title: str, record: Mapping[str, Any], manner: Manner) -> str:
@@ -221,30 +252,66 @@ def _mark(record: Mapping[str, Any]) -> str:
     return f" [{record['id']}]" if isinstance(record.get("id"), str) else ""
 
 
-def best_sentences(question: str, bodies: Sequence[str], manner: Manner, most: int) -> list[tuple[int, str]]:
-    """The sentences of one text that answer a question best, in their order, each with the text's place."""
+def best_sentences(
+    question: str, items: Sequence[Mapping[str, Any]], manner: Manner
+) -> list[tuple[int, str]]:
+    """The sentences of one record that answer a question best, in their order, each with its place."""
     found = [
         (place, sentence)
-        for place, body in enumerate(bodies)
-        for each in sentences(body)[:MOST_SENTENCES]
-        if len(sentence := plain(each)) > 2
+        for place, item in enumerate(items)
+        for each in _whole_sentences(_body(item), title_of(item))[:MOST_SENTENCES]
+        if len(sentence := plain(each)) > 2 and not _asks_the_same(sentence, question)
     ]
     if not found:
         return []
-    asked = set(content(question))
     near = manner.embed([sentence for _, sentence in found]) @ manner.embed([question or " "])[0]
-    overlap = np.array([len(asked & set(content(sentence))) / max(1, len(asked)) for _, sentence in found])
     wanted = [shape for sign, shape in _ASKED_FOR if sign.search(question)]
     fits = np.array([all(shape.search(sentence) is not None for shape in wanted) for _, sentence in found])
-    # The search has ranked the records already: a later one has to be clearly better.
-    score = (
-        near + 0.5 * overlap + (0.15 * fits if wanted else 0) - 0.1 * np.array([place for place, _ in found])
-    )
+    known = _shared_words(question, found, items)
+    score = near + _WORDS * known + (_FITS * fits if wanted else 0.0) + _RANK * _ranks(found, items)
     first = int(np.argmax(score))
     same = [number for number, (place, _) in enumerate(found) if place == found[first][0]]
-    kept = sorted(sorted(same, key=lambda number: -score[number])[:most])
+    kept = sorted(sorted(same, key=lambda number: -score[number])[:2])
     kept = [number for number in kept if score[number] >= 0.6 * score[first]] or [first]
-    return [found[number] for number in kept]
+    heard = sum(len(found[number][1].split()) for number in kept)
+    return [found[number] for number in kept] if heard <= _HEARD or not manner.spoken else [found[first]]
+
+
+def _whole_sentences(body: str, title: str) -> list[str]:
+    """The sentences of a text, without those that a search has cut through unless there are no others."""
+    found = sentences(untitled(body.removeprefix("\u2026"), title))
+    begins = 1 if body.startswith("\u2026") and found and found[0][:1].islower() else 0
+    ends = len(found) - 1 if body.endswith(("\u2026", "...")) else len(found)
+    return found[begins:ends] or found
+
+
+def _asks_the_same(sentence: str, question: str) -> bool:
+    """Whether a sentence only repeats a question, as a list of questions to ask does."""
+    asked = " ".join(words(question))
+    return sentence.endswith("?") or (is_question(question) and asked in " ".join(words(sentence)))
+
+
+def _shared_words(
+    question: str, found: Sequence[tuple[int, str]], items: Sequence[Mapping[str, Any]]
+) -> Vectors:
+    """How much of a question each sentence has, with its record's title and kind; rare words count more."""
+    asked = sorted(set(content(question)))
+    about = [set(content(" ".join(str(each.get(key, "")) for key in (*_TITLES, *_KINDS)))) for each in items]
+    texts = [set(content(sentence)) | about[place] for place, sentence in found]
+    rarity = {word: 1 / (1 + sum(word in text for text in texts)) for word in asked}
+    total = sum(rarity.values()) or 1.0
+    shares = [sum(rarity[word] for word in asked if word in text) / total for text in texts]
+    return np.array(shares, np.float32)
+
+
+def _ranks(found: Sequence[tuple[int, str]], items: Sequence[Mapping[str, Any]]) -> Vectors:
+    """How well the search itself thinks that the record of each sentence fits, from 0 to 1."""
+    scores = [float(each.get("score") or 0) for each in items]
+    if max(scores) > 0:
+        share = [each / max(scores) for each in scores]
+    else:
+        share = [1 - place / len(items) for place in range(len(items))]
+    return np.array([share[place] for place, _ in found], np.float32)
 
 
 def _line_of(value: Any, manner: Manner) -> str:

@@ -20,7 +20,9 @@ from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield_local.agent.answers import (
     Manner,
     ask_for,
+    best_record,
     describe_values,
+    is_cut_off,
     records_in,
     tell_failure,
     tell_result,
@@ -30,6 +32,7 @@ from jackfield_local.agent.decision import Decision, Turn, written_call, written
 from jackfield_local.agent.grounding import Grounded, find, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool, flat, nested
 from jackfield_local.agent.router import Act, Router
+from jackfield_local.agent.searches import MOST, MOST_SPOKEN, first_search, merged, reading, searches
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.agent.times import day_of
@@ -125,6 +128,7 @@ class AgentDialogue:
         self._turns: deque[Turn] = deque(maxlen=_TURNS)
         self._question: _Question | None = None
         self._last: _Proposal | None = None
+        self._searched: Sequence[Mapping[str, Any]] = ()
         self._records: tuple[Mapping[str, Any], ...] = ()
         self._seen = ""
         self._asked = self._said = ""
@@ -166,8 +170,8 @@ class AgentDialogue:
 
     async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
         """The calls of the last message are answered."""
-        for result in results:
-            yield Words(await asyncio.to_thread(self._tell, result.tool_id, _read(result.envelope)))
+        for thought in await asyncio.to_thread(self._results, results):
+            yield thought
 
     async def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
         """The user completed the form of a tool."""
@@ -226,18 +230,18 @@ class AgentDialogue:
         return self._act(question.tool, found, question)
 
     def _filled(self, question: _Question, parameter: Parameter, text: str) -> Grounded | None:
-        """The arguments with the reply, where the parameter's type tells that it is one."""
+        """The arguments with the reply, where the types tell that it is one."""
         if (parameter.kind is Kind.TEXT and self._model_decides) or is_question(text):
             return None
-        speech = replace(self._speech(text), earlier=(), before=question.said)
+        tool, speech = question.tool, replace(self._speech(text), earlier=(), before=question.said)
         value: Any = text
         if parameter.kind is Kind.TEXT:
-            value = reply(question.tool, parameter, speech)
+            value = reply(tool, parameter, speech)
         elif parameter.kind is Kind.NUMBER and len(said := amounts(text)) == 1:
             value = said[0].value
         hints = {parameter.name: [value] if parameter.many else value}
-        found = ground(question.tool, hints, speech, question.args)
-        return found if found.args.get(parameter.name) != question.args.get(parameter.name) else None
+        found = ground(tool, hints, speech, question.args)
+        return found if dict(found.args) != dict(question.args) else None
 
     @property
     def _model_decides(self) -> bool:
@@ -248,17 +252,28 @@ class AgentDialogue:
     def _route(self, text: str, question: _Question | None) -> list[Thought]:
         route = self._setting.router.route(self._speech(text))
         last, tool = self._last, route.tool or self._identified(text)
-        if last is not None and shift(text) is not None:
+        if last is not None and (shift(text) is not None or self._goes_on(last, tool, text)):
             tool = last.tool
-        elif question is not None and tool is not question.tool and not asks_for_facts(text):
-            # Words that are no reply and no question of their own: ask once more.
+        elif question is not None and tool is None:
+            # Words that are no reply and no request of their own: ask once more.
             tool = question.tool
         if tool is not None:
             return self._propose(tool, text, question)
         self._note(text, written_words(""))
+        self._last = replace(last, recent=False) if last is not None else None
         if route.act is None:
             return [Words(_NO_TOOL)]
         return [Words(self._help() if route.act is Act.HELP else _REPLIES[route.act])]
+
+    def _goes_on(self, last: _Proposal, tool: Tool | None, text: str) -> bool:
+        """Whether a few words only change values of the last call, as in "and on Friday?"."""
+        few = last.recent and len(text.split()) <= _CHANGE
+        if not few or is_search(last.tool) or (tool is not None and not is_search(tool)):
+            return False
+        speech = replace(self._speech(text), earlier=())
+        found = find(last.tool, speech, last.args)
+        changed = dict(found.args) != dict(last.args)
+        return changed and not unexplained(last.tool, speech, found.args.values())
 
     def _propose(self, tool: Tool, text: str, question: _Question | None) -> list[Thought]:
         """A call of a tool with the values in the words; a form or a question where that is not certain."""
@@ -274,7 +289,13 @@ class AgentDialogue:
             missing = zone
             args = {name: value for name, value in args.items() if name != zone.name}
             found = replace(found, args=args, missing=zone)
-        if missing is None and not (tool.writes and (strange or doubtful)):
+        # A tool that nothing was said for but its name has to be named without more.
+        own = self._setting.zone
+        said = any(
+            not _is_own_zone(tool, *each, own) for each in args.items() if each[0] not in found.guessed
+        )
+        unsure = strange and (tool.writes or not (said or asks_for_facts(text)))
+        if missing is None and not (unsure or doubtful):
             return [self._act(tool, replace(found, args=args, missing=None), question)]
         if self._forms:
             # A likely value is shown to the user, and never passed on without that.
@@ -295,7 +316,11 @@ class AgentDialogue:
             decision = Decision(last.tool, {})
         if decision is not None and decision.refused and (tool := self._identified(text)) is not None:
             decision = Decision(tool, {})
-        if (decision is None or decision.refused) and asks_for_facts(text) and (search := self._search()):
+        if (
+            (decision is None or decision.refused)
+            and asks_for_facts(text)
+            and (search := first_search(self._setting.tools))
+        ):
             decision = Decision(search, {})
         if decision is None:
             return Words(_NO_TOOL)
@@ -308,7 +333,7 @@ class AgentDialogue:
         self._note(text, written_call(tool.id, raw))
         self._asked = text
         if question is None and not self._is_meant(tool, raw, found, text):
-            search = self._search() if asks_for_facts(text) else None
+            search = first_search(self._setting.tools) if asks_for_facts(text) else None
             if search is None:
                 return Words(_NO_TOOL)
             tool, found = search, ground(search, {}, self._speech(text))
@@ -402,20 +427,38 @@ class AgentDialogue:
         last = self._last
         replaces = last is not None and last.waiting and last.tool is tool
         self._last = _Proposal(tool, args, replaces=replaces)
-        return ToolCalls(
-            (ToolCall(tool.id, orjson.dumps(nested(args)).decode(), f"local-{secrets.token_hex(8)}"),)
-        )
+        every: Sequence[Mapping[str, Any]] = [args]
+        if is_search(tool):
+            most = MOST_SPOKEN if self._setting.manner.spoken else MOST
+            every = self._searched = searches(tool, args, self._asked, most)
+        return ToolCalls(tuple(_tool_call(tool, each) for each in every))
 
-    def _search(self) -> Tool | None:
-        """The first tool that takes a question as it was asked."""
-        return next((each for each in self._setting.tools if is_search(each)), None)
+    def _results(self, results: Sequence[ToolResult]) -> list[Thought]:
+        """What follows from the answers to the calls of one message."""
+        envelopes = [(each.tool_id, _read(each.envelope)) for each in results]
+        if len(envelopes) > 1 and not all(envelope.get("error") for _, envelope in envelopes):
+            found = [envelope.get("data") for _, envelope in envelopes]
+            envelopes = [(envelopes[0][0], {"data": merged(self._searched, found, self._asked)})]
+        told = self._tell(*envelopes[0])
+        return [self._whole_record(envelopes[0][0]) or Words(told)]
+
+    def _whole_record(self, tool_id: str) -> ToolCalls | None:
+        """The call that fetches the text of the best result, where the search gave only a part of it."""
+        setting, last = self._setting, self._last
+        if setting.manner.spoken or last is None or not is_search(last.tool) or last.tool.id != tool_id:
+            return None
+        best = best_record(self._asked, self._records, setting.manner)
+        if best is None or not is_cut_off(best):
+            return None
+        fetch = reading(setting.tools, last.tool, best)
+        return None if fetch is None else ToolCalls((_tool_call(*fetch),))
 
     def _search_for(self, missing: Parameter) -> Tool | None:
         """The search that finds an identifier which the user cannot know: its description names it."""
         if missing.kind is not Kind.IDENTIFIER:
             return None
         tools = self._setting.tools
-        return next((each for each in tools if each.id in missing.description and is_search(each)), None)
+        return first_search(each for each in tools if each.id in missing.description)
 
     def _ask(self, tool: Tool, found: Grounded, question: _Question | None) -> Words:
         parameter = found.missing
@@ -489,6 +532,10 @@ def _read(envelope: bytes) -> Mapping[str, Any]:
     except ValueError:
         found = None
     return found if isinstance(found, dict) else {"error": {"message": "The tool's answer cannot be read."}}
+
+
+def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(tool.id, orjson.dumps(nested(args)).decode(), f"local-{secrets.token_hex(8)}")
 
 
 def _is_own_zone(tool: Tool, name: str, value: Any, own: str) -> bool:

@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
-from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_search
+from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search
 from jackfield_local.agent.times import ground_times
 from jackfield_local.agent.values import choice_is_named, find_all, find_codes, find_numbers, find_value
 from jackfield_local.language.questions import is_question
@@ -71,20 +71,24 @@ def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> G
     found = ground_times(tool, _temporal_hints(tool, speech), speech, base)
     found |= find_numbers(tool, {}, speech, base.keys())
     for kind in CODES - {Kind.ZONE}:
-        if alike := [each for each in tool.parameters if each.kind is kind and each.name not in base]:
+        if alike := [each for each in tool.parameters if each.kind is kind and not each.many]:
             found |= find_codes(alike, tool, {}, speech)
     guessed = set()
     for parameter in tool.parameters:
-        if parameter.name in found or parameter.name in base or parameter.kind in TEMPORAL | {Kind.TEXT}:
+        if parameter.name in found or parameter.kind in TEMPORAL | {Kind.TEXT}:
             continue
         value = _value(tool, parameter, None, speech)
         if value not in (None, "", [], {}):
             found[parameter.name] = value
             if parameter.kind is Kind.CHOICE and not parameter.many and not choice_is_named(value, speech):
-                guessed.add(parameter.name)
-    texts = [each for each in tool.parameters if each.kind is Kind.TEXT and each.name not in base]
+                if base.get(parameter.name) is not None:
+                    del found[parameter.name]  # What was said before is surer.
+                else:
+                    guessed.add(parameter.name)
+    texts = [each for each in tool.parameters if each.kind is Kind.TEXT and not each.many]
     exact = {each.name: value for each in texts if (value := check_text(tool, each, None, speech))}
     likely = guess_texts(tool, speech, [*found.values(), *exact.values()])
+    likely = {name: value for name, value in likely.items() if name not in base or is_brief(tool, name)}
     guessed |= likely.keys() - exact.keys()
     found |= likely | exact
     args = _valid(tool, {**base, **found})

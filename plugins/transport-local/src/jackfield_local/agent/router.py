@@ -12,7 +12,14 @@ from jackfield_embeddings import Vectors
 from jackfield_local.agent.grounding import Grounded, find
 from jackfield_local.agent.parameters import Kind, Tool
 from jackfield_local.agent.speech import Embed, Speech
-from jackfield_local.agent.texts import handed_over, introduced, is_handed_over, is_search, unexplained
+from jackfield_local.agent.texts import (
+    handed_over,
+    introduced,
+    is_handed_over,
+    is_search,
+    unexplained,
+    untyped,
+)
 from jackfield_local.language.questions import asks_for_facts, may_ask_for_deeds
 from jackfield_local.language.words import content
 
@@ -33,6 +40,9 @@ _LIKELY = 0.3
 """or from this one on if no other tool is nearly as close."""
 
 _AHEAD = 0.1
+_STRANGE = 1 / 3
+"""So much of a question has to be known to a tool that is not clearly close to it."""
+
 _SAID = 0.45
 """The same for an act of conversation, which uses up the whole request."""
 
@@ -119,7 +129,7 @@ class Router:
             return True
         if any(is_handed_over(tool, each) for each in tool.required) and handed_over(speech) is None:
             return False
-        if self._search is None or clearly:
+        if self._search is None:
             return True
         # What a search can look up is not forced into a value of another tool.
         sure = {name: value for name, value in found.args.items() if name not in found.guessed}
@@ -130,7 +140,8 @@ class Router:
         }
         forced = {each.name for each in tool.required} & found.guessed - led.keys()
         strange = unexplained(tool, speech, (*sure.values(), *led.values()))
-        return not forced and len(strange) * 2 <= len(set(content(speech.said)))
+        share = len(strange) / max(1, len(untyped(tool, speech)))
+        return clearly or (share < _STRANGE and not forced)
 
 
 class _Texts:

@@ -69,15 +69,26 @@ def guess_texts(tool: Tool, speech: Speech, taken: Iterable[Any] = ()) -> dict[s
 
 
 def reply(tool: Tool, parameter: Parameter, speech: Speech) -> str:
-    """The value in a reply to a question for a text: all of it, or the name that a phrase leads to."""
-    runs = _left_over(tool, parameter, speech) if _is_brief(tool, parameter) else []
-    return runs[0] if len(runs) == 1 else speech.said
+    """The value in a reply to a question for a text; nothing where the words are values of other types.
+
+    A name is what is left of a phrase such as "it's for Kim"; a sentence is taken as it was said.
+    """
+    runs = _left_over(tool, parameter, speech)
+    typed = untyped(tool, speech) != set(content(speech.said))
+    if is_brief(tool, parameter.name) or typed:
+        return max(runs, key=len, default="")
+    return speech.said
 
 
 def unexplained(tool: Tool, speech: Speech, values: Iterable[Any]) -> set[str]:
     """The stems of the words that neither the tool's own words nor its values account for."""
     used = {each for value in values for each in stems(str(value))}
-    return set(content(_blanked(tool, speech).replace(GAP, " "))) - _known(tool) - used
+    return untyped(tool, speech) - _known(tool) - used
+
+
+def untyped(tool: Tool, speech: Speech) -> set[str]:
+    """The stems of the words that belong to no value with a form of its own."""
+    return set(content(_blanked(tool, speech).replace(GAP, " ")))
 
 
 def introduced(tool: Tool, parameter: Parameter, speech: Speech, value: str) -> bool:
@@ -99,7 +110,7 @@ def word_before(text: str, value: str) -> str:
 
 def _left_over(tool: Tool, parameter: Parameter, speech: Speech) -> list[str]:
     """The runs of words that say nothing else: no time, no number, no address, no word of the tool's own."""
-    known, brief = _known(tool), _is_brief(tool, parameter)
+    known, brief = _known(tool), is_brief(tool, parameter.name)
     runs: list[str] = []
     for match in _RUN.finditer(_blanked(tool, speech)):
         parts: list[list[str]] = [[]]
@@ -130,9 +141,9 @@ def _blanked(tool: Tool, speech: Speech) -> str:
     return blanked(said, spans)
 
 
-def _is_brief(tool: Tool, parameter: Parameter) -> bool:
+def is_brief(tool: Tool, name: str) -> bool:
     """Whether the guide's examples have names of a word or two for a text, rather than sentences."""
-    shown = [example.args.get(parameter.name) for example in tool.guide.examples]
+    shown = [example.args.get(name) for example in tool.guide.examples]
     lengths = [len(each.split()) for each in shown if isinstance(each, str)]
     return bool(lengths) and max(lengths) <= 2
 

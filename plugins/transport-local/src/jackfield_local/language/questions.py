@@ -6,7 +6,7 @@ import re
 
 _INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(
-    rf"^\W*(?:{_INTERROGATIVE}|is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have)\b"
+    rf"^\W*(?:(?:\w+\W+)?{_INTERROGATIVE}|is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have)\b"
     rf"|\?\s*$|\b(?:tell|explain|show)\b.{{0,12}}\b{_INTERROGATIVE}\b|^\W*tell me\b|\bknow\b",
     re.IGNORECASE,
 )

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-
-from jackfield_embeddings import Vectors
 
 _END = re.compile(r"(?<=[.!?])\s+(?=[A-ZÀ-Þ0-9\"“*#-])")
 _NO_END = re.compile(
@@ -17,6 +14,7 @@ _HEADING = re.compile(r"\s*#{1,6}\s")
 _MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+•]\s+", re.MULTILINE)
 _WHOLE = re.compile(r"[.!?:;][*_\"”)]*$")
 _MARKED = re.compile(r"[-+•*#>|]|\d{1,2}[.)]\s")
+_ITEM = re.compile(r"(?:[-+*•]|\d{1,2}[.)])\s+")
 _MARGIN = 72
 """A line that is shorter was ended on purpose."""
 MOST_SENTENCES = 60
@@ -69,16 +67,19 @@ def plain(text: str) -> str:
     return " ".join(_MARKS.sub(lambda match: match.group(1) or "", text).split())
 
 
-def answering(question: str, text: str, most: int, embed: Callable[[Sequence[str]], Vectors]) -> str:
-    """The sentences that come nearest to a question, in the order in which they stand."""
-    found = [plain(each) for each in sentences(text)[:MOST_SENTENCES]]
-    found = [each for each in found if len(each) > 2]
-    if len(found) <= most or not question:
-        return _joined(found[:most])
-    near = embed(found) @ embed([question])[0]
-    best = sorted(sorted(range(len(found)), key=lambda index: -near[index])[:most])
-    return _joined([found[index] for index in best])
+def list_items(text: str) -> list[str]:
+    """The items of the first list in a text, each with its mark; a text on one line may be numbered."""
+    text = _STEP.sub("\n", text) if _STEPS.search(text) else text
+    items: list[str] = []
+    for line in map(str.strip, _unwrapped(text)):
+        if _ITEM.match(line):
+            items.append(line)
+        elif items:
+            break
+    return items if len(items) > 1 else []
 
 
-def _joined(found: Sequence[str]) -> str:
-    return " ".join(each if each.endswith((".", "!", "?", "…", ":")) else f"{each}." for each in found)
+def plain_item(item: str) -> str:
+    """An item of a list without the marks of Markdown but its own."""
+    mark = _ITEM.match(item)
+    return f"{mark.group().strip()} {plain(item[mark.end() :])}" if mark else plain(item)

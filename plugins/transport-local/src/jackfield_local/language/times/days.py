@@ -22,6 +22,7 @@ _MONTH = (
     r"|sept?(?:ember)?|oct(?:ober)?"
     r"|nov(?:ember)?|dec(?:ember)?)"
 )
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 _FEASTS = {
     "christmas eve": (12, 24),
     "christmas day": (12, 25),
@@ -100,6 +101,17 @@ def _month(match: re.Match[str], today: date) -> Days:
     return Days(today if shift == 0 else first, _shifted(first.replace(day=1), 1) - timedelta(days=1))
 
 
+def _end_of_month(match: re.Match[str], today: date) -> Days:
+    """The last day of a month that is named, or of this or the next one."""
+    said = match.group(1).lower()
+    if (named := _MONTHS.find(said[:3])) >= 0:
+        month = named // 3 + 1
+        first = date(today.year + (month < today.month), month, 1)
+    else:
+        first = _shifted(today.replace(day=1), 1 if said.startswith("next") else 0)
+    return _one(_shifted(first, 1) - timedelta(days=1))
+
+
 def _shifted(first: date, months: int) -> date:
     index = first.year * 12 + first.month - 1 + months
     return date(index // 12, index % 12 + 1, 1)
@@ -157,6 +169,7 @@ _RULES: tuple[_Rule, ...] = (
     _rule(rf"(next |this |coming |last )?{_WEEKDAY}", _weekday),
     _rule(r"(this|next|last|coming|rest of the|rest of this) week(?!end|day)", _week),
     _rule(r"(this |next |last |the )?weekend", _weekend),
+    _rule(rf"(?:the )?end of ({_MONTH}|(?:the|this|next) month)", _end_of_month),
     _rule(r"(this|next|last) month", _month),
     _rule("(?:" + "|".join(name.replace("s ", "['\u2019]?s ") for name in _FEASTS) + ")", _feast),
     _rule(rf"(?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}\.?(?:,? \d{{4}})?", _in_words),
