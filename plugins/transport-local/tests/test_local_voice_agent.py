@@ -54,22 +54,22 @@ async def _agent() -> AsyncIterator[Line]:
         await agent.close()
 
 
-async def _asks(talk: Line, words: str, calls: int = 1) -> tuple[str, dict[str, Any], str]:
-    """Say something, and wait for the call that it leads to."""
+async def _asks(talk: Line, words: str, calls: int = 1) -> tuple[str, dict[str, Any], list[str]]:
+    """Say something, and wait for the calls of one tool that it leads to."""
     await talk.hear(silence(200) + speech(words) + silence(700))
-    (call,) = (await talk.next(ToolCalls, calls)).calls
-    arguments: dict[str, Any] = orjson.loads(call.arguments)
-    return call.tool_id, arguments, call.call_id or ""
+    made = (await talk.next(ToolCalls, calls)).calls
+    arguments: dict[str, Any] = orjson.loads(made[0].arguments)
+    return made[0].tool_id, arguments, [each.call_id or "" for each in made]
 
 
 @on_a_loop
 async def test_a_spoken_search_is_made_and_its_result_told() -> None:
     async with _agent() as talk:
-        tool, arguments, call_id = await _asks(talk, "Search for the onboarding process.")
+        tool, arguments, call_ids = await _asks(talk, "Search for the onboarding process.")
         assert tool == "kb_search"
         assert "onboarding" in arguments["query"].lower()
         begun = len(talk.of(Audio))
-        await talk.connection.send_results([ToolResult(call_id, tool, orjson.dumps(FOUND))])
+        await talk.connection.send_results([ToolResult(each, tool, orjson.dumps(FOUND)) for each in call_ids])
         await talk.next(TurnComplete)
         answer = b"".join(each.pcm for each in talk.of(Audio)[begun:])
     heard = bare(engines().recogniser.write_down(hearable(answer)))
@@ -81,8 +81,8 @@ async def test_a_spoken_search_is_made_and_its_result_told() -> None:
 @on_a_loop
 async def test_breaking_in_leads_to_what_was_asked_then() -> None:
     async with _agent() as talk:
-        tool, _, call_id = await _asks(talk, "Search for the onboarding process.")
-        await talk.connection.send_results([ToolResult(call_id, tool, orjson.dumps(FOUND))])
+        tool, _, call_ids = await _asks(talk, "Search for the onboarding process.")
+        await talk.connection.send_results([ToolResult(each, tool, orjson.dumps(FOUND)) for each in call_ids])
         await talk.next(TurnComplete)
         await talk.hear(silence(200) + speech("Please end this call."))
         await talk.next(SpeechStarted, 2)

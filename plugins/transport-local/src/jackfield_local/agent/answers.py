@@ -32,6 +32,9 @@ _WORDS, _FITS, _RANK = 0.5, 0.15, 0.3
 """What a sentence gains beside its likeness: by the question's words, by a number or a name where one is
 asked for, and by the rank of its record in the search."""
 
+_GOOD, _AS_GOOD = 0.6, 0.8
+"""A second sentence is told that is at least so good as the first; what is heard has to be better."""
+
 _LISTED = 10
 _SPOKEN_LISTED = 3
 _HEARD = 40
@@ -272,7 +275,8 @@ def best_sentences(
     first = int(np.argmax(score))
     same = [number for number, (place, _) in enumerate(found) if place == found[first][0]]
     kept = sorted(sorted(same, key=lambda number: -score[number])[:2])
-    kept = [number for number in kept if score[number] >= 0.6 * score[first]] or [first]
+    least = (_AS_GOOD if manner.spoken else _GOOD) * score[first]
+    kept = [number for number in kept if score[number] >= least] or [first]
     heard = sum(len(found[number][1].split()) for number in kept)
     return [found[number] for number in kept] if heard <= _HEARD or not manner.spoken else [found[first]]
 
