@@ -127,19 +127,20 @@ class Session:
         raise AssertionError("the events ended within an answer")
 
     async def gets(self, data: Any = None, error: Any = None) -> str:
-        """What is said to the answer of the last call."""
+        """What is said to the answer of the last calls; all of them get the same."""
         envelope = (
             {"ok": True, "data": data, "intents": []} if error is None else {"ok": False, "error": error}
         )
-        call = self.calls.pop()
-        result = ToolResult(call.call_id or "", call.tool_id, orjson.dumps(envelope))
-        await self.connection.send_results([result])
+        wire = orjson.dumps(envelope)
+        results = [ToolResult(call.call_id or "", call.tool_id, wire) for call in self.calls]
+        self.calls.clear()
+        await self.connection.send_results(results)
         return await self.answer()
 
     @property
     def args(self) -> dict[str, Any]:
-        """The arguments of the last call."""
-        found: dict[str, Any] = orjson.loads(self.calls[-1].arguments)
+        """The arguments of the first of the last calls."""
+        found: dict[str, Any] = orjson.loads(self.calls[0].arguments)
         return found
 
 

@@ -19,7 +19,7 @@ SAMPLE: dict[Mode, list[dict[str, Any]]] = {
         {"says": "How do I book the photo room?", **_LOOKUP, "answer": ["team calendar"]},
         {"says": "Who looks after the printers?", **_LOOKUP, "answer": ["Tobias"]},
         {
-            "says": "Do the days between Christmas and New Year count as holiday?",
+            "says": "What does the holiday policy say about the days between the years?",
             **_LOOKUP,
             "answer": ["given by the studio", "do not count"],
         },

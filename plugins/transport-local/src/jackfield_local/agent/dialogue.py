@@ -332,6 +332,9 @@ class AgentDialogue:
         found = self._grounded(tool, raw, text, question)
         self._note(text, written_call(tool.id, raw))
         self._asked = text
+        if is_search(tool) and asks_for_facts(text):
+            # Every filter can hide the answer; `searches` narrows to what the question names.
+            found = replace(found, args={each.name: found.args[each.name] for each in tool.required})
         if question is None and not self._is_meant(tool, raw, found, text):
             search = first_search(self._setting.tools) if asks_for_facts(text) else None
             if search is None:

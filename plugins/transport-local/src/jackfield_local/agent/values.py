@@ -170,6 +170,8 @@ def find_all(parameter: Parameter, speech: Speech) -> list[Any]:
     """What may be members of a list."""
     if parameter.kind is Kind.EMAIL:
         return [each.text for each in emails(speech.said)]
+    if parameter.kind is Kind.IDENTIFIER:
+        return [each.text for each in ids(speech.said)] or [*filter(None, [_pointed_at(speech)])]
     return [each for each in parameter.choices if choice_is_named(each, speech)]
 
 

@@ -7,16 +7,22 @@ import re
 _INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(
     rf"^\W*(?:(?:\w+\W+)?{_INTERROGATIVE}|is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have)\b"
-    rf"|\?\s*$|\b(?:tell|explain|show)\b.{{0,12}}\b{_INTERROGATIVE}\b|^\W*tell me\b|\bknow\b",
+    r"|\?\s*$",
     re.IGNORECASE,
 )
+_INDIRECT = re.compile(
+    rf"\b(?:tell|explain|show)\b.{{0,12}}\b{_INTERROGATIVE}\b|^\W*tell me\b|\bto know\b|\b(?:me|you) know\b",
+    re.IGNORECASE,
+)
+"""Questions in the form of a wish: tell me how, I'd like to know."""
+
 _POLITE = re.compile(r"^\W*(?:please\s+)?(?:can|could|will|would|do|are|have)\s+(?:you|we)\b", re.IGNORECASE)
 _MODAL = re.compile(r"^\W*(?:can|could|may|would|will|shall)\b", re.IGNORECASE)
 
 
 def is_question(text: str) -> bool:
     """Whether a text asks something."""
-    return _QUESTION.search(text) is not None
+    return (_QUESTION.search(text) or _INDIRECT.search(text)) is not None
 
 
 def asks_for_facts(text: str) -> bool:

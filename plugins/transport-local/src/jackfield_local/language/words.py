@@ -18,7 +18,8 @@ STOP = frozenset(
     other another same such so than then there here now and or but not no nor if of to in on at by for
     from with without about into onto over under out up down off as per via between before after during
     until till while because say says said tell told know known don didn doesn isn aren wasn couldn
-    wouldn something anything somebody anybody someone anyone else again still already yes ok okay
+    wouldn called named titled entitled something anything somebody anybody someone anyone else again
+    still already yes ok okay
     """.split()  # noqa: SIM905 - a list would take a line for each word
 )
 """Function words: they hold a sentence together and say nothing about its subject."""
