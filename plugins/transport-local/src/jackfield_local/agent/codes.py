@@ -23,6 +23,9 @@ _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 _PLACED = re.compile(r"(?=(?:^|\b(?:in|at|for|of|to|from)\s+(?:the\s+)?)(\w+(?:\s+\w+){0,3}))")
 """The words after a preposition, or at the beginning, where the name of a place can stand."""
 
+_PREFIX = 5
+"""So many letters of a country's name are in the word for what is from there."""
+
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
 
@@ -55,6 +58,14 @@ def usual(kind: Kind, codes: Sequence[str]) -> str | None:
     """The code that a name stands for without more; nothing where it is the name of several alike."""
     plain = kind is not Kind.CURRENCY or len(codes) == 1 or not _rank(codes[0])[0]
     return codes[0] if plain else None
+
+
+def is_of_named_place(code: str, text: str) -> bool:
+    """Whether a text has a word for a country in which a currency is used, such as "Czech" for its crowns."""
+    users = [place for place, rows in _currencies().items() if code in rows]
+    names = {word for place in users for word in _WORD.findall(_plain(_ENGLISH.territories.get(place, "")))}
+    said = _WORD.findall(_plain(text))
+    return any(len(name) > _PREFIX and word.startswith(name[:_PREFIX]) for name in names for word in said)
 
 
 def zone_is_named(zone: str, text: str) -> bool:
@@ -123,7 +134,7 @@ def _names(kind: Kind) -> list[tuple[str, tuple[str, ...]]]:
 
 def _currency_names() -> list[tuple[str, tuple[str, ...]]]:
     found: dict[str, list[str]] = {}
-    for code in _current_currencies():
+    for code in sorted({code for codes in _currencies().values() for code in codes}):
         names = {_plain(get_currency_name(code, count=count, locale="en")) for count in (1, 2)}
         names.add(_plain(_ENGLISH.currencies.get(code, code)))
         symbol = get_currency_symbol(code, locale="en")
@@ -140,10 +151,11 @@ def _rank(code: str) -> tuple[bool, str]:
     return get_currency_symbol(code, locale="en")[0].isalnum(), code
 
 
-def _current_currencies() -> list[str]:
-    """Those in use somewhere today."""
-    rows = (row for rows in get_global("territory_currencies").values() for row in rows)
-    return sorted({row[0] for row in rows if row[2] is None and row[3]})
+@cache
+def _currencies() -> dict[str, list[str]]:
+    """The currencies in use today, by territory."""
+    every = get_global("territory_currencies")
+    return {place: [row[0] for row in rows if row[2] is None and row[3]] for place, rows in every.items()}
 
 
 def _plain(text: str) -> str:

@@ -157,7 +157,8 @@ class AgentDialogue:
             except TransportError as error:
                 _log.warning("the router decides, as the model could not: %s", error)
             else:
-                yield await asyncio.to_thread(self._carry_out, decision, text, question)
+                for thought in await asyncio.to_thread(self._carry_out, decision, text, question):
+                    yield thought
                 return
         elif model is not None and not self._explained and not self._setting.manner.spoken:
             self._explained = True
@@ -310,7 +311,7 @@ class AgentDialogue:
 
     # With the model.
 
-    def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> Thought:
+    def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> list[Thought]:
         last = self._last
         if (decision is None or decision.tool is None) and last is not None and shift(text) is not None:
             decision = Decision(last.tool, {})
@@ -323,12 +324,19 @@ class AgentDialogue:
         ):
             decision = Decision(search, {})
         if decision is None:
-            return Words(_NO_TOOL)
+            return [Words(_NO_TOOL)]
         if decision.tool is None:
             self._last = replace(last, recent=False) if last is not None else None
             self._note(text, written_words(decision.text))
-            return Words(self._words(decision, text))
+            return [Words(self._words(decision, text))]
         tool, raw = decision.tool, decision.args or {}
+        if (
+            tool.writes
+            and question is None
+            and (better := self._setting.router.better(tool, self._speech(text)))
+        ):
+            # Where the two disagree about something that cannot be undone, the user is asked.
+            return self._propose(better, text, None)
         found = self._grounded(tool, raw, text, question)
         self._note(text, written_call(tool.id, raw))
         self._asked = text
@@ -338,9 +346,9 @@ class AgentDialogue:
         if question is None and not self._is_meant(tool, raw, found, text):
             search = first_search(self._setting.tools) if asks_for_facts(text) else None
             if search is None:
-                return Words(_NO_TOOL)
+                return [Words(_NO_TOOL)]
             tool, found = search, ground(search, {}, self._speech(text))
-        return self._act(tool, found, question)
+        return [self._act(tool, found, question)]
 
     def _is_meant(self, tool: Tool, raw: Mapping[str, Any], found: Grounded, text: str) -> bool:
         """Whether a tool can be what the user means: its values were said, or the words are about it."""

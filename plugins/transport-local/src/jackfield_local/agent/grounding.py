@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from jackfield_local.agent.times import ground_times
 from jackfield_local.agent.values import choice_is_named, find_all, find_codes, find_numbers, find_value
 from jackfield_local.language.questions import is_question
 from jackfield_local.language.times import read_when
+from jackfield_local.language.words import stems
 
 
 @dataclass(frozen=True)
@@ -154,9 +154,7 @@ def _whole_question(tool: Tool, found: dict[str, Any], speech: Speech) -> None:
     longest = int(parameter.schema.get("maxLength") or 1000)
     said = " ".join(speech.said.split())
     # A follow-up such as "and in Rome?" only makes sense with what the model took from earlier turns.
-    complete = parameter.name not in found or set(found[parameter.name].lower().split()) <= set(
-        re.sub(r"[^\w\s]", " ", said.lower()).split()
-    )
+    complete = parameter.name not in found or stems(found[parameter.name]) <= stems(said)
     if is_question(said) and complete and len(said) <= longest:
         found[parameter.name] = said
 

@@ -39,7 +39,7 @@ _ABOUT = 0.4
 _LIKELY = 0.3
 """or from this one on if no other tool is nearly as close."""
 
-_AHEAD = 0.1
+_AHEAD, _CLEARLY_AHEAD = 0.1, 0.15
 _STRANGE = 1 / 3
 """So much of a question has to be known to a tool that is not clearly close to it."""
 
@@ -87,20 +87,31 @@ class Router:
 
     def route(self, speech: Speech) -> Route:
         """The tool or act that a request is about; a question that matches none goes to the search."""
-        near, (act, likeness) = self._near(speech.said), self._act(speech.said)
-        if likeness >= _SAID and likeness > max(near, default=0.0):
+        act, likeness = self._act(speech.said)
+        if likeness >= _SAID and likeness > max(self._near(speech.said), default=0.0):
             return Route(act=act)
-        scores = []
-        for likeness, stems, tool in zip(near, self._stems, self._tools, strict=True):
-            found = find(tool, speech)
-            if self._can_be_meant(tool, found, speech, clearly=likeness >= _ABOUT):
-                scores.append((likeness + _evidence(tool, found, stems, speech), tool))
-        scores.sort(key=lambda each: -each[0])
+        scores = self._scores(speech)
         if scores:
             first, second = scores[0][0], scores[1][0] if len(scores) > 1 else 0.0
             if first >= _ABOUT or (first >= _LIKELY and first - second >= _AHEAD):
                 return Route(scores[0][1])
         return Route(self._search if asks_for_facts(speech.said) else None)
+
+    def better(self, tool: Tool, speech: Speech) -> Tool | None:
+        """A tool that a request is clearly more about than this one."""
+        scores = {each: score for score, each in self._scores(speech)}
+        best = max(scores, key=lambda each: scores[each], default=tool)
+        ahead = scores.get(best, 0.0) - scores.get(tool, 0.0)
+        return best if scores.get(best, 0.0) >= _ABOUT and ahead >= _CLEARLY_AHEAD else None
+
+    def _scores(self, speech: Speech) -> list[tuple[float, Tool]]:
+        """The tools that can be meant, the closest first."""
+        scores = []
+        for likeness, stems, tool in zip(self._near(speech.said), self._stems, self._tools, strict=True):
+            found = find(tool, speech)
+            if self._can_be_meant(tool, found, speech, clearly=likeness >= _ABOUT):
+                scores.append((likeness + _evidence(tool, found, stems, speech), tool))
+        return sorted(scores, key=lambda each: -each[0])
 
     def is_text_only(self, speech: Speech) -> bool:
         """Whether a request is for a tool that a voice session lacks."""

@@ -120,6 +120,8 @@ def find_codes(
         if (spoken := next((each for each in named if hint in each.codes), None)) is not None:
             named.remove(spoken)
             found[parameter.name] = hint
+        elif kind is Kind.CURRENCY and hint and codes.is_of_named_place(hint, text):
+            found[parameter.name] = hint
     left = [each for each in parameters if each.name not in found]
     left = [each for each in left if each.required or not hints or each.name in hints]
     signs = {each.name: _code_signs(tool, each) for each in left}
