@@ -34,13 +34,13 @@ from jackfield_local.agent.parameters import Kind, Parameter, Tool, flat, nested
 from jackfield_local.agent.router import Act, Router
 from jackfield_local.agent.searches import MOST, MOST_SPOKEN, first_search, merged, reading, searches
 from jackfield_local.agent.speech import Speech
-from jackfield_local.agent.texts import is_search, reply, unexplained
+from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexplained, untyped
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import patterned
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
-from jackfield_local.language.words import stem
+from jackfield_local.language.words import stem, stems
 from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
@@ -145,6 +145,8 @@ class AgentDialogue:
             return
         self._said = text
         question, self._question = self._question, None
+        if question is not None and _is_left(question, text):
+            question = None
         # Sentence embeddings take a while; the event loop must not wait for them.
         if (thought := await asyncio.to_thread(self._at_once, question, text)) is not None:
             yield thought
@@ -235,12 +237,12 @@ class AgentDialogue:
         if (parameter.kind is Kind.TEXT and self._model_decides) or is_question(text):
             return None
         tool, speech = question.tool, replace(self._speech(text), earlier=(), before=question.said)
-        value: Any = text
+        value: Any = None
         if parameter.kind is Kind.TEXT:
             value = reply(tool, parameter, speech)
         elif parameter.kind is Kind.NUMBER and len(said := amounts(text)) == 1:
             value = said[0].value
-        hints = {parameter.name: [value] if parameter.many else value}
+        hints = {parameter.name: [value] if parameter.many and value else value}
         found = ground(tool, hints, speech, question.args)
         return found if dict(found.args) != dict(question.args) else None
 
@@ -313,7 +315,7 @@ class AgentDialogue:
 
     def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> list[Thought]:
         last = self._last
-        if (decision is None or decision.tool is None) and last is not None and shift(text) is not None:
+        if last is not None and shift(text) is not None and len(text.split()) <= _CHANGE:
             decision = Decision(last.tool, {})
         if decision is not None and decision.refused and (tool := self._identified(text)) is not None:
             decision = Decision(tool, {})
@@ -343,26 +345,29 @@ class AgentDialogue:
         if is_search(tool) and asks_for_facts(text):
             # Every filter can hide the answer; `searches` narrows to what the question names.
             found = replace(found, args={each.name: found.args[each.name] for each in tool.required})
-        if question is None and not self._is_meant(tool, raw, found, text):
+        if question is None and not self._is_meant(tool, found, text):
             search = first_search(self._setting.tools) if asks_for_facts(text) else None
             if search is None:
                 return [Words(_NO_TOOL)]
             tool, found = search, ground(search, {}, self._speech(text))
         return [self._act(tool, found, question)]
 
-    def _is_meant(self, tool: Tool, raw: Mapping[str, Any], found: Grounded, text: str) -> bool:
+    def _is_meant(self, tool: Tool, found: Grounded, text: str) -> bool:
         """Whether a tool can be what the user means: its values were said, or the words are about it."""
         if found.missing is not None and found.missing.kind is Kind.RECORDS:
             return False  # Nobody can be asked for these.
+        asked = asks_for_facts(text)
+        if asked and any(
+            is_handed_over(tool, each) and each.name not in found.args for each in tool.required
+        ):
+            return False
         own = self._setting.zone
         if not all(_is_own_zone(tool, name, value, own) for name, value in found.args.items()):
-            return True
-        if not tool.required and not raw:
             return True
         texts = [tool.description, *(each.says for each in tool.guide.examples)]
         embed = self._setting.manner.embed
         near = float((embed(texts) @ embed([text])[0]).max())
-        return near >= (_ABOUT if tool.required else _CLEARLY_ABOUT)
+        return near >= (_ABOUT if tool.required and not asked else _CLEARLY_ABOUT)
 
     def _context(self, question: _Question | None) -> str:
         """What the model has to know besides the words: an open question, an open card, the last results."""
@@ -416,7 +421,8 @@ class AgentDialogue:
         if last is None or last.tool is not tool:
             return found
         complete = found.missing is None and not found.unusable and shift(text) is None
-        if (complete and not found.guessed) or not _is_change(last, found, text):
+        only_values = not untyped(tool, speech) - stems(" ".join(map(str, found.args.values())))
+        if (complete and not found.guessed and not only_values) or not _is_change(last, found, text):
             return found
         return arguments(replace(speech, earlier=()), last.args)
 
@@ -432,6 +438,8 @@ class AgentDialogue:
             return Words(
                 f"Nothing has changed: the card still waits for your approval. What should change ({names})?"
             )
+        if last is not None and tool.writes and last.tool is tool and dict(last.args) == dict(found.args):
+            return Words("That is what was done last; nothing was done again.")
         return self._call(tool, found.args)
 
     def _call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
@@ -553,6 +561,12 @@ def _is_own_zone(tool: Tool, name: str, value: Any, own: str) -> bool:
     """Whether a value is the user's own time zone, which was not said."""
     parameter = tool.parameter(name)
     return parameter is not None and parameter.kind is Kind.ZONE and value == own
+
+
+def _is_left(question: _Question, text: str) -> bool:
+    """Whether a question for a text to hand over is left open: a few words are another request."""
+    asked = question.parameter
+    return asked is not None and is_handed_over(question.tool, asked) and len(text.split()) <= _CHANGE
 
 
 def _unknown_place(tool: Tool, strange: set[str], text: str) -> Parameter | None:

@@ -52,7 +52,7 @@ def ground(
             if value not in (None, "", [], {}):
                 found[parameter.name] = value
     if base:
-        found = _named_choices(tool, speech) | found
+        found = _extended(tool, _named_choices(tool, speech) | found, base)
     else:
         _whole_question(tool, found, speech)
     _drop_echoes(tool, found)
@@ -91,7 +91,7 @@ def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> G
     likely = {name: value for name, value in likely.items() if name not in base or is_brief(tool, name)}
     guessed |= likely.keys() - exact.keys()
     found |= likely | exact
-    args = _valid(tool, {**base, **found})
+    args = _valid(tool, {**base, **_extended(tool, found, base)})
     missing = next((each for each in tool.required if each.name not in args), None)
     return Grounded(args, missing, guessed=frozenset(guessed & args.keys()))
 
@@ -128,6 +128,15 @@ def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
         if parameter.required or value != parameter.schema.get("default"):
             kept[name] = value
     return kept
+
+
+def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    """New members of a list come to those that it has already."""
+    many = {each.name for each in tool.parameters if each.many and isinstance(base.get(each.name), list)}
+    return {
+        name: [*dict.fromkeys([*base[name], *value])] if name in many else value
+        for name, value in found.items()
+    }
 
 
 def _named_choices(tool: Tool, speech: Speech) -> dict[str, Any]:

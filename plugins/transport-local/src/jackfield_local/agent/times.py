@@ -118,8 +118,10 @@ class _Times:
         if self.whole is None:
             kept = length is not None and first is not None
             return {end.name: _shape(end, first + length.length)} if kept and first and length else {}
-        ends = self.meant(end, several=True)
-        starts = self.meant(begin, several=ends is not None) or self.whole
+        ranged = self.whole.clock is not None and self.whole.clock.end is not None
+        ends = None if ranged else self.meant(end, several=True)
+        starts = None if ranged else self.meant(begin, several=ends is not None)
+        starts = starts or self.whole
         if first is not None and starts.days is not None and starts.clock is None and not starts.moment:
             moment = datetime.combine(starts.days.first, first.timetz())
             return _both(pair, moment, moment + (last - first) if last else None)

@@ -41,9 +41,12 @@ def find_numbers(
     for parameter in wanted:
         hint = hints.get(parameter.name)
         length = duration(speech.said) if parameter.kind is Kind.DURATION else None
-        meant = [each for each in left if hint in forms(each)] or [
-            each for each in left if _stands_beside(parameter, said, each)
+        meant = [
+            each
+            for each in left
+            if hint in forms(each) and not _is_for_another(parameter, wanted, said, each)
         ]
+        meant = meant or [each for each in left if _stands_beside(parameter, said, each)]
         if length is not None:
             found[parameter.name] = length.length.total_seconds() / parameter.unit_seconds
         elif meant and (hint in forms(meant[0]) or len(meant) == 1):
@@ -68,6 +71,11 @@ def _stands_beside(parameter: Parameter, text: str, amount: Amount) -> bool:
     beside = [*words(text[: amount.span.start])[-1:], *words(text[amount.span.start :])[1:2]]
     told = set(content(f"{parameter.spoken} {parameter.summary}"))
     return any(set(content(each)) & told for each in beside)
+
+
+def _is_for(parameters: Sequence[Parameter], text: str, amount: Amount) -> bool:
+    """Whether a number stands beside the name of one of these, as the 10 of "10 km" does."""
+    return any(_stands_beside(each, text, amount) for each in parameters)
 
 
 def _usual_order(tool: Tool, parameters: Sequence[Parameter]) -> Sequence[Parameter]:

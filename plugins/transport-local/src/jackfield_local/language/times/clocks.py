@@ -118,9 +118,8 @@ def _range(text: str, *, on_a_day: bool) -> Found | None:
 def _point(text: str) -> Found | None:
     for match in _POINT.finditer(text):
         hour = _Hour(*match.groups()[1:])
-        if hour.plain and not (
-            match.group(1) and match.group(1).strip().lower() in ("at", "around", "@", "by")
-        ):
+        led = (match.group(1) or "").strip().lower() in ("at", "around", "@", "by")
+        if hour.plain and not (led or "clock" in match.group().lower()):
             continue
         if re.match(
             r"\s*(?:minutes?|hours?|days?|weeks?|%|euros?|people)\b", text[match.end() :], re.IGNORECASE

@@ -124,7 +124,7 @@ def _feast(match: re.Match[str], today: date) -> Days:
 
 
 def _nth(match: re.Match[str], today: date) -> Days | None:
-    number = int(match.group(1))
+    number = int(match.groups()[-1])
     first = today.replace(day=1) if number >= today.day else _shifted(today.replace(day=1), 1)
     try:
         return _one(first.replace(day=number))
@@ -166,6 +166,7 @@ _RULES: tuple[_Rule, ...] = (
         rf"(?:from |between )?(next |this )?{_WEEKDAY}\s*(?:to|until|till|through|and|-|\u2013)\s*{_WEEKDAY}",
         _weekdays,
     ),
+    _rule(rf"(?:{_WEEKDAY},? )(?:the )?(\d{{1,2}})(?:st|nd|rd|th)", _nth),
     _rule(rf"(next |this |coming |last )?{_WEEKDAY}", _weekday),
     _rule(r"(this|next|last|coming|rest of the|rest of this) week(?!end|day)", _week),
     _rule(r"(this |next |last |the )?weekend", _weekend),
