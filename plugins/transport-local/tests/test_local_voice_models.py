@@ -15,8 +15,8 @@ from jackfield.transport.protocol import TransportError
 from jackfield_local.models import speech as models
 from jackfield_local.voice import hibari
 from jackfield_local.voice.engines import FRAME, HEARING_RATE, SPEAKING_RATE
+from jackfield_local.voice.input import Resampler
 from jackfield_local.voice.moonshine import stretches, vocabulary
-from jackfield_local.voice.resampling import Resampler
 from local_voice_line import bare, hearable, noise, silence, speech
 
 SENTENCES = (
