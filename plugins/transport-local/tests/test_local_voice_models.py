@@ -170,9 +170,9 @@ def test_another_file_than_the_tried_one_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.ort"
     file.write_bytes(b"something else")
     with pytest.raises(TransportError, match="not the one that belongs here"):
-        models.checked(file, models.ENCODER.sha256)
+        models.checked(file, models.SHA256[models.ENCODER])
     with pytest.raises(TransportError, match="cannot be read"):
-        models.checked(tmp_path / "absent.ort", models.ENCODER.sha256)
+        models.checked(tmp_path / "absent.ort", models.SHA256[models.ENCODER])
 
 
 @pytest.mark.parametrize(

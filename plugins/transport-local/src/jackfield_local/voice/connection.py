@@ -12,9 +12,7 @@ from jackfield.transport.events import (
     Event,
     Interrupted,
     SpeechStarted,
-    SpeechStopped,
     ToolCalls,
-    Transcript,
     Trouble,
     TurnComplete,
 )
@@ -45,9 +43,7 @@ class VoiceConnection:
         self._dead_air = dead_air
         self._events = EventQueue()
         self._output = SpeechOutput(engines.synthesiser, self._events, transcribe=voice.transcribe)
-        self._input = SpeechInput(engines, voice.silence_ms, self, drafting=voice.transcribe)
-        self._transcribe = voice.transcribe
-        self._users = 0
+        self._input = SpeechInput(engines, voice, self._events, self._speech_began, self._heard)
         self._words: list[str] = []
         self._calls: PendingCalls | None = None
         self._results: tuple[ToolResult, ...] = ()
@@ -144,9 +140,8 @@ class VoiceConnection:
 
     # What the user says.
 
-    async def speech_began(self) -> None:
+    async def _speech_began(self) -> None:
         """The user speaks: whatever is being said stops at once."""
-        self._users += 1
         asking = self._asking
         cut = await self._cut()
         if asking is not None:  # The mind does not know of it yet; it is asked when the user has spoken.
@@ -157,21 +152,11 @@ class VoiceConnection:
         if cut:
             self._events.put_nowait(Interrupted())
 
-    async def speech_ended(self) -> None:
-        """The user's turn is over; its words follow."""
-        await self._events.put(SpeechStopped())
-
-    async def drafted(self, piece: str) -> None:
-        """Words of the turn that is under way."""
-        await self._events.put(Transcript("user", piece, final=False, item=f"user-{self._users}"))
-
-    async def heard(self, text: str | None) -> None:
+    async def _heard(self, text: str | None) -> None:
         """The words of a turn; a noise that was taken for one leaves things as they were."""
         if text is None:
             pass  # The user wanted it no more.
         elif text:
-            if self._transcribe:
-                await self._events.put(Transcript("user", text, final=True, item=f"user-{self._users}"))
             self._output.awaited = True
             self._words.append(text)
         elif self._results:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Protocol
+from typing import NamedTuple
 
 import numpy as np
 import samplerate  # type: ignore[import-not-found]
+from jackfield.transport.events import SpeechStopped, Transcript
+from jackfield.transport.protocol import VoiceSettings
+from jackfield.transport.queue import EventQueue
 
 from jackfield_local.voice.engines import (
     FRAME,
@@ -84,39 +88,45 @@ class Drafts:
         return begin + " ".join(new)
 
 
-class Listener(Protocol):
-    """Is told what the user says."""
+class _Turn(NamedTuple):
+    """A turn that has ended: its speech, unless it was only a noise, and its transcript, if one was begun."""
 
-    async def speech_began(self) -> None:
-        """The user speaks."""
-
-    async def speech_ended(self) -> None:
-        """The user's turn is over; its words follow."""
-
-    async def drafted(self, piece: str) -> None:
-        """Words of the turn that is under way."""
-
-    async def heard(self, text: str | None) -> None:
-        """The words of a turn; empty when it was not understood, None when it was to be forgotten."""
+    item: int
+    speech: Samples | None
+    draft: asyncio.Task[str] | None
 
 
 class SpeechInput:
-    """One connection's microphone; `run` processes it."""
+    """One connection's microphone; `run` processes it.
 
-    def __init__(self, engines: Engines, silence_ms: int, listener: Listener, *, drafting: bool) -> None:
+    `began` is called when the user begins to speak, and `heard` with the words of each turn: empty when it
+    was not understood, None when it was to be forgotten.
+    """
+
+    def __init__(
+        self,
+        engines: Engines,
+        voice: VoiceSettings,
+        events: EventQueue,
+        began: Callable[[], Awaitable[None]],
+        heard: Callable[[str | None], Awaitable[None]],
+    ) -> None:
         self._recogniser = engines.recogniser
         self._detector = engines.detector()
-        self._listener = listener
-        self._drafting = drafting
+        self._transcribes = voice.transcribe
+        self._events = events
+        self._began = began
+        self._heard = heard
         self._resampler = Resampler()
-        self._turns = Turns(silence_ms)
+        self._turns = Turns(voice.silence_ms)
+        self._item = 0
         self._audio: asyncio.Queue[bytes] = asyncio.Queue(MOST_CHUNKS)
         self._half_sample = b""
         self._rest: Samples = np.zeros(0, np.int16)
         self._drafts = Drafts()
         self._draft: asyncio.Task[str] | None = None
         self._draft_length = 0
-        self._ended: asyncio.Queue[tuple[Samples | None, asyncio.Task[str] | None]] = asyncio.Queue(4)
+        self._ended: asyncio.Queue[_Turn] = asyncio.Queue(4)
         self._untranscribed = 0
         self._forgotten = 0
         self._closed = False
@@ -180,8 +190,9 @@ class SpeechInput:
     async def _act(self, moment: Moment) -> None:
         match moment:
             case Began():
+                self._item += 1
                 self._drafts, self._draft_length = Drafts(), 0
-                await self._listener.speech_began()
+                await self._began()
             case Paused(speech):
                 # Should the silence last, the words are there already when it ends the turn.
                 self._drop_draft()
@@ -192,11 +203,11 @@ class SpeechInput:
                     self._drop_draft()
                 self._draft = None
                 self._untranscribed += 1
-                await self._listener.speech_ended()
-                await self._ended.put((speech, ready))
+                await self._events.put(SpeechStopped())
+                await self._ended.put(_Turn(self._item, speech, ready))
 
     def _draft_now_and_then(self) -> None:
-        if not self._drafting or (self._draft is not None and not self._draft.done()):
+        if not self._transcribes or (self._draft is not None and not self._draft.done()):
             return
         due = self._turns.length * FRAME >= self._draft_length * 5 // 4 + DRAFT_EVERY
         if due and has_idle_worker():
@@ -217,22 +228,29 @@ class SpeechInput:
             # Who has asked waits for the answer; who has said something may go on.
             self._turns.is_whole()
         piece = drafts.add(text)
-        if piece and self._drafting and self._turns.speaking and drafts is self._drafts:
-            await self._listener.drafted(piece)
+        if piece and self._turns.speaking and drafts is self._drafts:
+            await self._write(piece, self._item, final=False)
         return text
 
     async def _transcribe_turns(self) -> None:
         while True:
-            speech, ready = await self._ended.get()
-            text = ""
-            if ready is not None:
-                text = await ready
-            elif speech is not None:
-                text = await self._transcribe(speech)
+            turn = await self._ended.get()
+            text: str | None = ""
+            if turn.draft is not None:
+                text = await turn.draft
+            elif turn.speech is not None:
+                text = await self._transcribe(turn.speech)
             self._untranscribed -= 1
-            forgotten = self._forgotten > 0
-            self._forgotten -= forgotten
-            await self._listener.heard(None if forgotten else text)
+            if self._forgotten:
+                self._forgotten -= 1
+                text = None
+            if text:
+                await self._write(text, turn.item, final=True)
+            await self._heard(text)
+
+    async def _write(self, text: str, item: int, *, final: bool) -> None:
+        if self._transcribes:
+            await self._events.put(Transcript("user", text, final=final, item=f"user-{item}"))
 
     async def _transcribe(self, speech: Samples) -> str:
         try:
