@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 from jackfield.transport.events import (
@@ -75,21 +75,19 @@ class VoiceConnection:
 
     async def send_text(self, text: str) -> None:
         """A message of the user; whatever is being said is over."""
-        if not self._events.closed:
-            await self._stop()
-            self._output.awaited = True
-            self._words.append(text[:LONGEST_TEXT])
-            self._next()
+        await self._stop()
+        self._output.awaited = True
+        self._words.append(text[:LONGEST_TEXT])
+        self._next()
 
     async def send_audio(self, pcm: bytes) -> None:
         """What the user says: PCM16, 24 kHz, mono."""
-        if not self._events.closed:
-            await self._input.add(pcm)
+        await self._input.add(pcm)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Answers to calls; with the last of them the mind goes on, or with what the user says next."""
         answers = self._calls.complete(results) if self._calls is not None else None
-        if answers is not None and not self._events.closed:
+        if answers is not None:
             self._results, self._calls = answers, None
             self._due = self._due or respond
             self._next()
@@ -109,8 +107,6 @@ class VoiceConnection:
 
     async def interrupt(self) -> None:
         """Stop what is being said, and do not answer what is still being written down."""
-        if self._events.closed:
-            return
         forgotten = self._input.forget()
         if not await self._stop() and forgotten:
             self._events.put_nowait(Interrupted())
@@ -191,7 +187,7 @@ class VoiceConnection:
         try:
             thoughts = await self._begin(words, results)
             self._asking = None
-            end = await self._output.say(thoughts()) or end
+            end = await self._output.say(thoughts) or end
         except Exception:  # noqa: BLE001 - a mind is anybody's; the line stays open
             _log.exception("the local mind failed in an answer")
             end = Trouble("server_error", "the local mind failed; the log says more")
@@ -203,28 +199,22 @@ class VoiceConnection:
         self._events.put_nowait(end)
         self._next()
 
-    async def _begin(
-        self, words: str, results: tuple[ToolResult, ...]
-    ) -> Callable[[], AsyncIterator[Thought]]:
-        """What the mind is asked, once it knows all that happened before."""
+    async def _begin(self, words: str, results: tuple[ToolResult, ...]) -> AsyncIterator[Thought]:
+        """Ask the mind, once it knows all that happened before."""
         dialogue = self._dialogue
         if results and not words:
-            return lambda: dialogue.go_on(results)
+            return dialogue.go_on(results)
         if results:
+            # The mind takes in the results of its calls without a word about them: the user has gone on.
             self._asking = words, ()
-            await self._take_in(results)
+            async with aclosing(dialogue.go_on(results)) as thoughts:  # type: ignore[type-var]
+                await anext(thoughts, None)
+            dialogue.interrupted("")
         elif self._untold:
             dialogue.interrupted(self._output.spoken.heard())
         self._untold = False
         self._output.begin_turn()
-        return (lambda: dialogue.answer(words)) if words else dialogue.respond
-
-    async def _take_in(self, results: tuple[ToolResult, ...]) -> None:
-        """Let the mind know the answers to its calls without a word about them: the user has gone on."""
-        async with aclosing(self._dialogue.go_on(results)) as thoughts:  # type: ignore[type-var]
-            async for _ in thoughts:
-                break
-        self._dialogue.interrupted("")
+        return dialogue.answer(words) if words else dialogue.respond()
 
     async def _stop(self) -> bool:
         """Cut short what is being said, and tell so; whether there was something."""

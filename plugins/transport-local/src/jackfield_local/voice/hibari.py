@@ -18,15 +18,9 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail  # type: ignore[imp
 
 from jackfield_local.voice.engines import Speech
 
-LASTING = "/Cast_32_output_0"
-"""What the graph calls the lengths of phonemes."""
-
-SPECTRUM = ("lh", "theta", "ln", "lr", "phi", "f0")
-"""What Hibari's signal processing makes sound of, in its order."""
-
-LONGEST = 400
-"""Phonemes that are said at once."""
-
+LASTING = "/Cast_32_output_0"  # What the graph calls the lengths of phonemes.
+SPECTRUM = ("lh", "theta", "ln", "lr", "phi", "f0")  # What Hibari's signal processing takes, in its order.
+LONGEST = 400  # Phonemes that are said at once.
 _PAUSES = ';:,.!?—…"“”() '
 _SEED = 7
 

@@ -7,6 +7,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -29,17 +30,10 @@ from jackfield_local.voice.turns import Began, Ended, Moment, Paused, Turns
 
 _log = logging.getLogger(__name__)
 
-LONGEST_CHUNK = SPEAKING_RATE
-"""Bytes that are judged at once, half a second, so that other connections get their turn."""
-
-MOST_CHUNKS = 100
-"""So many chunks may wait, two seconds as a browser sends them, before the sender has to wait."""
-
-GONE_SECONDS = 1.0
-"""A microphone that sends nothing for so long in the middle of speech was closed, or muted."""
-
-DRAFT_EVERY = HEARING_RATE * 2 // 3
-"""Samples of new speech that are worth a draft; a long turn is drafted less often, as each costs more."""
+LONGEST_CHUNK = SPEAKING_RATE  # Bytes judged at once, half a second, so that others get their turn.
+MOST_CHUNKS = 100  # Two seconds, as a browser sends them; then the sender has to wait.
+GONE_SECONDS = 1.0  # A microphone that sends nothing for so long in the middle of speech was closed.
+DRAFT_EVERY = HEARING_RATE * 2 // 3  # Samples of new speech that are worth a draft.
 
 _NOT_COMPARED = re.compile(r"[^\w']+")
 
@@ -74,17 +68,13 @@ class Drafts:
     def add(self, text: str) -> str:
         """What can be shown now, to be put behind what was shown before; empty when there is nothing new."""
         words = text.split()
-        agreed = 0
-        for one, other in zip(self._last, words, strict=False):
-            if _NOT_COMPARED.sub("", one).lower() != _NOT_COMPARED.sub("", other).lower():
-                break
-            agreed += 1
-        self._last = words
+        compared = [_NOT_COMPARED.sub("", word).lower() for word in words]
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._last, compared, strict=False))
+        agreed = len(list(same))
+        self._last = compared
         new = words[self._shown : agreed]
-        if not new:
-            return ""
-        begin = " " if self._shown else ""
-        self._shown = agreed
+        begin = " " if self._shown and new else ""
+        self._shown = max(self._shown, agreed)
         return begin + " ".join(new)
 
 
@@ -209,6 +199,7 @@ class SpeechInput:
     def _draft_now_and_then(self) -> None:
         if not self._transcribes or (self._draft is not None and not self._draft.done()):
             return
+        # A long turn is drafted less often, as each draft costs more.
         due = self._turns.length * FRAME >= self._draft_length * 5 // 4 + DRAFT_EVERY
         if due and has_idle_worker():
             self._begin_draft(self._turns.speech())
