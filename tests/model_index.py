@@ -63,9 +63,6 @@ class ModelIndex:
             "MODEL_INDEX": str(self.folder),
             "XDG_CACHE_HOME": str(self.folder / "cache"),
             "PIP_INDEX_URL": self.url,
-            "UV_DEFAULT_INDEX": self.url,
-            "PIP_CACHE_DIR": str(self.folder / "installer"),
-            "UV_CACHE_DIR": str(self.folder / "installer"),
         }
 
     @property
@@ -121,7 +118,7 @@ class _Handler(SimpleHTTPRequestHandler):
         super().do_GET()
 
     def handle(self) -> None:
-        """Serve a connection; an installer that is killed does not close it."""
+        """Serve a connection; pip that is killed does not close it."""
         with suppress(BrokenPipeError, ConnectionResetError):
             super().handle()
 

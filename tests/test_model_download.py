@@ -80,7 +80,7 @@ class Host:
                 assert self._process.returncode is None, (self.folder / "host.log").read_text()
                 target = self.index.target
                 assert not target.exists() or target.read_bytes() == MODEL
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.1)  # A host answers ten requests a second.
 
     async def progress(self) -> dict[str, Any]:
         (download,) = (await self.client.get("/downloads")).json()["downloads"]

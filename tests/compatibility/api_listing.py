@@ -25,6 +25,7 @@ MODULES = (
     *(f"{types.__name__}.{each.name}" for each in pkgutil.iter_modules(types.__path__)),
     "jackfield.transport.events",
     "jackfield.transport.protocol",
+    "jackfield.transport.queue",
 )
 """Everything public in these."""
 

@@ -18,7 +18,7 @@ from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.connection import VoiceConnection
 from jackfield_local.voice.engines import Engines, Samples
-from jackfield_local.voice.resampling import Resampler
+from jackfield_local.voice.input import Resampler
 
 BYTES_PER_MS = 48
 
@@ -147,18 +147,18 @@ class Line:
         return self.of(kind)[number - 1]
 
     async def listened(self) -> None:
-        """Let the ear hear all it was given, and tell what it heard."""
-        ear = self.connection._ear
-        while ear._changed.is_set() or ear.busy:  # noqa: ASYNC110 - nobody else wants to know it
+        """Let the connection hear all it was given, and tell what it heard."""
+        heard = self.connection._input
+        await heard._audio.join()
+        while heard.busy:  # noqa: ASYNC110 - nobody else wants to know it
             await asyncio.sleep(0.001)
 
     async def drafts(self) -> None:
-        """Let the ear hear all it was given, and draft what it wants to of it."""
-        ear = self.connection._ear
-        while len(ear._waiting) >= 2:  # noqa: ASYNC110 - nobody else wants to know it
-            await asyncio.sleep(0.001)
-        if ear._draft is not None:
-            await asyncio.wait((ear._draft,))
+        """Let the connection hear all it was given, and draft what it wants to of it."""
+        heard = self.connection._input
+        await heard._audio.join()
+        if heard._draft is not None:
+            await asyncio.wait((heard._draft,))
 
     async def hear(self, pcm: bytes) -> None:
         """The user speaks, in frames as a browser sends them."""

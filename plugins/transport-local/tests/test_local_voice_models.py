@@ -15,8 +15,8 @@ from jackfield.transport.protocol import TransportError
 from jackfield_local.models import speech as models
 from jackfield_local.voice import hibari
 from jackfield_local.voice.engines import FRAME, HEARING_RATE, SPEAKING_RATE
+from jackfield_local.voice.input import Resampler
 from jackfield_local.voice.moonshine import stretches, vocabulary
-from jackfield_local.voice.resampling import Resampler
 from local_voice_line import bare, hearable, noise, silence, speech
 
 SENTENCES = (
@@ -170,9 +170,9 @@ def test_another_file_than_the_tried_one_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "model.ort"
     file.write_bytes(b"something else")
     with pytest.raises(TransportError, match="not the one that belongs here"):
-        models.checked(file, models.ENCODER.sha256)
+        models.checked(file, models.SHA256[models.ENCODER])
     with pytest.raises(TransportError, match="cannot be read"):
-        models.checked(tmp_path / "absent.ort", models.ENCODER.sha256)
+        models.checked(tmp_path / "absent.ort", models.SHA256[models.ENCODER])
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield_local.voice import turns
-from jackfield_local.voice.drafts import Drafts
 from jackfield_local.voice.engines import FRAME, FRAME_MS, Samples
+from jackfield_local.voice.input import Drafts
 from jackfield_local.voice.turns import Began, Ended, Moment, Paused, Turns
 
 STREAMS = st.lists(

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield_local.voice.engines import Speech
+from jackfield_local.voice.output import BYTES_PER_MS, Spoken
 from jackfield_local.voice.sentences import LONGEST, Sentences
 from jackfield_local.voice.speakable import script
-from jackfield_local.voice.spoken import BYTES_PER_MS, Spoken
 
 PIECES = (
     *(

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.engines import HEARING_RATE, SPEAKING_RATE, Samples
-from jackfield_local.voice.resampling import Resampler
+from jackfield_local.voice.input import Resampler
 
 READ = """
 It was the best of times, it was the worst of times, it was the age of wisdom, it was the age of

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import click
     from jackfield.transport.protocol import Transport
 
-    from jackfield_local.options import Options
 
 __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transports"]
 
@@ -78,6 +77,8 @@ _NOTHING_ELSE = "no key and no local server was found"
 
 def _detect_model(settings: PluginSettings) -> Detected | Undetected:
     from jackfield_local.agent import mind
+    from jackfield_local.agent.engine import INSTALL
+    from jackfield_local.models.weights import QWEN, fetch, located
     from jackfield_local.options import options
 
     chosen = options(settings)
@@ -90,29 +91,19 @@ def _detect_model(settings: PluginSettings) -> Detected | Undetected:
         return Detected(_NOTHING_ELSE)
     if chosen.model_path or mind.model_file(chosen).is_file():
         return Undetected(f"complete the local language model: {lack}")
-    return _without_file(chosen)
-
-
-def _without_file(chosen: Options) -> Undetected:
-    from jackfield_local.agent.engine import INSTALL
-    from jackfield_local.agent.mind import is_engine_installed, is_usable
-    from jackfield_local.models.weights import QWEN, fetch, located
-
-    gigabytes = f"({QWEN.size / 10**9:.1f} GB)"
-    if not is_engine_installed():
+    model = f"the local language model ({QWEN.size / 10**9:.1f} GB)"
+    if not mind.is_engine_installed():
         # A host does not change the environment that it runs in, so there is nothing for it to download.
-        return Undetected(
-            f"run `{INSTALL}` and then `jackfield model get` to use the local language model {gigabytes}"
-        )
+        return Undetected(f"run `{INSTALL}` and then `jackfield model get` to use {model}")
     target = located(QWEN)
     download = Download(
         "local-model",
         "the local language model",
         QWEN.size,
         lambda progress: fetch(QWEN, target, progress),
-        lambda: is_usable(chosen),
+        lambda: mind.is_usable(chosen),
     )
-    return Undetected(f"run `jackfield model get` to download the local language model {gigabytes}", download)
+    return Undetected(f"run `jackfield model get` to download {model}", download)
 
 
 def _detect_agent(settings: PluginSettings) -> Detected | Undetected:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 LONGEST_GUIDE = 100_000
 
@@ -37,24 +37,30 @@ class Guide:
 
 def read_guide(text: str) -> Guide:
     """Read a guide; what cannot be read in it is left out."""
-    tokens = _markdown().parse(text[:LONGEST_GUIDE])
     summary, heading, said = "", "", ""
     examples: list[Example] = []
     results: list[Any] = []
     notes: dict[str, list[str]] = {}
-    for index, token in enumerate(tokens):
-        if token.type == "inline":
-            inside = tokens[index - 1].type
-            words = " ".join(token.content.split())
-            if inside == "heading_open":
-                heading = words.lower()
-            elif not summary:
+    inside = ""
+    for token in _markdown().parse(text[:LONGEST_GUIDE]):
+        words = " ".join(token.content.split())
+        if token.type == "fence":
+            with suppress(ValueError):
+                value = json.loads(token.content)
+                tag = " ".join(token.info.lower().split())
+                if tag == "json result":
+                    results.append(value)
+                elif tag == "json" and isinstance(value, dict) and said:
+                    examples.append(Example(said, value))
+        elif token.type == "inline" and inside == "heading_open":
+            heading, said = words.lower(), ""
+        elif token.type == "inline":
+            said = words
+            if not summary:
                 summary = words
             else:
                 notes.setdefault(heading, []).append(words)
-            said = words if inside != "heading_open" else ""
-        elif token.type == "fence":
-            _take(token, said, examples, results)
+        inside = token.type
     return Guide(
         summary,
         tuple(examples),
@@ -62,18 +68,6 @@ def read_guide(text: str) -> Guide:
         tuple(line for name, lines in notes.items() if "when" in name for line in lines),
         "\n".join(notes.get("parameters", ())),
     )
-
-
-def _take(token: Token, said: str, examples: list[Example], results: list[Any]) -> None:
-    tag = " ".join(token.info.lower().split())
-    try:
-        value = json.loads(token.content)
-    except ValueError:
-        return
-    if tag == "json result":
-        results.append(value)
-    elif tag == "json" and isinstance(value, dict) and said:
-        examples.append(Example(said, value))
 
 
 @cache

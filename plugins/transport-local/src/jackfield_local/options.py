@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import available_timezones
 
 from jackfield.offers import PluginSettings
 from jackfield.settings import SettingsError
+
+from jackfield_local.zone import is_zone
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,7 @@ class Options:
     """Threads for `llama`; 0: one less than there are cores."""
 
 
-_CHOICES = {"mind": ("auto", "router", "llama")}
+_MINDS = ("auto", "router", "llama")
 _MOST_THREADS = 256
 
 
@@ -37,37 +40,27 @@ def options(settings: PluginSettings) -> Options:
     names = [field.name for field in fields(Options)]
     for name, value in settings.items():
         if name not in names:
-            close = get_close_matches(name, names, 1)
-            meant = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+            meant = _meant(name, names, f"there are {', '.join(names)}")
             raise SettingsError(f"[transports.local] has no setting {name!r}; {meant}")
-        _check(name, value)
+        if complaint := _complaint(name, value):
+            raise SettingsError(f"[transports.local] {name} is {complaint}")
     return Options(**settings)
 
 
-def _check(name: str, value: Any) -> None:
+def _complaint(name: str, value: Any) -> str:
     if name == "threads":
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_THREADS:
-            raise SettingsError(
-                f"[transports.local] threads is a number up to {_MOST_THREADS}, not {value!r}"
-            )
-        return
+        fits = type(value) is int and 0 <= value <= _MOST_THREADS
+        return "" if fits else f"a number up to {_MOST_THREADS}, not {value!r}"
     if not isinstance(value, str):
-        raise SettingsError(f"[transports.local] {name} is a text, not {value!r}")
-    choices = _CHOICES.get(name)
-    if choices and value not in choices:
-        raise SettingsError(f"[transports.local] {name} is {value!r}; it is one of {', '.join(choices)}")
-    if name == "time_zone" and value:
-        _check_zone(value)
+        return f"a text, not {value!r}"
+    if name == "mind" and value not in _MINDS:
+        return f"{value!r}; it is one of {', '.join(_MINDS)}"
+    if name == "time_zone" and value and not is_zone(value):
+        meant = _meant(value, available_timezones(), "it is written as Area/City, such as Europe/London")
+        return f"{value!r}, which is no zone; {meant}"
+    return ""
 
 
-def _check_zone(name: str) -> None:
-    try:
-        ZoneInfo(name)
-    except (OSError, ValueError, LookupError):
-        from zoneinfo import available_timezones
-
-        close = get_close_matches(name, available_timezones(), 1)
-        meant = (
-            f"did you mean {close[0]!r}?" if close else "it is written as Area/City, such as Europe/London"
-        )
-        raise SettingsError(f"[transports.local] time_zone is {name!r}, which is no zone; {meant}") from None
+def _meant(written: str, names: Iterable[str], otherwise: str) -> str:
+    close = get_close_matches(written, names, 1)
+    return f"did you mean {close[0]!r}?" if close else otherwise

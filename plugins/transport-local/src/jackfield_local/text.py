@@ -20,15 +20,11 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import ToolResult
+from jackfield.transport.queue import EventQueue
 
-from jackfield_local.exchange import Exchange
-from jackfield_local.feed import Feed
-from jackfield_local.mind import Dialogue, Thought
+from jackfield_local.mind import LONGEST_TEXT, Dialogue, PendingCalls, Thought
 
 _log = logging.getLogger(__name__)
-
-LONGEST_TEXT = 40_000
-"""Characters of one message; the rest is not read."""
 
 _Answer = Callable[[], AsyncIterator[Thought]]
 
@@ -38,10 +34,10 @@ class TextConnection:
 
     def __init__(self, dialogue: Dialogue) -> None:
         self._dialogue = dialogue
-        self._feed = Feed()
+        self._events = EventQueue()
         self._waiting: deque[_Answer] = deque()
         self._speaking: asyncio.Task[None] | None = None
-        self._exchange: Exchange | None = None
+        self._calls: PendingCalls | None = None
         self._said = ""
 
     @property
@@ -51,28 +47,26 @@ class TextConnection:
 
     def events(self) -> AsyncIterator[Event]:
         """Everything that comes, in order, up to `Closed`."""
-        return self._feed.events()
+        return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
         """A message of the user; it waits for an answer, or for calls, that are under way."""
-        await self._ask(lambda: self._dialogue.answer(text[:LONGEST_TEXT]))
+        self._ask(lambda: self._dialogue.answer(text[:LONGEST_TEXT]))
 
     async def send_form(self, tool_id: str, values: Mapping[str, Any] | None) -> None:
         """The form of a tool, completed; a form that was dismissed needs no answer."""
         if values is not None:
-            await self._ask(lambda: self._dialogue.submit(tool_id, values))
+            self._ask(lambda: self._dialogue.submit(tool_id, values))
 
     async def send_audio(self, pcm: bytes) -> None:
         """Nothing: a conversation in text has no microphone."""
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Answers to calls; with the last of them the mind goes on, or with what the user says next."""
-        if self._exchange is None:
+        answers = self._calls.complete(results) if self._calls is not None else None
+        if answers is None:
             return
-        self._exchange.take(results)
-        if not self._exchange.complete:
-            return
-        answers, self._exchange = self._exchange.answers(), None
+        self._calls = None
         if respond:
             self._waiting.appendleft(lambda: self._dialogue.go_on(answers))
         else:
@@ -84,7 +78,7 @@ class TextConnection:
         """Something the mind should know; `respond` has it speak of it."""
         self._dialogue.learn(text[:LONGEST_TEXT])
         if respond:
-            await self._ask(self._dialogue.respond)
+            self._ask(self._dialogue.respond)
 
     async def interrupt(self) -> None:
         """Stop what is being said; what was said of it counts as read."""
@@ -95,7 +89,7 @@ class TextConnection:
         speaking.cancel()
         await asyncio.wait((speaking,))
         self._dialogue.interrupted(self._said)
-        await self._feed.put(Interrupted())
+        self._events.put_nowait(Interrupted())
         self._next()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
@@ -104,17 +98,17 @@ class TextConnection:
     async def close(self) -> None:
         """Hang up."""
         self._waiting.clear()
-        await self._feed.end(Closed())
+        self._events.close(Closed())
         if self._speaking is not None:
             self._speaking.cancel()
             await asyncio.wait((self._speaking,))
 
-    async def _ask(self, answer: _Answer) -> None:
+    def _ask(self, answer: _Answer) -> None:
         self._waiting.append(answer)
         self._next()
 
     def _next(self) -> None:
-        if self._waiting and not self._feed.ended and self._speaking is None and self._exchange is None:
+        if self._waiting and not self._events.closed and self._speaking is None and self._calls is None:
             self._speaking = asyncio.create_task(self._speak(self._waiting.popleft()))
 
     async def _speak(self, answer: _Answer) -> None:
@@ -129,8 +123,8 @@ class TextConnection:
             return  # It was interrupted in the moment in which it ended.
         self._speaking = None
         if isinstance(end, ToolCalls):
-            self._exchange = Exchange(end.calls)
-        await self._feed.put(end)
+            self._calls = PendingCalls(end.calls)
+        self._events.put_nowait(end)
         self._next()
 
     async def _carried(self, thoughts: AsyncIterator[Thought]) -> Event:
@@ -141,9 +135,9 @@ class TextConnection:
                 if isinstance(thought, ToolCalls):
                     return thought
                 if isinstance(thought, FormRequest):
-                    await self._feed.put(thought)
+                    self._events.put_nowait(thought)
                     break
                 if thought.text:
                     self._said += thought.text
-                    await self._feed.put(TextDelta(thought.text))
+                    await self._events.put(TextDelta(thought.text))
         return TurnComplete()

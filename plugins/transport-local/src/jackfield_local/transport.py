@@ -69,13 +69,9 @@ class LocalTransport:
         """The mind of the next connection: a model may have been downloaded since the last one."""
         if self._given is not None:
             return self._given
+        from jackfield_local.agent.mind import Agent, with_model
+
         model = self._uses_model()
         if model not in self._minds:
-            self._minds[model] = _mind(self._options, model=model)
+            self._minds[model] = with_model(self._options) if model else Agent(self._options)
         return self._minds[model]
-
-
-def _mind(chosen: Options, *, model: bool) -> Mind:
-    from jackfield_local.agent.mind import Agent, with_model
-
-    return with_model(chosen) if model else Agent(chosen)

@@ -14,22 +14,18 @@ _JUST_NOW = "## Just now"
 def zone_in(instructions: str) -> str:
     """The zone that the facts of a session name; empty when they name none."""
     facts = instructions.rpartition(_JUST_NOW)[2] if _JUST_NOW in instructions else ""
-    return next((name for name in _IANA.findall(facts) if name != "UTC" and _exists(name)), "")
+    return next((name for name in _IANA.findall(facts) if name != "UTC" and is_zone(name)), "")
 
 
 def own_zone() -> str:
-    """The zone of this machine by its name; empty when only its offset is known."""
+    """The name of this machine's zone; empty when only its offset is known."""
     named = os.environ.get("TZ", "").removeprefix(":")
-    if named and _exists(named):
-        return named
-    local = Path("/etc/localtime")
-    if local.is_symlink():
-        name = str(local.resolve()).partition("zoneinfo/")[2]
-        return name if name and _exists(name) else ""
-    return ""
+    linked = str(Path("/etc/localtime").resolve()).partition("zoneinfo/")[2]
+    return next((name for name in (named, linked) if name and is_zone(name)), "")
 
 
-def _exists(name: str) -> bool:
+def is_zone(name: str) -> bool:
+    """Whether there is a zone of this name."""
     try:
         ZoneInfo(name)
     except (OSError, ValueError, LookupError):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from jackfield.transport.events import Closed, Event, Trouble
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.queue import EventQueue
 from websockets.exceptions import ConnectionClosed
 
 from jackfield_gemini import troubles
-from jackfield_gemini.feed import Feed
 from jackfield_gemini.live.calls import Calls
 from jackfield_gemini.live.microphone import Microphone
 from jackfield_gemini.live.reading import Reader
@@ -34,7 +34,7 @@ STOP_NOTE = "[Note: the user stopped you here.]"
 
 
 class LiveConnection:
-    """Verbs out by the wire, events in by the feed; a task of its own reads the socket."""
+    """Verbs out by the wire, events in by a queue; a task of its own reads the socket."""
 
     def __init__(self, wire: Wire, calls: Calls, stack: AsyncExitStack) -> None:
         self._wire = wire
@@ -42,7 +42,7 @@ class LiveConnection:
         self._reader = Reader(calls)
         self._calls = calls
         self._microphone = Microphone(wire)
-        self._feed = Feed()
+        self._events = EventQueue()
         self._notes: list[str] = []
         self._speak_of_notes = False
         self._pump = asyncio.create_task(self._read())
@@ -76,7 +76,7 @@ class LiveConnection:
 
     def events(self) -> AsyncIterator[Event]:
         """Everything that comes, in order, up to `Closed`."""
-        return self._feed.events()
+        return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
         """A message of the user; the model stops what it says and answers."""
@@ -87,7 +87,7 @@ class LiveConnection:
 
     async def send_audio(self, pcm: bytes) -> None:
         """What the user says: PCM16, 24 kHz, mono."""
-        if not self._feed.ended:
+        if not self._events.closed:
             await self._send(self._microphone.send(pcm))
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
@@ -97,7 +97,7 @@ class LiveConnection:
         """
         answers, notes = self._calls.answer(results, respond=respond)
         self._notes += notes
-        if answers and not self._feed.ended:
+        if answers and not self._events.closed:
             if self._notes and not self._calls.open:
                 # The model speaks next, and must know them then; on their own they would cut it short.
                 answers[-1]["response"] = {**answers[-1]["response"], "context": self._notes}
@@ -115,7 +115,7 @@ class LiveConnection:
         """Stop what the model is saying; the rest is dropped here until the provider has stopped it too."""
         stopped = list(self._reader.mute())
         for event in stopped:
-            self._feed.put(event)
+            self._events.put_nowait(event)
         if stopped:
             await self._say([STOP_NOTE], answer=False)
 
@@ -127,7 +127,7 @@ class LiveConnection:
 
     async def close(self) -> None:
         """Hang up."""
-        self._feed.end(Closed())
+        self._events.close(Closed())
         self._microphone.close()
         self._pump.cancel()
         await asyncio.wait((self._pump,))
@@ -141,7 +141,7 @@ class LiveConnection:
             await self._say(notes, answer=answer)
 
     async def _say(self, texts: Sequence[str], *, answer: bool) -> None:
-        if not self._feed.ended:
+        if not self._events.closed:
             self._reader.cut_by_us = self._reader.speaking
             self._reader.awaited = self._reader.awaited or answer
             await self._send(self._wire.send_turns([("user", text) for text in texts], answer=answer))
@@ -153,7 +153,7 @@ class LiveConnection:
             _log.debug("the connection ended while something was sent; its end is told as an event")
 
     async def _read(self) -> None:
-        feed, reader, wire = self._feed, self._reader, self._wire
+        queue, reader, wire = self._events, self._reader, self._wire
         try:
             while True:
                 try:
@@ -169,13 +169,12 @@ class LiveConnection:
                     _log.warning("a message of Gemini could not be read: %s", type(error).__name__)
                     events = [Trouble("server_error", "a message of the provider could not be read")]
                 for event in events:
-                    feed.put(event)
-                if feed.full:
-                    await feed.room()
+                    queue.put_nowait(event)
+                await queue.room()
                 if self._notes:
                     await self._tell()
         except Exception as error:  # noqa: BLE001 - whatever ends the reading ends the connection
             ended = troubles.of_exception(error)
-            feed.end(Closed(ended.code, ended.detail))
+            queue.close(Closed(ended.code, ended.detail))
             self._microphone.close()
             await self._stack.aclose()

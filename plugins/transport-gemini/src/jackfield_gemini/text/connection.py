@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from google.genai.types import AutomaticFunctionCallingConfig, Content, GenerateContentConfig, Part
 from jackfield.transport.events import Closed, Event, Interrupted, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.queue import EventQueue
 
 from jackfield_gemini import troubles
-from jackfield_gemini.feed import Feed
 from jackfield_gemini.names import Names
 from jackfield_gemini.options import Options
 from jackfield_gemini.text.answer import StreamedAnswer
@@ -35,7 +35,7 @@ class TextConnection:
             for said in opening.history
             if said.text
         ]
-        self._feed = Feed()
+        self._events = EventQueue()
         self._waiting: list[Content] = []
         self._wanted = False
         self._exchange: Exchange | None = None
@@ -49,7 +49,7 @@ class TextConnection:
 
     def events(self) -> AsyncIterator[Event]:
         """Everything that comes, in order, up to `Closed`."""
-        return self._feed.events()
+        return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
         """A message of the user; it waits for an answer, or for calls, that are under way."""
@@ -87,7 +87,7 @@ class TextConnection:
         request.cancel()
         await asyncio.wait((request,))
         self._remember(answer, whole=False)
-        self._feed.put(Interrupted())
+        self._events.put_nowait(Interrupted())
         self._go_on()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
@@ -95,13 +95,13 @@ class TextConnection:
 
     async def close(self) -> None:
         """Hang up."""
-        self._feed.end(Closed())
+        self._events.close(Closed())
         if self._request is not None:
             self._request.cancel()
             await asyncio.wait((self._request,))
 
     def _go_on(self) -> None:
-        if self._feed.ended or self._answer is not None or self._exchange is not None:
+        if self._events.closed or self._answer is not None or self._exchange is not None:
             return
         self._history += self._waiting
         self._waiting.clear()
@@ -120,7 +120,7 @@ class TextConnection:
             return  # It was interrupted in the moment in which it ended.
         self._answer = None
         for event in self._ended(answer, trouble):
-            self._feed.put(event)
+            self._events.put_nowait(event)
         self._go_on()
 
     async def _stream(self, answer: StreamedAnswer) -> None:
@@ -131,8 +131,8 @@ class TextConnection:
         async with aclosing(stream):
             async for chunk in stream:
                 for event in answer.add(chunk):
-                    self._feed.put(event)
-                await self._feed.room()
+                    self._events.put_nowait(event)
+                await self._events.room()
 
     def _ended(self, answer: StreamedAnswer, trouble: TransportError | None) -> Iterator[Event]:
         """What the end of an answer means, for the history and for whoever listens."""

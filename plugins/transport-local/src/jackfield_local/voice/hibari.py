@@ -18,16 +18,10 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail  # type: ignore[imp
 
 from jackfield_local.voice.engines import Speech
 
-LASTING = "/Cast_32_output_0"
-"""What the graph calls the lengths of phonemes."""
-
-SPECTRUM = ("lh", "theta", "ln", "lr", "phi", "f0")
-"""What Hibari's signal processing makes sound of, in its order."""
-
-LONGEST = 400
-"""Phonemes that are said at once."""
-
-_PAUSES = frozenset(';:,.!?—…"“”() ')
+LASTING = "/Cast_32_output_0"  # What the graph calls the lengths of phonemes.
+SPECTRUM = ("lh", "theta", "ln", "lr", "phi", "f0")  # What Hibari's signal processing takes, in its order.
+LONGEST = 400  # Phonemes that are said at once.
+_PAUSES = ';:,.!?—…"“”() '
 _SEED = 7
 
 
@@ -98,16 +92,13 @@ class HibariSynthesiser:
 
 
 def _parts(words: Sequence[_Word]) -> Iterator[list[_Word]]:
-    """Words that are said at once; what is too long is cut after a pause, or else between words."""
+    """Words that are said at once; sentences are seldom too long for that, as they are cut before."""
     part: list[_Word] = []
     length = 0
     for word in words:
         if part and length + len(word.phonemes) > LONGEST:
-            pauses = [n for n, each in enumerate(part, 1) if each.text[-1:] in ",;:—"]
-            cut = pauses[-1] if pauses else len(part)
-            yield part[:cut]
-            part = part[cut:]
-            length = sum(len(each.phonemes) for each in part)
+            yield part
+            part, length = [], 0
         part.append(word)
         length += len(word.phonemes)
     if part:
@@ -119,7 +110,7 @@ def _word_ends(part: Sequence[_Word]) -> list[int]:
     places: list[int] = []
     begin = 0
     for word in part:
-        bare = word.phonemes.rstrip("".join(_PAUSES)) or word.phonemes
+        bare = word.phonemes.rstrip(_PAUSES) or word.phonemes
         places.append(begin + len(bare))
         begin += len(word.phonemes)
     return places
@@ -144,11 +135,7 @@ def _aligned(words: list[str], read: list[str], ends: list[int]) -> list[int]:
 
 def _output(name: str) -> bytes:
     """One more output of a model's graph, to be appended to the model."""
-    value = _field(1, name.encode())  # ValueInfoProto.name
-    return _field(7, _field(12, value))  # ModelProto.graph, GraphProto.output
-
-
-def _field(number: int, body: bytes) -> bytes:
-    if len(body) > 127:
-        raise ValueError("a length that takes more than one byte is not written here")
-    return bytes((number << 3 | 2, len(body))) + body
+    message = name.encode()
+    for field in (1, 12, 7):  # ValueInfoProto.name, GraphProto.output, ModelProto.graph
+        message = bytes((field << 3 | 2, len(message))) + message
+    return message

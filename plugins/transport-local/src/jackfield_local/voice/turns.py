@@ -9,32 +9,15 @@ import numpy as np
 
 from jackfield_local.voice.engines import FRAME_MS, Samples
 
-SURE = 0.5
-"""Speech begins with frames that are at least so likely to be speech."""
-
-STILL = 0.35
-"""Speech goes on with frames that are at least so likely to be speech."""
-
-ONSET = 3
-"""So many likely frames, of one more, begin speech: a click or a breath does not."""
-
-LEAST = 5
-"""Speech of fewer likely frames than these was none."""
-
-BEFORE = 10
-"""Frames before the begin that belong to it: the first consonant is seldom likely speech."""
-
-AFTER = 5
-"""Frames of silence that make a pause, and are kept at the end of speech; more is trimmed."""
-
-LONGEST_MS = 60_000
-"""A turn that lasts so long is ended, so that what is kept of it has a limit."""
-
-SOONEST = 7
-"""The least silence, in frames, that ends a turn whose words are whole; else two fifths of the usual."""
-
-SILENCES_MS = (200, 5000)
-"""How little and how much silence may end a turn, whatever was asked for."""
+SURE = 0.5  # Speech begins with frames that are at least so likely to be speech,
+STILL = 0.35  # and goes on with these.
+ONSET = 3  # So many likely frames, of one more, begin speech: a click or a breath does not.
+LEAST = 5  # Speech of fewer likely frames than these was none.
+BEFORE = 10  # Frames before the begin that belong to it: the first consonant is seldom likely speech.
+AFTER = 5  # Frames of silence that make a pause, and are kept at the end of speech; more is trimmed.
+LONGEST_MS = 60_000  # A turn that lasts so long is ended, so that what is kept of it has a limit.
+SOONEST = 7  # Frames of silence that at least end a turn whose words are whole; else two fifths of the usual.
+SILENCES_MS = (200, 5000)  # How little and how much silence may end a turn, whatever was asked for.
 
 
 class Began(NamedTuple):

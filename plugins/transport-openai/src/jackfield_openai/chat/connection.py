@@ -16,9 +16,9 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.queue import EventQueue
 
 from jackfield_openai.chat.history import History
-from jackfield_openai.chat.inbox import Inbox
 from jackfield_openai.chat.reply import Reply
 from jackfield_openai.chat.request import Requests
 from jackfield_openai.faults import of_sdk
@@ -37,7 +37,7 @@ class ChatConnection:
         self._names = ToolNames(opening.declarations)
         self._history = History(opening)
         self._answer_tokens = opening.answer_tokens
-        self._inbox = Inbox()
+        self._events = EventQueue()
         self._turn: asyncio.Task[None] | None = None
         self._reply = Reply()
         self._wanted = False
@@ -49,7 +49,7 @@ class ChatConnection:
 
     def events(self) -> AsyncIterator[Event]:
         """What comes, up to `Closed`."""
-        return self._inbox.read()
+        return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
         """A message of the user; answered at once, or after what is under way."""
@@ -80,7 +80,7 @@ class ChatConnection:
         if self._turn is turn:
             self._turn = None
             self._history.said(reply.text)
-            self._inbox.add(Interrupted())
+            self._events.put_nowait(Interrupted())
             self._go_on()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
@@ -88,7 +88,7 @@ class ChatConnection:
 
     async def close(self) -> None:
         """Drop what is under way."""
-        self._inbox.end(Closed())
+        self._events.close(Closed())
         turn, self._turn = self._turn, None
         if turn is not None:
             turn.cancel()
@@ -100,7 +100,12 @@ class ChatConnection:
 
     def _go_on(self) -> None:
         """Ask for an answer, if one is wanted and none is under way."""
-        if self._wanted and self._turn is None and not self._history.has_open_calls and not self._inbox.ended:
+        if (
+            self._wanted
+            and self._turn is None
+            and not self._history.has_open_calls
+            and not self._events.closed
+        ):
             self._wanted = False
             self._reply = Reply()
             self._turn = asyncio.create_task(self._take_turn(self._reply))
@@ -121,12 +126,12 @@ class ChatConnection:
         async with self._requests.stream(self._client, messages, self._names.declared, limit) as chunks:
             async for chunk in chunks:
                 if text := reply.take(chunk):
-                    await self._inbox.put(TextDelta(text))
+                    await self._events.put(TextDelta(text))
 
     def _settle(self, reply: Reply) -> None:
         """The answer has ended; say how, without a pause in which it could be interrupted."""
         if reply.usage:
-            self._inbox.add(reply.usage)
+            self._events.put_nowait(reply.usage)
         if reply.finish is None:
             self._fail(reply, TransportError("network", "the answer broke off"))
         elif reply.finish == "content_filter":
@@ -143,16 +148,16 @@ class ChatConnection:
         elif reply.calls:
             calls = tuple(self._names.call(each.name, each.arguments, each.id) for each in reply.calls)
             self._history.called(reply, [call.tool_id for call in calls])
-            self._inbox.add(ToolCalls(calls))
+            self._events.put_nowait(ToolCalls(calls))
         else:
             self._history.said(reply.text)
-            self._inbox.add(TurnComplete())
+            self._events.put_nowait(TurnComplete())
 
     def _fail(self, reply: Reply, error: TransportError) -> None:
         """A turn that came to nothing; what was said of it stays said."""
         self._history.said(reply.text)
         if error.code == "authentication":
-            self._inbox.end(Closed(error.code, error.detail))
+            self._events.close(Closed(error.code, error.detail))
             return
         waiting = f" (try again in {error.retry_after:g} s)" if error.retry_after else ""
-        self._inbox.add(Trouble(error.code, error.detail + waiting))
+        self._events.put_nowait(Trouble(error.code, error.detail + waiting))
