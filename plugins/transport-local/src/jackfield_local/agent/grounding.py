@@ -133,10 +133,7 @@ def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
 def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     """New members of a list come to those that it has already."""
     many = {each.name for each in tool.parameters if each.many and isinstance(base.get(each.name), list)}
-    return {
-        name: [*dict.fromkeys([*base[name], *value])] if name in many else value
-        for name, value in found.items()
-    }
+    return found | {name: [*dict.fromkeys([*base[name], *found[name]])] for name in many & found.keys()}
 
 
 def _named_choices(tool: Tool, speech: Speech) -> dict[str, Any]:

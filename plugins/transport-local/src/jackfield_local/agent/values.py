@@ -41,12 +41,9 @@ def find_numbers(
     for parameter in wanted:
         hint = hints.get(parameter.name)
         length = duration(speech.said) if parameter.kind is Kind.DURATION else None
-        meant = [
-            each
-            for each in left
-            if hint in forms(each) and not _is_for_another(parameter, wanted, said, each)
-        ]
-        meant = meant or [each for each in left if _stands_beside(parameter, said, each)]
+        others = [each for each in wanted if each is not parameter]
+        beside = [each for each in left if _stands_beside(parameter, said, each)]
+        meant = [each for each in left if hint in forms(each) and not _is_for(others, said, each)] or beside
         if length is not None:
             found[parameter.name] = length.length.total_seconds() / parameter.unit_seconds
         elif meant and (hint in forms(meant[0]) or len(meant) == 1):
