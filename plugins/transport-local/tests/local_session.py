@@ -82,6 +82,9 @@ def opening(mode: Mode = "text", among: frozenset[str] = TOOLS, **changes: Any) 
             for tool in snapshot().tools.values()
             if tool.manifest.side_effects == "writes"
         ),
+        confirmed=frozenset(
+            tool.manifest.tool_id for tool in tools if tool.manifest.requires_confirmation is True
+        ),
         text_only=text_only,
         **changes,
     )

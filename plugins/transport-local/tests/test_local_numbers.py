@@ -200,7 +200,7 @@ def test_an_answer_is_for_what_was_asked_and_not_for_how_many_besides() -> None:
 
 def test_a_list_of_records_is_not_asked_for() -> None:
     async def steps(talk: Session) -> None:
-        assert await talk.says("send a parcel") == "I have no tool for that."
+        assert (await talk.says("send a parcel")).startswith("I have no tool for that.")
         assert talk.calls == []
         await talk.says("buy flowers for 30 dollars")
         assert talk.args == {"price": 30}

@@ -12,7 +12,7 @@ from jackfield_local.agent.mind import Agent
 from bench.agent.judging import exact
 from bench.agent.material import Request
 from bench.agent.scores import Row, Score
-from bench.agent.sessions import Call, Session, Turn, schema_of, session, third_party_opening
+from bench.agent.sessions import Call, Session, Turn, options_of, schema_of, session, third_party_opening
 
 MOST = 6
 """Exchanges after which a user gives up."""
@@ -74,8 +74,13 @@ async def _until_called(talk: Session, person: _Person, request: Request) -> tup
     """The call, the number of exchanges up to it, and the last of them."""
     turn = await talk.says(request.says)
     exchanges = 1
-    while not turn.calls and turn.tool == request.tool and exchanges < MOST:
-        if turn.form is not None:
+    while not turn.calls and exchanges < MOST:
+        options = options_of(talk.connection)
+        if request.tool in options:
+            turn = await talk.says(str(options.index(request.tool) + 1))
+        elif options or turn.tool != request.tool:
+            turn = await talk.says("no")
+        elif turn.form is not None:
             turn = await talk.submits(turn.form.tool_id, person.completes(turn.form.values))
         elif turn.question is not None and turn.question.parameter is not None:
             turn = await talk.says(person.answers(turn.question.parameter))

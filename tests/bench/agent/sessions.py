@@ -93,9 +93,16 @@ def open_question(connection: TextConnection) -> Question | None:
     """What the agent waits for; only its dialogue knows of which tool a question is."""
     dialogue: Any = connection._dialogue
     asked = dialogue._question
-    if asked is None:
-        return None
+    if asked is None or asked.options:
+        return None  # Which tool is meant is open.
     return Question(asked.tool.id, None if asked.parameter is None else asked.parameter.name)
+
+
+def options_of(connection: TextConnection) -> list[str]:
+    """The tools among which the agent asks the user to choose."""
+    dialogue: Any = connection._dialogue
+    asked = dialogue._question
+    return [each.id for each in asked.options] if asked is not None else []
 
 
 class Session:

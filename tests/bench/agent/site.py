@@ -143,8 +143,12 @@ class Site:
         return openings((), None)
 
     def writers(self, mode: Mode) -> frozenset[str]:
-        """The tools that change something."""
-        return frozenset(tool.id for tool in self.runtime.registry.offered(mode) if not tool.reads)
+        """The tools that change something without a card that the user has to approve first."""
+        return frozenset(
+            tool.id
+            for tool in self.runtime.registry.offered(mode)
+            if not tool.reads and tool.manifest.requires_confirmation is not True
+        )
 
     @asynccontextmanager
     async def talk(self, agent: Agent, mode: Mode, *, forms: bool) -> AsyncIterator[Talk]:

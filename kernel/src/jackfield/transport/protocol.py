@@ -67,6 +67,9 @@ class Opening:
     writers: frozenset[str] = frozenset()
     """The tools that change something."""
 
+    confirmed: frozenset[str] = frozenset()
+    """The tools whose calls always wait for the user's approval."""
+
     text_only: Mapping[str, str] = field(default_factory=dict)
     """In voice: the guides, by id, of tools that are offered only in text."""
 

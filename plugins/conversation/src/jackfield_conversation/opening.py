@@ -37,6 +37,9 @@ class Openings:
         }
         offered = {**in_text, **{tool.id: tool for tool in registry.offered(session.mode)}}
         self._writers = frozenset(name for name, tool in offered.items() if not tool.reads)
+        self._confirmed = frozenset(
+            name for name, tool in offered.items() if tool.manifest.requires_confirmation is True
+        )
         # A voice session is asked in words, on whatever screen.
         self._can_show_forms = session.mode == "text"
         self.forms = forms
@@ -59,6 +62,7 @@ class Openings:
             voice=self._voice,
             answer_tokens=self._answer_tokens,
             writers=self._writers,
+            confirmed=self._confirmed,
             text_only=self._text_only,
             forms=self.forms and self._can_show_forms,
         )

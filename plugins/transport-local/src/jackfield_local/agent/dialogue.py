@@ -38,9 +38,10 @@ from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexpl
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import patterned
 from jackfield_local.language.amounts import amounts
+from jackfield_local.language.numbers import ORDINALS, WORDS
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
-from jackfield_local.language.words import stem, stems
+from jackfield_local.language.words import stem, stems, words
 from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
@@ -55,6 +56,9 @@ _ABOUT = 0.15
 
 _CLEARLY_ABOUT = 0.3
 """The same for a tool that needs no value, which is called at once."""
+
+_OPTIONS = 3
+"""Tools among which the user may choose where none is close enough."""
 
 _CHANGE = 10
 """Words of a message that changes an open card, at most."""
@@ -105,6 +109,10 @@ class _Question:
     said: str
     """All that the user said for this call so far, the last words first."""
     attempts: int = 1
+    options: tuple[Tool, ...] = ()
+    """The tools among which the user is asked to choose,"""
+    passed: tuple[Tool, ...] = ()
+    """and those that were not meant."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +140,7 @@ class AgentDialogue:
         self._records: tuple[Mapping[str, Any], ...] = ()
         self._seen = ""
         self._asked = self._said = ""
+        self._form: Tool | None = None
         self._learned = ""
         self._explained = False
         for each in opening.history:
@@ -148,27 +157,13 @@ class AgentDialogue:
         if question is not None and _is_left(question, text):
             question = None
         # Sentence embeddings take a while; the event loop must not wait for them.
-        if (thought := await asyncio.to_thread(self._at_once, question, text)) is not None:
-            yield thought
+        if thoughts := await asyncio.to_thread(self._at_once, question, text):
+            for thought in thoughts:
+                yield thought
             return
-        model = self._setting.model
-        decision = None
-        if model is not None and model.ready:
-            try:
-                decision = await model.decide(self._turns, self._context(question), text)
-            except TransportError as error:
-                _log.warning("the router decides, as the model could not: %s", error)
-            else:
-                for thought in await asyncio.to_thread(self._carry_out, decision, text, question):
-                    yield thought
-                return
-        elif model is not None and not self._explained and not self._setting.manner.spoken:
-            self._explained = True
-            yield Words(
-                f"(The language model is getting ready: {model.progress:.0%}. "
-                "Until then I choose tools without it.)\n\n"
-            )
-        for thought in await asyncio.to_thread(self._route, text, question):
+        if (remark := self._getting_ready()) is not None:
+            yield remark
+        for thought in await self._decided(text, question):
             yield thought
 
     async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:
@@ -208,29 +203,64 @@ class AgentDialogue:
         if not heard.strip():
             self._question = None
 
+    async def _decided(self, text: str, question: _Question | None) -> list[Thought]:
+        """What follows from the model's decision, or from the router's where no model can make one."""
+        model = self._setting.model
+        if model is not None and model.ready:
+            try:
+                decision = await model.decide(self._turns, self._context(question), text)
+            except TransportError as error:
+                _log.warning("the router decides, as the model could not: %s", error)
+            else:
+                return await asyncio.to_thread(self._carry_out, decision, text, question)
+        return await asyncio.to_thread(self._route, text, question)
+
+    def _getting_ready(self) -> Words | None:
+        """Says once that the model is being prepared; not aloud."""
+        model = self._setting.model
+        if model is None or model.ready or self._explained or self._setting.manner.spoken:
+            return None
+        self._explained = True
+        return Words(
+            f"(The language model is getting ready: {model.progress:.0%}. "
+            "Until then I choose tools without it.)\n\n"
+        )
+
     # Whoever decides.
 
-    def _at_once(self, question: _Question | None, text: str) -> Thought | None:
+    def _at_once(self, question: _Question | None, text: str) -> list[Thought]:
         """What needs no decision: a word to stop, the reply to a question, what only text can do."""
         act = self._setting.router.act(text)
-        if act is Act.STOP or (act is Act.DISAGREE and question is not None):
-            return Words("" if self._setting.manner.spoken else _STOPPED)
+        if question is not None and question.options and (chosen := _chosen(question.options, text)):
+            self._said = question.said
+            return self._propose(chosen, question.said, None)
+        if act is Act.DISAGREE and (question is not None or self._form is not None):
+            passed = (*question.passed, *(question.options or (question.tool,))) if question else ()
+            passed, self._form = (*passed, *filter(None, [self._form])), None
+            return [self._offer(question.said if question else self._asked, passed)]
+        if act is Act.STOP:
+            return [Words("" if self._setting.manner.spoken else _STOPPED)]
+        self._form = None
         if question is not None and (thought := self._reply(question, text, act)) is not None:
-            return thought
+            return [thought]
         if self._setting.router.is_text_only(self._speech(text)):
             self._note(text, written_words(_TEXT_ONLY))
-            return Words(_TEXT_ONLY)
-        return None
+            return [Words(_TEXT_ONLY)]
+        return []
 
     def _reply(self, question: _Question, text: str, act: Act | None) -> Thought | None:
         """What follows from the reply to a question; nothing where the words are a new request."""
         if question.parameter is None:
-            return self._call(question.tool, question.args) if act is Act.AGREE else None
+            agrees = act is Act.AGREE and not question.options
+            return self._call(question.tool, question.args) if agrees else None
         found = self._filled(question, question.parameter, text)
         if found is None:
             return None
-        self._note(text, written_call(question.tool.id, found.args))
-        return self._act(question.tool, found, question)
+        tool = question.tool
+        self._note(text, written_call(tool.id, found.args))
+        if found.missing is None and tool.writes and not (tool.confirmed or self._model_decides):
+            return self._confirm(tool, found.args)
+        return self._act(tool, found, question)
 
     def _filled(self, question: _Question, parameter: Parameter, text: str) -> Grounded | None:
         """The arguments with the reply, where the types tell that it is one."""
@@ -257,7 +287,7 @@ class AgentDialogue:
         last, tool = self._last, route.tool or self._identified(text)
         if last is not None and (shift(text) is not None or self._goes_on(last, tool, text)):
             tool = last.tool
-        elif question is not None and tool is None:
+        elif question is not None and tool is None and not question.options:
             # Words that are no reply and no request of their own: ask once more.
             tool = question.tool
         if tool is not None:
@@ -265,8 +295,19 @@ class AgentDialogue:
         self._note(text, written_words(""))
         self._last = replace(last, recent=False) if last is not None else None
         if route.act is None:
-            return [Words(_NO_TOOL)]
+            return [self._offer(text)]
         return [Words(self._help() if route.act is Act.HELP else _REPLIES[route.act])]
+
+    def _offer(self, text: str, passed: tuple[Tool, ...] = ()) -> Words:
+        """Nothing is close enough: the user may choose one of the closest tools that were not passed over."""
+        closest = [each for each in self._setting.router.closest(self._speech(text)) if each not in passed]
+        options = tuple(closest[:_OPTIONS])
+        if not options:
+            return Words(_NO_TOOL)
+        listed = " ".join(f"{place}. {each.purpose}." for place, each in enumerate(options, 1))
+        told = f"{_NO_TOOL} The closest I have: {listed} Say a number if you mean one of these."
+        self._question = _Question(options[0], {}, None, told, text, options=options, passed=passed)
+        return Words(told)
 
     def _goes_on(self, last: _Proposal, tool: Tool | None, text: str) -> bool:
         """Whether a few words only change values of the last call, as in "and on Friday?"."""
@@ -298,18 +339,23 @@ class AgentDialogue:
             not _is_own_zone(tool, *each, own) for each in args.items() if each[0] not in found.guessed
         )
         unsure = strange and (tool.writes or not (said or asks_for_facts(text)))
-        if missing is None and not (unsure or doubtful):
+        if missing is None and not (unsure or doubtful) and (tool.confirmed or not tool.writes):
             return [self._act(tool, replace(found, args=args, missing=None), question)]
         if self._forms:
-            # A likely value is shown to the user, and never passed on without that.
+            # What is written without a card is shown first, and so is every value that is only likely.
+            self._form = tool
             intro = Words(f"{tool.purpose}: please check and complete this.")
             return [intro, FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nested(found.args))]
         if found.missing is not None:
             return [self._ask(tool, Grounded(args, missing), question)]
-        values = describe_values(found.args, self._setting.manner)
-        sure = f"Do you mean this: {tool.purpose}{f' ({values})' if values else ''}? Please say yes or no."
-        self._question = _Question(tool, found.args, None, sure, self._said)
-        return [Words(sure)]
+        return [self._confirm(tool, found.args)]
+
+    def _confirm(self, tool: Tool, args: Mapping[str, Any]) -> Words:
+        """What is to be called, for the user to say yes or no."""
+        values = describe_values(args, self._setting.manner)
+        text = f"Do you mean this: {tool.purpose}{f' ({values})' if values else ''}? Please say yes or no."
+        self._question = _Question(tool, args, None, text, self._said)
+        return Words(text)
 
     # With the model.
 
@@ -561,6 +607,16 @@ def _is_own_zone(tool: Tool, name: str, value: Any, own: str) -> bool:
     """Whether a value is the user's own time zone, which was not said."""
     parameter = tool.parameter(name)
     return parameter is not None and parameter.kind is Kind.ZONE and value == own
+
+
+def _chosen(options: Sequence[Tool], text: str) -> Tool | None:
+    """The option that a few words count out."""
+    heard = words(text)
+    counted = [
+        ORDINALS.get(each) or WORDS.get(each) or (int(each) if each.isdecimal() else 0) for each in heard
+    ]
+    place = next((each for each in counted if each), 0)
+    return options[place - 1] if 0 < place <= len(options) and len(heard) <= _FOLLOW_UP else None
 
 
 def _is_left(question: _Question, text: str) -> bool:

@@ -145,6 +145,9 @@ class Tool:
     writes: bool = False
     """Whether it changes something."""
 
+    confirmed: bool = False
+    """Whether each call waits for the user's approval."""
+
     @property
     def purpose(self) -> str:
         """The first sentence of the description."""
@@ -179,9 +182,9 @@ def tools_of(opening: Opening) -> tuple[Tool, ...]:
         parameters = tuple(_parameters(declared.get("parameters") or {}))
         guide = read_guide(opening.guides.get(tool_id, ""))
         examples = tuple(Example(each.says, flat(each.args)) for each in guide.examples)
-        writes = tool_id in opening.writers
+        effects = tool_id in opening.writers, tool_id in opening.confirmed
         described = str(declared.get("description", ""))
-        tools.append(Tool(tool_id, described, replace(guide, examples=examples), parameters, writes))
+        tools.append(Tool(tool_id, described, replace(guide, examples=examples), parameters, *effects))
     return tuple(tools)
 
 

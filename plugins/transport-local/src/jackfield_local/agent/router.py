@@ -97,6 +97,11 @@ class Router:
                 return Route(scores[0][1])
         return Route(self._search if asks_for_facts(speech.said) else None)
 
+    def closest(self, speech: Speech) -> list[Tool]:
+        """The tools of this session by how close a request is to them."""
+        near = sorted(zip(self._near(speech.said), self._tools, strict=True), key=lambda each: -each[0])
+        return [tool for _, tool in near if tool not in self._text_only]
+
     def better(self, tool: Tool, speech: Speech) -> Tool | None:
         """A tool that a request is clearly more about than this one."""
         scores = {each: score for score, each in self._scores(speech)}
