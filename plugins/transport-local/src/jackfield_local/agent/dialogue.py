@@ -6,7 +6,6 @@ import asyncio
 import logging
 import re
 import secrets
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,13 +22,13 @@ from jackfield_local.agent.answers import (
     best_record,
     describe_values,
     is_cut_off,
-    records_in,
     tell_failure,
     tell_result,
 )
 from jackfield_local.agent.decider import ModelDecider, context_lines
-from jackfield_local.agent.decision import Decision, Turn, written_call, written_words
+from jackfield_local.agent.decision import Decision, written_call, written_words
 from jackfield_local.agent.grounding import Grounded, find, ground
+from jackfield_local.agent.memory import Memory, Proposal, is_declined, outcome_in, read_envelope
 from jackfield_local.agent.parameters import Kind, Parameter, Tool, flat, nested
 from jackfield_local.agent.router import Act, Router
 from jackfield_local.agent.searches import MOST, MOST_SPOKEN, first_search, merged, reading, searches
@@ -46,10 +45,6 @@ from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
 
-_TURNS = 3
-"""Exchanges that the model is shown; each costs time to process."""
-
-_SEEN = 20_000
 _ATTEMPTS = 2
 _ABOUT = 0.15
 """Words that give a tool none of its values are about it if they are at least so near to its examples."""
@@ -66,9 +61,6 @@ _CHANGE = 10
 _FOLLOW_UP = 6
 """Words of a message that goes on with a call that was made, such as "and tomorrow?", at most."""
 
-_APPROVED = re.compile(r"^The user approved the call of (\w+)[^{]*(\{.*\})\s*$", re.DOTALL)
-_ANSWERED = re.compile(r"^\[?(?:The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$", re.DOTALL)
-_DECLINED = re.compile(r"^The user (?:declined|did not decide about) the call of (\w+)")
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
 """The model says of itself that it did or will do something; it never did."""
 
@@ -83,19 +75,6 @@ _REPLIES = {
     Act.AGREE: "There is nothing to decide at the moment. What can I do for you?",
     Act.DISAGREE: _STOPPED,
 }
-
-
-@dataclass(frozen=True)
-class _Proposal:
-    """The last call: what it was, and whether it still waits for the user's approval."""
-
-    tool: Tool
-    args: Mapping[str, Any]
-    waiting: bool = False
-    recent: bool = True
-    """Whether it belongs to the turn before this one."""
-    replaces: bool = False
-    """Whether it was made in the place of one that still waits."""
 
 
 @dataclass(frozen=True)
@@ -133,19 +112,15 @@ class AgentDialogue:
     def __init__(self, opening: Opening, setting: Setting) -> None:
         self._setting = setting
         self._forms = opening.forms and not setting.manner.spoken
-        self._turns: deque[Turn] = deque(maxlen=_TURNS)
+        self._memory = Memory()
         self._question: _Question | None = None
-        self._last: _Proposal | None = None
-        self._searched: Sequence[Mapping[str, Any]] = ()
-        self._records: tuple[Mapping[str, Any], ...] = ()
-        self._seen = ""
-        self._asked = self._said = ""
+        self._said = ""
         self._form: Tool | None = None
         self._learned = ""
         self._explained = False
         for each in opening.history:
             if each.speaker == "assistant":
-                self._recall(each.text)
+                self._memory.recall(each.text)
 
     async def answer(self, text: str) -> AsyncIterator[Thought]:
         """The user said this."""
@@ -179,21 +154,20 @@ class AgentDialogue:
             yield Words(_NO_TOOL)
             return
         args = flat(values)
-        self._note(tool.purpose, written_call(tool.id, args))
+        self._memory.note(tool.purpose, written_call(tool.id, args))
         yield self._call(tool, args)
 
     def learn(self, text: str) -> None:
         """Context that the user did not say."""
         self._learned = text
-        self._recall(text)
+        self._memory.recall(text)
 
     async def respond(self) -> AsyncIterator[Thought]:
         """Speak of what was last learned."""
         learned, self._learned = self._learned, ""
-        if match := _APPROVED.match(learned) or _ANSWERED.match(learned):
-            envelope = _read(match.group(2).encode())
-            yield Words(await asyncio.to_thread(self._tell, match.group(1), envelope))
-        elif _DECLINED.match(learned):
+        if (outcome := outcome_in(learned)) is not None:
+            yield Words(await asyncio.to_thread(self._tell, *outcome))
+        elif is_declined(learned):
             yield Words(_STOPPED)
         elif learned:
             yield Words(learned)
@@ -208,7 +182,7 @@ class AgentDialogue:
         model = self._setting.model
         if model is not None and model.ready:
             try:
-                decision = await model.decide(self._turns, self._context(question), text)
+                decision = await model.decide(self._memory.turns, self._context(question), text)
             except TransportError as error:
                 _log.warning("the router decides, as the model could not: %s", error)
             else:
@@ -237,14 +211,14 @@ class AgentDialogue:
         if act is Act.DISAGREE and (question is not None or self._form is not None):
             passed = (*question.passed, *(question.options or (question.tool,))) if question else ()
             passed, self._form = (*passed, *filter(None, [self._form])), None
-            return [self._offer(question.said if question else self._asked, passed)]
+            return [self._offer(question.said if question else self._memory.asked, passed)]
         if act is Act.STOP:
             return [Words("" if self._setting.manner.spoken else _STOPPED)]
         self._form = None
         if question is not None and (thought := self._reply(question, text, act)) is not None:
             return [thought]
         if self._setting.router.is_text_only(self._speech(text)):
-            self._note(text, written_words(_TEXT_ONLY))
+            self._memory.note(text, written_words(_TEXT_ONLY))
             return [Words(_TEXT_ONLY)]
         return []
 
@@ -257,7 +231,7 @@ class AgentDialogue:
         if found is None:
             return None
         tool = question.tool
-        self._note(text, written_call(tool.id, found.args))
+        self._memory.note(text, written_call(tool.id, found.args))
         if found.missing is None and tool.writes and not (tool.confirmed or self._model_decides):
             return self._confirm(tool, found.args)
         return self._act(tool, found, question)
@@ -284,7 +258,7 @@ class AgentDialogue:
 
     def _route(self, text: str, question: _Question | None) -> list[Thought]:
         route = self._setting.router.route(self._speech(text))
-        last, tool = self._last, route.tool or self._identified(text)
+        last, tool = self._memory.last, route.tool or self._identified(text)
         if last is not None and (shift(text) is not None or self._goes_on(last, tool, text)):
             tool = last.tool
         elif question is not None and tool is None and not question.options:
@@ -292,8 +266,8 @@ class AgentDialogue:
             tool = question.tool
         if tool is not None:
             return self._propose(tool, text, question)
-        self._note(text, written_words(""))
-        self._last = replace(last, recent=False) if last is not None else None
+        self._memory.note(text, written_words(""))
+        self._memory.leave()
         if route.act is None:
             return [self._offer(text)]
         return [Words(self._help() if route.act is Act.HELP else _REPLIES[route.act])]
@@ -309,7 +283,7 @@ class AgentDialogue:
         self._question = _Question(options[0], {}, None, told, text, options=options, passed=passed)
         return Words(told)
 
-    def _goes_on(self, last: _Proposal, tool: Tool | None, text: str) -> bool:
+    def _goes_on(self, last: Proposal, tool: Tool | None, text: str) -> bool:
         """Whether a few words only change values of the last call, as in "and on Friday?"."""
         few = last.recent and len(text.split()) <= _CHANGE
         if not few or is_search(last.tool) or (tool is not None and not is_search(tool)):
@@ -322,8 +296,8 @@ class AgentDialogue:
     def _propose(self, tool: Tool, text: str, question: _Question | None) -> list[Thought]:
         """A call of a tool with the values in the words; a form or a question where that is not certain."""
         found = self._grounded(tool, None, text, question)
-        self._note(text, written_call(tool.id, found.args))
-        self._asked = text
+        self._memory.note(text, written_call(tool.id, found.args))
+        self._memory.asked = text
         strange = unexplained(tool, self._speech(text), found.args.values())
         doubtful = found.guessed if tool.writes else frozenset()
         args = {name: value for name, value in found.args.items() if name not in doubtful}
@@ -360,7 +334,7 @@ class AgentDialogue:
     # With the model.
 
     def _carry_out(self, decision: Decision | None, text: str, question: _Question | None) -> list[Thought]:
-        last = self._last
+        last = self._memory.last
         if last is not None and shift(text) is not None and len(text.split()) <= _CHANGE:
             decision = Decision(last.tool, {})
         if decision is not None and decision.refused and (tool := self._identified(text)) is not None:
@@ -374,8 +348,8 @@ class AgentDialogue:
         if decision is None:
             return [Words(_NO_TOOL)]
         if decision.tool is None:
-            self._last = replace(last, recent=False) if last is not None else None
-            self._note(text, written_words(decision.text))
+            self._memory.leave()
+            self._memory.note(text, written_words(decision.text))
             return [Words(self._words(decision, text))]
         tool, raw = decision.tool, decision.args or {}
         if (
@@ -386,8 +360,8 @@ class AgentDialogue:
             # Where the two disagree about something that cannot be undone, the user is asked.
             return self._propose(better, text, None)
         found = self._grounded(tool, raw, text, question)
-        self._note(text, written_call(tool.id, raw))
-        self._asked = text
+        self._memory.note(text, written_call(tool.id, raw))
+        self._memory.asked = text
         if is_search(tool) and asks_for_facts(text):
             # Every filter can hide the answer; `searches` narrows to what the question names.
             found = replace(found, args={each.name: found.args[each.name] for each in tool.required})
@@ -417,11 +391,11 @@ class AgentDialogue:
 
     def _context(self, question: _Question | None) -> str:
         """What the model has to know besides the words: an open question, an open card, the last results."""
-        card = self._last if self._last is not None and self._last.waiting else None
+        card = self._memory.last if self._memory.last is not None and self._memory.last.waiting else None
         return context_lines(
             question.text if question is not None else "",
             (card.tool.id, card.args) if card is not None else None,
-            self._records,
+            self._memory.records,
         )
 
     def _words(self, decision: Decision, text: str) -> str:
@@ -463,7 +437,7 @@ class AgentDialogue:
                 hints = {asked.name: text}
             return arguments(replace(speech, before=question.said), question.args)
         found = arguments(speech)
-        last = self._last
+        last = self._memory.last
         if last is None or last.tool is not tool:
             return found
         complete = found.missing is None and not found.unusable and shift(text) is None
@@ -475,10 +449,10 @@ class AgentDialogue:
     def _act(self, tool: Tool, found: Grounded, question: _Question | None) -> Thought:
         if found.missing is not None and question is None and (search := self._search_for(found.missing)):
             parameter = search.required[0]
-            found, tool = Grounded({parameter.name: self._asked}), search
+            found, tool = Grounded({parameter.name: self._memory.asked}), search
         if found.missing is not None:
             return self._ask(tool, found, question)
-        last = self._last
+        last = self._memory.last
         if last is not None and last.waiting and last.tool is tool and dict(last.args) == dict(found.args):
             names = ", ".join(each.spoken for each in tool.parameters if each.required)
             return Words(
@@ -489,30 +463,32 @@ class AgentDialogue:
         return self._call(tool, found.args)
 
     def _call(self, tool: Tool, args: Mapping[str, Any]) -> ToolCalls:
-        last = self._last
+        last = self._memory.last
         replaces = last is not None and last.waiting and last.tool is tool
-        self._last = _Proposal(tool, args, replaces=replaces)
+        self._memory.last = Proposal(tool, args, replaces=replaces)
         every: Sequence[Mapping[str, Any]] = [args]
         if is_search(tool):
             most = MOST_SPOKEN if self._setting.manner.spoken else MOST
-            every = self._searched = searches(tool, args, self._asked, most)
+            every = self._memory.searched = searches(tool, args, self._memory.asked, most)
         return ToolCalls(tuple(_tool_call(tool, each) for each in every))
 
     def _results(self, results: Sequence[ToolResult]) -> list[Thought]:
         """What follows from the answers to the calls of one message."""
-        envelopes = [(each.tool_id, _read(each.envelope)) for each in results]
+        envelopes = [(each.tool_id, read_envelope(each.envelope)) for each in results]
         if len(envelopes) > 1 and not all(envelope.get("error") for _, envelope in envelopes):
             found = [envelope.get("data") for _, envelope in envelopes]
-            envelopes = [(envelopes[0][0], {"data": merged(self._searched, found, self._asked)})]
+            envelopes = [
+                (envelopes[0][0], {"data": merged(self._memory.searched, found, self._memory.asked)})
+            ]
         told = self._tell(*envelopes[0])
         return [self._whole_record(envelopes[0][0]) or Words(told)]
 
     def _whole_record(self, tool_id: str) -> ToolCalls | None:
         """The call that fetches the text of the best result, where the search gave only a part of it."""
-        setting, last = self._setting, self._last
+        setting, last = self._setting, self._memory.last
         if setting.manner.spoken or last is None or not is_search(last.tool) or last.tool.id != tool_id:
             return None
-        best = best_record(self._asked, self._records, setting.manner)
+        best = best_record(self._memory.asked, self._memory.records, setting.manner)
         if best is None or not is_cut_off(best):
             return None
         fetch = reading(setting.tools, last.tool, best)
@@ -542,16 +518,18 @@ class AgentDialogue:
         return Words(text)
 
     def _speech(self, text: str) -> Speech:
-        setting = self._setting
+        setting, last = self._setting, self._memory.last
         return Speech(
             text,
             setting.clock(),
             setting.manner.embed,
-            tuple(turn.said for turn in self._turns),
+            tuple(turn.said for turn in self._memory.turns),
             setting.zone,
-            self._records,
-            day=day_of(self._last.args) if self._last is not None and self._last.recent else None,
-            seen=self._seen,
+            self._memory.records,
+            day=day_of(self._memory.last.args)
+            if self._memory.last is not None and self._memory.last.recent
+            else None,
+            seen=self._memory.seen,
         )
 
     def _help(self) -> str:
@@ -560,43 +538,16 @@ class AgentDialogue:
             return f"I have {len(purposes)} tools. For example: {'; '.join(purposes[:3])}."
         return "This is what I can do:\n" + "\n".join(f"- {each}." for each in purposes)
 
-    def _note(self, said: str, written: str) -> None:
-        self._turns.append(Turn(said, written))
-
-    def _recall(self, text: str) -> None:
-        if match := _APPROVED.match(text) or _ANSWERED.match(text):
-            self._take(match.group(1), _read(match.group(2).encode()))
-        elif _DECLINED.match(text):
-            self._last = None
-
-    def _take(self, tool_id: str, envelope: Mapping[str, Any]) -> None:
-        """Remember what a call came to."""
-        error = envelope.get("error")
-        if self._last is not None and self._last.tool.id == tool_id:
-            waiting = isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED"
-            self._last = replace(self._last, waiting=waiting)
-        if not error:
-            self._records = records_in(envelope.get("data")) or self._records
-            self._seen = (self._seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]
-
     def _tell(self, tool_id: str, envelope: Mapping[str, Any]) -> str:
-        self._take(tool_id, envelope)
+        self._memory.take(tool_id, envelope)
         error = envelope.get("error")
         if isinstance(error, Mapping):
             if error.get("type") == "CONFIRMATION_REQUIRED":
-                replaces = self._last is not None and self._last.replaces
+                replaces = self._memory.last is not None and self._memory.last.replaces
                 before = " The card before it waits as well: decline that one." if replaces else ""
                 return f"This waits for your approval; nothing has been done yet.{before}"
             return tell_failure(error)
-        return tell_result(envelope.get("data"), self._asked, self._setting.manner)
-
-
-def _read(envelope: bytes) -> Mapping[str, Any]:
-    try:
-        found = orjson.loads(envelope)
-    except ValueError:
-        found = None
-    return found if isinstance(found, dict) else {"error": {"message": "The tool's answer cannot be read."}}
+        return tell_result(envelope.get("data"), self._memory.asked, self._setting.manner)
 
 
 def _tool_call(tool: Tool, args: Mapping[str, Any]) -> ToolCall:
@@ -632,7 +583,7 @@ def _unknown_place(tool: Tool, strange: set[str], text: str) -> Parameter | None
     return zones[0] if zones and placed & strange else None
 
 
-def _is_change(last: _Proposal, found: Grounded, text: str) -> bool:
+def _is_change(last: Proposal, found: Grounded, text: str) -> bool:
     """Whether words change the last call, rather than begin another one of which something is missing."""
     given = sum(each.name in found.args for each in last.tool.required)
     few = len(text.split()) <= (_CHANGE if last.waiting else _FOLLOW_UP)
