@@ -18,10 +18,11 @@ from jackfield_embeddings import EmbeddingError
 
 from jackfield_local.agent.answers import Manner
 from jackfield_local.agent.decider import ModelDecider
-from jackfield_local.agent.dialogue import AgentDialogue, Setting
+from jackfield_local.agent.dialogue import AgentDialogue
 from jackfield_local.agent.engine import INSTALL, Engine, Model, Prefix
 from jackfield_local.agent.parameters import Tool, text_only_tools, tools_of
 from jackfield_local.agent.prompt import static_prefix
+from jackfield_local.agent.proposals import Setting
 from jackfield_local.agent.router import Router
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models.weights import located
