@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.transport.protocol import Opening, TransportError
-from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
+from jackfield.transport.protocol import TransportError
+from jackfield_conversation.memory import Memory
+from jackfield_conversation.summary import by_model
 from jackfield_local import jackfield_transports
 from jackfield_local.agent import mind
 from jackfield_local.agent.dialogue import AgentDialogue
@@ -149,13 +150,14 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
     assert "the model could not be prepared: server_error: no room" in caplog.text
 
 
-@pytest.mark.usefixtures("installed")
-def test_a_summary_is_left_to_the_kernel(gguf: Path) -> None:
-    async def go() -> list[Any]:
-        shared = Agent(Options(mind="llama", model_path=str(gguf)), model=_Prepared())
-        dialogue = await shared.open(Opening("text", SUMMARISING, {}))
-        said = [thought async for thought in dialogue.answer("a long talk")]
-        await shared.close()
-        return said
+def test_a_summary_is_left_to_the_digest_of_the_conversation() -> None:
+    async def go() -> str:
+        transport = LocalTransport.from_settings({"mind": "router"})
+        memory = Memory()
+        for number in range(30):
+            memory.add("user", f"Remember the number {number}.")
+        await memory.condense(by_model(transport))
+        await transport.close()
+        return memory.summary
 
-    assert asyncio.run(go()) == []
+    assert asyncio.run(go()).startswith("user: Remember the number 0.")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 from zoneinfo import ZoneInfo
 
-from jackfield.transport.protocol import Opening, ToolResult, TransportError
+from jackfield.transport.protocol import Opening, TransportError
 from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield_embeddings import EmbeddingError
 
@@ -24,7 +23,7 @@ from jackfield_local.agent.parameters import Tool, text_only_tools, tools_of
 from jackfield_local.agent.prompt import static_prefix
 from jackfield_local.agent.proposals import Setting
 from jackfield_local.agent.router import Router
-from jackfield_local.mind import Dialogue, Thought
+from jackfield_local.mind import Dialogue
 from jackfield_local.models.weights import located
 from jackfield_local.options import Options
 from jackfield_local.zone import own_zone, zone_in
@@ -97,8 +96,8 @@ class Agent:
     async def open(self, opening: Opening) -> Dialogue:
         """A new conversation; the first one with these tools has the model prepared for them."""
         if opening.instructions == SUMMARISING:
-            # The model would keep everybody waiting for minutes; the kernel's own digest serves.
-            return _Silent()
+            # The model would take minutes, and the router writes no text: the digest of what was said serves.
+            raise TransportError("invalid_request_error", "the local agent does not summarise")
         if isinstance(self._model, Engine) and (lack := lacking(self._options)):
             raise TransportError("invalid_request_error", lack)
         setting = await asyncio.to_thread(self._setting, opening)
@@ -155,33 +154,3 @@ class Agent:
                 ", ".join(left),
             )
         return ModelDecider(self._model, prefix, named)
-
-
-class _Silent:
-    """Says nothing, so that the kernel's own digest serves where a summary is wanted."""
-
-    async def answer(self, text: str) -> AsyncIterator[Thought]:  # noqa: ARG002
-        """Nothing."""
-        return
-        yield
-
-    async def go_on(self, results: Sequence[ToolResult]) -> AsyncIterator[Thought]:  # noqa: ARG002
-        """Nothing."""
-        return
-        yield
-
-    async def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:  # noqa: ARG002
-        """Nothing."""
-        return
-        yield
-
-    def learn(self, text: str) -> None:
-        """Nothing."""
-
-    async def respond(self) -> AsyncIterator[Thought]:
-        """Nothing."""
-        return
-        yield
-
-    def interrupted(self, heard: str) -> None:
-        """Nothing."""

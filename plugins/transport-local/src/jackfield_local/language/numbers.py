@@ -6,56 +6,17 @@ import re
 
 from jackfield_local.language.spans import Span
 
-WORDS = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-            "thirteen",
-            "fourteen",
-            "fifteen",
-            "sixteen",
-            "seventeen",
-            "eighteen",
-            "nineteen",
-            "twenty",
-        ]
-    )
-} | {
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "seventy": 70,
-    "eighty": 80,
-    "ninety": 90,
-    "dozen": 12,
-    "couple": 2,
-}
-
-ORDINALS = (
-    {
-        word: number
-        for number, word in enumerate(
-            ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"],
-            start=1,
-        )
-    }
-    | {"1st": 1, "2nd": 2, "3rd": 3}
-    | {f"{number}th": number for number in range(4, 32)}
+_BELOW_TWENTY = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
 )
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+WORDS = {word: number for number, word in enumerate(_BELOW_TWENTY.split())}
+WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)} | {"dozen": 12, "couple": 2}
+
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth"
+ORDINALS = {word: number for number, word in enumerate(_ORDINALS.split(), 1)}
+ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3} | {f"{number}th": number for number in range(4, 32)}
 
 NUMBER = rf"(?:\d+(?:[.,]\d+)?|{'|'.join(sorted(WORDS, key=len, reverse=True))})"
 """A pattern of a number."""
