@@ -314,6 +314,15 @@ def test_a_tool_that_the_words_say_nothing_about_is_not_asked_for() -> None:
     _talk(Scripted({"create_event": {"title": "Dentist"}}), steps, create_event=EVENT)
 
 
+def test_a_tool_that_does_what_the_model_denies_is_used_all_the_same() -> None:
+    async def steps(talk: Session) -> None:
+        assert await talk.says("i wanna reserve a table") == "Please tell me the day of the visit."
+        said = await talk.says("cancel the invoice of Acme")
+        assert said == "I cannot cancel invoices: no tool here does that."
+
+    _talk(Scripted({"cannot": "reserve a table"}, {"cannot": "cancel invoices"}), steps, **TOOLS)
+
+
 def test_what_it_can_do_is_told_from_the_descriptions() -> None:
     async def steps(talk: Session) -> None:
         said = await talk.says("what can you do?")

@@ -32,7 +32,7 @@ from jackfield_local.language.amounts import amounts
 from jackfield_local.language.numbers import ORDINALS, WORDS
 from jackfield_local.language.questions import asks_for_facts, is_question
 from jackfield_local.language.shifts import shift
-from jackfield_local.language.words import words
+from jackfield_local.language.words import spoken_name, stem, stems, words
 from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
@@ -42,6 +42,9 @@ _ABOUT = 0.15
 
 _CLEARLY_ABOUT = 0.3
 """The same for a tool that needs no value, which is called at once."""
+
+_THE_SAME = 0.5
+"""A deed is what a tool does if it has the same verb and is at least so near to its words."""
 
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
 """The model says of itself that it did or will do something; it never did."""
@@ -235,8 +238,9 @@ class AgentDialogue(Proposals):
         last = self._memory.last
         if last is not None and shift(text) is not None and len(text.split()) <= CHANGE:
             decision = Decision(last.tool, {})
-        if decision is not None and decision.refused and (tool := self._identified(text)) is not None:
-            decision = Decision(tool, {})
+        if decision is not None and decision.refused:
+            tool = self._identified(text) or self._denied(decision.text)
+            decision = decision if tool is None else Decision(tool, {})
         if (
             (decision is None or decision.refused)
             and asks_for_facts(text)
@@ -269,6 +273,16 @@ class AgentDialogue(Proposals):
                 return [Words(NO_TOOL)]
             tool, found = search, ground(search, {}, self._speech(text))
         return [self._act(tool, found, question)]
+
+    def _denied(self, deed: str) -> Tool | None:
+        """The tool that does, in its own words, what the model says that no tool does."""
+        verb = stem(([*words(deed)] or [""])[0])
+        embed = self._setting.manner.embed
+        for tool in self._setting.tools:
+            texts = [spoken_name(tool.id), tool.description, *(each.says for each in tool.guide.examples)]
+            if verb in stems(" ".join(texts)) and float((embed(texts) @ embed([deed])[0]).max()) >= _THE_SAME:
+                return tool
+        return None
 
     def _is_meant(self, tool: Tool, found: Grounded, text: str) -> bool:
         """Whether a tool can be what the user means: its values were said, or the words are about it."""
