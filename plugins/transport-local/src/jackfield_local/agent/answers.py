@@ -114,8 +114,8 @@ def records_in(data: Any) -> tuple[Mapping[str, Any], ...]:
 
 
 def describe_values(args: Mapping[str, Any], manner: Manner) -> str:
-    """Arguments as a person reads them."""
-    return _values(args, manner).rstrip(".")
+    """All arguments as a person reads them: what is agreed to has to be seen."""
+    return ", ".join(f"{spoken_name(name)}: {_line_of(value, manner)}" for name, value in args.items())
 
 
 def title_of(record: Mapping[str, Any]) -> str:
@@ -308,9 +308,15 @@ def _shared_words(
     return np.array(shares, np.float32)
 
 
+def score_of(record: Mapping[str, Any]) -> float:
+    """How well the search thinks that a record fits; 0 where it does not say."""
+    score = record.get("score")
+    return float(score) if isinstance(score, int | float) else 0.0
+
+
 def _ranks(found: Sequence[tuple[int, str]], items: Sequence[Mapping[str, Any]]) -> Vectors:
     """How well the search itself thinks that the record of each sentence fits, from 0 to 1."""
-    scores = [float(each.get("score") or 0) for each in items]
+    scores = [score_of(each) for each in items]
     if max(scores) > 0:
         share = [each / max(scores) for each in scores]
     else:

@@ -20,8 +20,8 @@ _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
 """Two places whose clocks agree in both have one time."""
 
-_PLACED = re.compile(r"(?=(?:^|\b(?:in|at|for|of|to|from)\s+(?:the\s+)?)(\w+(?:\s+\w+){0,3}))")
-"""The words after a preposition, or at the beginning, where the name of a place can stand."""
+_PLACED = re.compile(r"(?=\b(?:in|to|from)\s+(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
+"""The words after a preposition where the name of a place can stand."""
 
 _PREFIX = 5
 """So many letters of a country's name are in the word for what is from there."""

@@ -41,7 +41,7 @@ class ModelDecider:
         """The model's decision about what the user said; nothing where it wrote none."""
         messages = []
         for turn in turns:
-            messages += [Message("user", turn.said[:_LONGEST]), Message("assistant", turn.written)]
+            messages += [Message("user", turn.said[:_LONGEST]), Message("assistant", turn.written[:_LONGEST])]
         messages.append(Message("user", context + text[:_LONGEST]))
         written = await self._model.complete(
             self.prefix, messages, schema=self._schema, max_tokens=_MOST_TOKENS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +18,8 @@ from jackfield_local.agent.memory import Proposal, is_declined, outcome_in
 from jackfield_local.agent.parameters import Kind, Parameter, Tool, flat
 from jackfield_local.agent.proposals import (
     CHANGE,
-    FOLLOW_UP,
     NO_TOOL,
+    STOPPED,
     Proposals,
     Question,
     Setting,
@@ -27,10 +27,10 @@ from jackfield_local.agent.proposals import (
 )
 from jackfield_local.agent.router import Act
 from jackfield_local.agent.searches import first_search
-from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexplained
+from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexplained, untyped
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.numbers import ORDINALS, WORDS
-from jackfield_local.language.questions import asks_for_facts, is_question
+from jackfield_local.language.questions import agrees, asks_for_facts, is_question, refuses
 from jackfield_local.language.shifts import shift
 from jackfield_local.language.words import spoken_name, stem, stems, words
 from jackfield_local.mind import Thought, Words
@@ -50,14 +50,13 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 """The model says of itself that it did or will do something; it never did."""
 
 _TEXT_ONLY = "I can do that only in a text conversation."
-_STOPPED = "All right, nothing was done."
 _REPLIES = {
     Act.GREET: "Hello! What can I do for you?",
     Act.THANK: "You're welcome.",
     Act.IDENTITY: "I am Jackfield's agent on this machine. I choose tools for what you ask; "
     "I am not a language model.",
     Act.AGREE: "There is nothing to decide at the moment. What can I do for you?",
-    Act.DISAGREE: _STOPPED,
+    Act.DISAGREE: STOPPED,
 }
 
 
@@ -81,11 +80,12 @@ class AgentDialogue(Proposals):
         question, self._question = self._question, None
         if question is not None and _is_left(question, text):
             question = None
-        # Sentence embeddings take a while; the event loop must not wait for them.
-        if thoughts := await asyncio.to_thread(self._at_once, question, text):
+        if thoughts := await self._in_thread(self._at_once, question, text):
             for thought in thoughts:
                 yield thought
             return
+        if question is not None and question.options:
+            question = None  # Nothing was chosen; it is no question for a value.
         if (remark := self._getting_ready()) is not None:
             yield remark
         for thought in await self._decided(text, question):
@@ -98,7 +98,7 @@ class AgentDialogue(Proposals):
 
     async def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
         """The user completed the form of a tool."""
-        self._question = None
+        self._question = self._form = None
         tool = next((each for each in self._setting.tools if each.id == tool_id), None)
         if tool is None:
             yield Words(NO_TOOL)
@@ -118,7 +118,7 @@ class AgentDialogue(Proposals):
         if (outcome := outcome_in(learned)) is not None:
             yield Words(await asyncio.to_thread(self._tell, *outcome))
         elif is_declined(learned):
-            yield Words(_STOPPED)
+            yield Words(STOPPED)
         elif learned:
             yield Words(learned)
 
@@ -126,6 +126,19 @@ class AgentDialogue(Proposals):
         """The last answer was cut short; a question that nobody heard does not wait for an answer."""
         if not heard.strip():
             self._question = None
+
+    async def _in_thread(self, think: Callable[..., list[Thought]], *args: object) -> list[Thought]:
+        """Sentence embeddings take a while, and the event loop must not wait for them.
+
+        A thread cannot be stopped: an interrupted answer waits for it, and leaves no question behind.
+        """
+        running = asyncio.create_task(asyncio.to_thread(think, *args))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait((running,))
+            self._question = None
+            raise
 
     async def _decided(self, text: str, question: Question | None) -> list[Thought]:
         """What follows from the model's decision, or from the router's where no model can make one."""
@@ -136,8 +149,8 @@ class AgentDialogue(Proposals):
             except TransportError as error:
                 _log.warning("the router decides, as the model could not: %s", error)
             else:
-                return await asyncio.to_thread(self._carry_out, decision, text, question)
-        return await asyncio.to_thread(self._route, text, question)
+                return await self._in_thread(self._carry_out, decision, text, question)
+        return await self._in_thread(self._route, text, question)
 
     def _getting_ready(self) -> Words | None:
         """Says once that the model is being prepared; not aloud."""
@@ -158,25 +171,28 @@ class AgentDialogue(Proposals):
         if question is not None and question.options and (chosen := _chosen(question.options, text)):
             self._said = question.said
             return self._propose(chosen, question.said, None)
-        if act is Act.DISAGREE and (question is not None or self._form is not None):
+        if refuses(text) and (question is not None or self._form is not None):
             passed = (*question.passed, *(question.options or (question.tool,))) if question else ()
             passed, self._form = (*passed, *filter(None, [self._form])), None
             return [self._offer(question.said if question else self._memory.asked, passed)]
         if act is Act.STOP:
-            return [Words("" if self._setting.manner.spoken else _STOPPED)]
+            self._form = None
+            last = self._memory.last
+            waits = " The card still waits for you." if last is not None and last.waiting else ""
+            return [Words("" if self._setting.manner.spoken else f"{STOPPED}{waits}")]
         self._form = None
-        if question is not None and (thought := self._reply(question, text, act)) is not None:
+        if question is not None and (thought := self._reply(question, text)) is not None:
             return [thought]
         if self._setting.router.is_text_only(self._speech(text)):
             self._memory.note(text, written_words(_TEXT_ONLY))
             return [Words(_TEXT_ONLY)]
         return []
 
-    def _reply(self, question: Question, text: str, act: Act | None) -> Thought | None:
+    def _reply(self, question: Question, text: str) -> Thought | None:
         """What follows from the reply to a question; nothing where the words are a new request."""
         if question.parameter is None:
-            agrees = act is Act.AGREE and not question.options
-            return self._call(question.tool, question.args) if agrees else None
+            agreed = agrees(text) and not question.options
+            return self._call(question.tool, question.args) if agreed else None
         found = self._filled(question, question.parameter, text)
         if found is None:
             return None
@@ -229,8 +245,9 @@ class AgentDialogue(Proposals):
             return False
         speech = replace(self._speech(text), earlier=())
         found = find(last.tool, speech, last.args)
-        changed = dict(found.args) != dict(last.args)
-        return changed and not unexplained(last.tool, speech, found.args.values())
+        changed = {name for name, value in found.args.items() if value != last.args.get(name)}
+        sure = changed - found.guessed if last.tool.writes else changed
+        return bool(sure) and not unexplained(last.tool, speech, found.args.values())
 
     # With the model.
 
@@ -266,7 +283,8 @@ class AgentDialogue(Proposals):
         self._memory.asked = text
         if is_search(tool) and asks_for_facts(text):
             # Every filter can hide the answer; `searches` narrows to what the question names.
-            found = replace(found, args={each.name: found.args[each.name] for each in tool.required})
+            asked = {each.name: found.args[each.name] for each in tool.required if each.name in found.args}
+            found = replace(found, args=asked)
         if question is None and not self._is_meant(tool, found, text):
             search = first_search(self._setting.tools) if asks_for_facts(text) else None
             if search is None:
@@ -296,6 +314,10 @@ class AgentDialogue(Proposals):
         own = self._setting.zone
         if not all(is_own_zone(tool, name, value, own) for name, value in found.args.items()):
             return True
+        speech = self._speech(text)
+        strange = unexplained(tool, speech, ())
+        if asked and len(strange) * 3 >= len(untyped(tool, speech)) > 0:
+            return False
         texts = [tool.description, *(each.says for each in tool.guide.examples)]
         embed = self._setting.manner.embed
         near = float((embed(texts) @ embed([text])[0]).max())
@@ -334,8 +356,10 @@ def _chosen(options: Sequence[Tool], text: str) -> Tool | None:
     counted = [
         ORDINALS.get(each) or WORDS.get(each) or (int(each) if each.isdecimal() else 0) for each in heard
     ]
-    place = next((each for each in counted if each), 0)
-    return options[place - 1] if 0 < place <= len(options) and len(heard) <= FOLLOW_UP else None
+    rest = [word for word, number in zip(heard, counted, strict=True) if not number]
+    places = [number for number in counted if number]
+    alone = len(places) == 1 and set(rest) <= {"number", "option", "the", "one", "please"}
+    return options[places[0] - 1] if alone and places[0] <= len(options) else None
 
 
 def _is_left(question: Question, text: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ def ground(
     for parameter in plain:
         if parameter.name not in found:
             value = _value(tool, parameter, given.get(parameter.name), speech)
-            if value not in (None, "", [], {}):
+            if value not in (None, "", [], {}) and not _is_own_zone_again(parameter, value, speech, base):
                 found[parameter.name] = value
     if base:
         found = _extended(tool, _named_choices(tool, speech) | found, base)
@@ -78,8 +78,10 @@ def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> G
         if parameter.name in found or parameter.kind in TEMPORAL | {Kind.TEXT}:
             continue
         value = _value(tool, parameter, None, speech)
-        if value not in (None, "", [], {}):
+        if value not in (None, "", [], {}) and not _is_own_zone_again(parameter, value, speech, base):
             found[parameter.name] = value
+            if parameter.kind is Kind.IDENTIFIER and str(value) not in speech.said:
+                guessed.add(parameter.name)  # The user pointed at it.
             if parameter.kind is Kind.CHOICE and not parameter.many and not choice_is_named(value, speech):
                 if base.get(parameter.name) is not None:
                     del found[parameter.name]  # What was said before is surer.
@@ -94,6 +96,11 @@ def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> G
     args = _valid(tool, {**base, **_extended(tool, found, base)})
     missing = next((each for each in tool.required if each.name not in args), None)
     return Grounded(args, missing, guessed=frozenset(guessed & args.keys()))
+
+
+def _is_own_zone_again(parameter: Parameter, value: Any, speech: Speech, base: Mapping[str, Any]) -> bool:
+    """Whether a value is only the user's own time zone, where the call has another one already."""
+    return parameter.kind is Kind.ZONE and parameter.name in base and value == speech.zone
 
 
 def _temporal_hints(tool: Tool, speech: Speech) -> dict[str, str]:
@@ -115,7 +122,7 @@ def _value(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
         return find_one(tool, parameter, hint, speech)
     members = hint if isinstance(hint, list) else [hint] if hint is not None else find_all(parameter, speech)
     kept = [find_one(tool, parameter, each, speech) for each in members]
-    return [*dict.fromkeys(each for each in kept if each is not None)]
+    return _unique(each for each in kept if each is not None)
 
 
 def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,7 +130,7 @@ def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
     kept = {}
     for name, value in args.items():
         parameter = tool.parameter(name)
-        if parameter is None or not jsonschema_rs.is_valid(dict(parameter.schema), value):
+        if parameter is None or not _is_valid(parameter, value):
             continue
         if parameter.required or value != parameter.schema.get("default"):
             kept[name] = value
@@ -133,23 +140,38 @@ def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
 def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     """New members of a list come to those that it has already."""
     many = {each.name for each in tool.parameters if each.many and isinstance(base.get(each.name), list)}
-    return found | {name: [*dict.fromkeys([*base[name], *found[name]])] for name in many & found.keys()}
+    return found | {name: _unique([*base[name], *found[name]]) for name in many & found.keys()}
+
+
+def _unique(values: Iterable[Any]) -> list[Any]:
+    """Each value once, in its order; values may be objects."""
+    kept: list[Any] = []
+    for value in values:
+        if value not in kept:
+            kept.append(value)
+    return kept
+
+
+def _is_valid(parameter: Parameter, value: Any) -> bool:
+    try:
+        return jsonschema_rs.is_valid(dict(parameter.schema), value)
+    except ValueError:  # A schema that refers to something that is not there.
+        return False
 
 
 def _named_choices(tool: Tool, speech: Speech) -> dict[str, Any]:
     """The choices whose own names are in words that change a call, such as "make it weekly"."""
-    return {
-        parameter.name: each
-        for parameter in tool.parameters
-        if parameter.kind is Kind.CHOICE and not parameter.many
-        for each in parameter.choices
-        if choice_is_named(each, speech)
-    }
+    found = {}
+    for parameter in tool.parameters:
+        named = [each for each in parameter.choices if choice_is_named(each, speech)]
+        if parameter.kind is Kind.CHOICE and not parameter.many and len(named) == 1:
+            found[parameter.name] = named[0]
+    return found
 
 
 def _records(parameter: Parameter, speech: Speech) -> list[Any] | None:
     records = [dict(each) for each in speech.records]
-    return records if records and jsonschema_rs.is_valid(dict(parameter.schema), records) else None
+    return records if records and _is_valid(parameter, records) else None
 
 
 def _whole_question(tool: Tool, found: dict[str, Any], speech: Speech) -> None:
@@ -178,7 +200,8 @@ def _drop_echoes(tool: Tool, found: dict[str, Any]) -> None:
 
 def _drop_doubles(tool: Tool, found: dict[str, Any], speech: Speech) -> None:
     """One word of the user cannot be two required values: the one stays that examples introduce this way."""
-    texts = [each for each in tool.required if each.kind is Kind.TEXT and each.name in found]
+    needed = [each for each in tool.required if each.kind is Kind.TEXT]
+    texts = [each for each in needed if isinstance(found.get(each.name), str)]
     for parameter in texts:
         value = found[parameter.name]
         same = [each for each in texts if found.get(each.name) == value]

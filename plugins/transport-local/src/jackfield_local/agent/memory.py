@@ -34,6 +34,8 @@ class Proposal:
     tool: Tool
     args: Mapping[str, Any]
     waiting: bool = False
+    done: bool = False
+    """Whether it succeeded."""
     recent: bool = True
     """Whether it belongs to the turn before this one."""
     replaces: bool = False
@@ -67,7 +69,7 @@ class Memory:
         error = envelope.get("error")
         if self.last is not None and self.last.tool.id == tool_id:
             waiting = isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED"
-            self.last = replace(self.last, waiting=waiting)
+            self.last = replace(self.last, waiting=waiting, done=not error)
         if not error:
             self.records = records_in(envelope.get("data")) or self.records
             self.seen = (self.seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]

@@ -20,6 +20,7 @@ from jackfield_local.agent.decider import ModelDecider
 from jackfield_local.agent.dialogue import AgentDialogue
 from jackfield_local.agent.engine import INSTALL, Engine, Model, Prefix
 from jackfield_local.agent.parameters import Tool, text_only_tools, tools_of
+from jackfield_local.agent.prompt import is_usable as is_usable_tool
 from jackfield_local.agent.prompt import static_prefix
 from jackfield_local.agent.proposals import Setting
 from jackfield_local.agent.router import Router
@@ -124,7 +125,7 @@ class Agent:
             return
         try:
             await model.prepare(prefix)
-        except TransportError as error:
+        except Exception as error:  # noqa: BLE001 - the router decides, whatever keeps the model from it
             _log.warning("the router decides, as the model could not be prepared: %s", error)
         else:
             _log.info("the model is ready")
@@ -137,7 +138,8 @@ class Agent:
         assert zone is not None  # noqa: S101 - `astimezone` always gives one
         tools = tools_of(opening)
         try:
-            router = Router(tools, embed_phrases, text_only_tools(opening))
+            usable = [each for each in tools if is_usable_tool(each)]
+            router = Router(usable, embed_phrases, text_only_tools(opening))
         except EmbeddingError as error:
             raise TransportError("invalid_request_error", str(error)) from None
         manner = Manner(opening.mode == "voice", zone, embed_phrases)

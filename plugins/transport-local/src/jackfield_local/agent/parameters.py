@@ -153,10 +153,13 @@ class Tool:
         """The first sentence of the description."""
         return first_sentence(self.description)
 
-    @property
+    @cached_property
     def required(self) -> tuple[Parameter, ...]:
-        """What it cannot be called without."""
-        return tuple(each for each in self.parameters if each.required)
+        """What it cannot be called without, in the order of the guide's first example."""
+        shown = [*self.guide.examples[0].args] if self.guide.examples else []
+        needed = [each for each in self.parameters if each.required]
+        needed.sort(key=lambda each: shown.index(each.name) if each.name in shown else len(shown))
+        return tuple(needed)
 
     @cached_property
     def vocabulary(self) -> frozenset[str]:
@@ -179,6 +182,8 @@ def tools_of(opening: Opening) -> tuple[Tool, ...]:
     """The tools of a session, in the order of their ids, which does not depend on the session."""
     tools = []
     for tool_id, declared in sorted(opening.declarations.items()):
+        if not isinstance(declared, Mapping):
+            continue
         parameters = tuple(_parameters(declared.get("parameters") or {}))
         guide = read_guide(opening.guides.get(tool_id, ""))
         examples = tuple(Example(each.says, flat(each.args)) for each in guide.examples)
@@ -219,16 +224,36 @@ def text_only_tools(opening: Opening) -> tuple[Tool, ...]:
     )
 
 
-def _parameters(schema: Mapping[str, Any], path: str = "", *, needed: bool = True) -> Iterator[Parameter]:
-    required = schema.get("required", ())
-    for name, each in (schema.get("properties") or {}).items():
-        if not isinstance(each, Mapping):
+def _parameters(
+    schema: Mapping[str, Any], path: str = "", *, needed: bool = True, root: Mapping[str, Any] | None = None
+) -> Iterator[Parameter]:
+    root = schema if root is None else root
+    required, properties = schema.get("required") or (), schema.get("properties")
+    for name, given in properties.items() if isinstance(properties, Mapping) else ():
+        if not isinstance(given, Mapping):
             continue
+        each = _resolved(given, root)
         must = needed and name in required
         if "object" in _types(each) and each.get("properties"):
-            yield from _parameters(each, f"{path}{name}.", needed=must)
+            yield from _parameters(each, f"{path}{name}.", needed=must, root=root)
         else:
             yield Parameter(f"{path}{name}", each, must, kind_of(name, each), "array" in _types(each))
+
+
+def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema with its reference followed, and without the null of an optional value."""
+    target: Any = root
+    if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
+        for part in reference.removeprefix("#/").split("/"):
+            target = target.get(part) if isinstance(target, Mapping) else None
+        rest = {key: value for key, value in schema.items() if key != "$ref"}
+        schema = {**target, **rest} if isinstance(target, Mapping) else rest
+    branches = [each for each in schema.get("anyOf") or () if isinstance(each, Mapping)]
+    branches = [each for each in branches if each.get("type") != "null"]
+    if len(branches) == 1:
+        rest = {key: value for key, value in schema.items() if key != "anyOf"}
+        return {**_resolved(branches[0], root), **rest} if "anyOf" not in branches[0] else schema
+    return schema
 
 
 def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
@@ -236,7 +261,8 @@ def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
     types = _types(schema)
     if "array" in types:
         items = schema.get("items")
-        return kind_of(name, {"description": schema.get("description", ""), **items}) if items else Kind.TEXT
+        told = {"description": schema.get("description", "")}
+        return kind_of(name, {**told, **items}) if isinstance(items, Mapping) and items else Kind.TEXT
     if "enum" in schema:
         return Kind.CHOICE
     if "object" in types:

@@ -39,6 +39,9 @@ from jackfield_local.language.shifts import shift
 from jackfield_local.language.words import stem, stems
 from jackfield_local.mind import Thought, Words
 
+_READ = 1_000
+"""Characters of a message in which values are looked for; whoever writes more hands over a text."""
+
 _ATTEMPTS = 2
 _OPTIONS = 3
 """Tools among which the user may choose where none is close enough."""
@@ -50,6 +53,7 @@ FOLLOW_UP = 6
 """Words of a message that goes on with a call that was made, such as "and tomorrow?", at most."""
 
 NO_TOOL = "I have no tool for that."
+STOPPED = "All right, nothing was done."
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,8 @@ class Proposals:
         self._question: Question | None = None
         self._form: Tool | None = None
         self._said = ""
+        self._fetching = ""
+        """What is told if the whole text of a result cannot be fetched."""
 
     def _propose(self, tool: Tool, text: str, question: Question | None) -> list[Thought]:
         """A call of a tool with the values in the words; a form or a question where that is not certain."""
@@ -144,7 +150,10 @@ class Proposals:
             return found
         complete = found.missing is None and not found.unusable and shift(text) is None
         only_values = not untyped(tool, speech) - stems(" ".join(map(str, found.args.values())))
-        if (complete and not found.guessed and not only_values) or not _is_change(last, found, text):
+        goes_on = last.waiting or only_values or shift(text) is not None
+        if (complete and not found.guessed and not only_values) or not (
+            goes_on and _is_change(last, found, text)
+        ):
             return found
         return arguments(replace(speech, earlier=()), last.args)
 
@@ -160,7 +169,8 @@ class Proposals:
             return Words(
                 f"Nothing has changed: the card still waits for your approval. What should change ({names})?"
             )
-        if last is not None and tool.writes and last.tool is tool and dict(last.args) == dict(found.args):
+        repeated = last is not None and last.tool is tool and dict(last.args) == dict(found.args)
+        if repeated and last is not None and tool.writes and last.done and last.recent:
             return Words("That is what was done last; nothing was done again.")
         return self._call(tool, found.args)
 
@@ -198,13 +208,14 @@ class Proposals:
         return Words(text)
 
     def _offer(self, text: str, passed: tuple[Tool, ...] = ()) -> Words:
-        """Nothing is close enough: the user may choose one of the closest tools that were not passed over."""
+        """The user may choose one of the closest tools: nothing is close enough, or it was not meant."""
         closest = [each for each in self._setting.router.closest(self._speech(text)) if each not in passed]
         options = tuple(closest[:_OPTIONS])
         if not options:
             return Words(NO_TOOL)
         listed = " ".join(f"{place}. {each.purpose}." for place, each in enumerate(options, 1))
-        told = f"{NO_TOOL} The closest I have: {listed} Say a number if you mean one of these."
+        begun = f"{STOPPED} Did you mean one of these?" if passed else f"{NO_TOOL} The closest I have:"
+        told = f"{begun} {listed} Say a number if you mean one."
         self._question = Question(options[0], {}, None, told, text, options=options, passed=passed)
         return Words(told)
 
@@ -233,8 +244,14 @@ class Proposals:
             envelopes = [
                 (envelopes[0][0], {"data": merged(self._memory.searched, found, self._memory.asked)})
             ]
+        if envelopes[0][1].get("error") and self._fetching:
+            # The whole text could not be had; what the search gave answers as well.
+            told, self._fetching = self._fetching, ""
+            return [Words(told)]
         told = self._tell(*envelopes[0])
-        return [self._whole_record(envelopes[0][0]) or Words(told)]
+        fetch = self._whole_record(envelopes[0][0])
+        self._fetching = told if fetch is not None else ""
+        return [fetch or Words(told)]
 
     def _whole_record(self, tool_id: str) -> ToolCalls | None:
         """The call that fetches the text of the best result, where the search gave only a part of it."""
@@ -261,14 +278,15 @@ class Proposals:
     def _speech(self, text: str) -> Speech:
         setting, last = self._setting, self._memory.last
         return Speech(
-            text,
+            text[:_READ],
             setting.clock(),
             setting.manner.embed,
-            tuple(turn.said for turn in self._memory.turns),
+            tuple(turn.said[:_READ] for turn in self._memory.turns),
             setting.zone,
             self._memory.records,
             day=day_of(last.args) if last is not None and last.recent else None,
             seen=self._memory.seen,
+            handed=text,
         )
 
 

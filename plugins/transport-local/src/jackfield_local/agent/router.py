@@ -21,7 +21,7 @@ from jackfield_local.agent.texts import (
     untyped,
 )
 from jackfield_local.language.questions import asks_for_facts, may_ask_for_deeds
-from jackfield_local.language.words import content
+from jackfield_local.language.words import content, words
 
 _NEAREST = 2
 """So many of a tool's texts are averaged: one that is close by chance does not decide alone."""
@@ -58,8 +58,8 @@ class Act(Enum):
     STOP = ("stop", "stop talking", "be quiet", "never mind, forget it", "cancel that")
     HELP = ("help", "what can you do?", "what can I ask you?")
     IDENTITY = ("who are you?", "what is your name?", "who made you?", "are you a robot?")
-    AGREE = ("yes", "yes please, do that", "correct")
-    DISAGREE = ("no", "no, don't do that", "that is wrong")
+    AGREE = ("yes", "y", "yes please, do that", "correct")
+    DISAGREE = ("no", "n", "no thanks", "no, don't do that", "that is wrong")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ class Router:
         scores = []
         for likeness, stems, tool in zip(self._near(speech.said), self._stems, self._tools, strict=True):
             found = find(tool, speech)
-            if self._can_be_meant(tool, found, speech, clearly=likeness >= _ABOUT):
+            if self._can_be_meant(
+                tool, found, speech, clearly=likeness >= _ABOUT and _has_values(found, speech)
+            ):
                 scores.append((likeness + _evidence(tool, found, stems, speech), tool))
         return sorted(scores, key=lambda each: -each[0])
 
@@ -128,6 +130,9 @@ class Router:
         return act if likeness >= _SAID and likeness > max(self._near(text), default=0.0) else None
 
     def _act(self, text: str) -> tuple[Act, float]:
+        for act in Act:
+            if words(text) in [words(each) for each in act.value]:
+                return act, 1.0
         near = self._acts.near(self._embed([text])[0])
         place = int(np.argmax(near))
         return [*Act][place], near[place]
@@ -177,6 +182,11 @@ class _Texts:
 
 def _texts_of(tool: Tool) -> list[str]:
     return [tool.description, *(each.says for each in tool.guide.examples)]
+
+
+def _has_values(found: Grounded, speech: Speech) -> bool:
+    """Whether the words give a tool any value for certain; the user's own time zone is none."""
+    return any(value != speech.zone for name, value in found.args.items() if name not in found.guessed)
 
 
 def _evidence(tool: Tool, found: Grounded, stems: frozenset[str], speech: Speech) -> float:

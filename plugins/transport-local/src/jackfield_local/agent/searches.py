@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jackfield_local.agent.answers import records_in
+from jackfield_local.agent.answers import records_in, score_of
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
 from jackfield_local.agent.texts import is_search
+from jackfield_local.agent.values import choice_is_in
 from jackfield_local.language.words import stems
 
 MOST, MOST_SPOKEN = 4, 2
@@ -32,7 +33,7 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
     choices = [each for each in choices if not each.required and each.name not in args]
     said = stems(question)
     for parameter in choices:
-        found += [{**args, parameter.name: each} for each in parameter.choices if stems(str(each)) <= said]
+        found += [{**args, parameter.name: each} for each in parameter.choices if choice_is_in(each, said)]
     for parameter in choices:
         places = [each for each in parameter.choices if each != parameter.schema.get("default")]
         if "default" in parameter.schema:
@@ -44,7 +45,7 @@ def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> l
 def _is_own(parameter: Parameter, choice: Any) -> bool:
     """Whether the description says that a place is the user's own."""
     clauses = re.split(r"[,;:.]", parameter.description)
-    return any("user" in stems(each) and stems(str(choice)) <= stems(each) for each in clauses)
+    return any("user" in stems(each) and choice_is_in(choice, stems(each)) for each in clauses)
 
 
 def merged(searched: Sequence[Mapping[str, Any]], results: Sequence[Any], question: str) -> Any:
@@ -67,15 +68,9 @@ def merged(searched: Sequence[Mapping[str, Any]], results: Sequence[Any], questi
     return {**first, key: sorted(records.values(), key=score_of, reverse=True)}
 
 
-def score_of(record: Mapping[str, Any]) -> float:
-    """How well the search thinks that a record fits; 0 where it does not say."""
-    score = record.get("score")
-    return float(score) if isinstance(score, int | float) else 0.0
-
-
 def _is_narrowed(args: Mapping[str, Any], question: str) -> bool:
     chosen = [value for value in args.values() if isinstance(value, str) and value != question]
-    return any(stems(each) <= stems(question) for each in chosen)
+    return any(choice_is_in(each, stems(question)) for each in chosen)
 
 
 def reading(
@@ -84,6 +79,8 @@ def reading(
     """The call that fetches a record as a whole: of a tool that takes the ids which the search gives."""
     for tool in tools:
         needed = tool.required
+        if tool.writes or tool.confirmed:
+            continue
         if len(needed) == 1 and needed[0].kind is Kind.IDENTIFIER and search.id in needed[0].description:
             found = record.get("id")
             return (tool, {needed[0].name: [found] if needed[0].many else found}) if found else None

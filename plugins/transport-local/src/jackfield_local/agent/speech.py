@@ -42,6 +42,14 @@ class Speech:
     seen: str = ""
     """All that tools have answered, in which identifiers are looked for."""
 
+    handed: str = ""
+    """The last message as a whole, where `said` is only the beginning of it."""
+
+    @property
+    def whole(self) -> str:
+        """The last message, from which a text can be handed over."""
+        return self.handed or self.said
+
     @cached_property
     def everything(self) -> str:
         """The words of the last turns."""

@@ -30,7 +30,8 @@ _RUN = re.compile(rf"[^{GAP}\s,;:.!?]+(?:[ '\u2019-]+[^{GAP}\s,;:.!?]+)*")
 def check_text(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> str | None:
     """The text that the model wrote, if the user said it; else what was handed over or quoted."""
     if is_handed_over(tool, parameter):
-        return handed_over(speech)
+        # The reply to a question for the text is the text.
+        return handed_over(speech) or (speech.whole if hint == speech.whole else None)
     if hint is not None:
         text = str(hint)
         # "A support ticket" names the tool, and no text.
@@ -73,6 +74,8 @@ def reply(tool: Tool, parameter: Parameter, speech: Speech) -> str:
 
     A name is what is left of a phrase such as "it's for Kim"; a sentence is taken as it was said.
     """
+    if is_handed_over(tool, parameter):
+        return speech.whole
     runs = _left_over(tool, parameter, speech)
     typed = untyped(tool, speech) != set(content(speech.said))
     if is_brief(tool, parameter.name) or typed:
@@ -170,15 +173,15 @@ def is_handed_over(tool: Tool, parameter: Parameter) -> bool:
 
 
 def handed_over(speech: Speech) -> str | None:
-    """The text that follows a request: in quotes, after a colon, or from the next line on."""
-    for said in (speech.said, *reversed(speech.earlier)):
-        head, _, rest = said.partition("\n")
-        if rest.strip():
-            return rest.strip()
-        if ": " in head and len(head.partition(": ")[2].split()) > 1:
-            return head.partition(": ")[2].strip()
+    """The text that a message brings with its request: in quotes, from the next line on, or after a colon."""
     found = quoted(speech.said)
-    return found[0].text if len(found) == 1 else None
+    if len(found) == 1:
+        return found[0].text
+    head, _, rest = speech.whole.partition("\n")
+    if rest.strip():
+        return rest.strip()
+    after = head.partition(": ")[2].strip()
+    return after if len(after.split()) > 1 else None
 
 
 def is_composed(tool: Tool, parameter: Parameter) -> bool:
@@ -195,6 +198,8 @@ def is_composed(tool: Tool, parameter: Parameter) -> bool:
 def is_search(tool: Tool) -> bool:
     """Whether all that a tool needs is a text that takes what is asked, as its examples show by questions."""
     needed, examples = tool.required, tool.guide.examples
+    if tool.writes or tool.confirmed:
+        return False
     if len(needed) != 1 or needed[0].kind is not Kind.TEXT or is_composed(tool, needed[0]):
         return False
     asked = sum(asks_for_facts(each.says) for each in examples)

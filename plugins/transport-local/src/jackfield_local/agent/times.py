@@ -114,6 +114,8 @@ class _Times:
         """A beginning and an end: both said, or a length, or the usual length in the guide's examples."""
         begin, end = pair
         first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
+        if first is not None and last is not None and (first.tzinfo is None) != (last.tzinfo is None):
+            last = None
         length = duration(self.said)
         if self.whole is None:
             kept = length is not None and first is not None
@@ -146,7 +148,7 @@ class _Times:
     def ahead(self, when: When) -> datetime:
         """The beginning; a clock time of today that has passed is meant for tomorrow."""
         moment = when.starts(self.now.date(), self.zone)
-        passed = when.days is None and when.exact and moment < self.now
+        passed = when.moment is None and when.days is None and when.exact and moment < self.now
         return moment + timedelta(days=1) if passed else moment
 
 
@@ -172,8 +174,8 @@ def _shifted(parameters: Sequence[Parameter], base: Mapping[str, Any], moved: ti
     for parameter in parameters:
         value = base.get(parameter.name)
         if parameter.kind is Kind.TIME and isinstance(value, str):
-            clock = datetime.strptime(value[:5], "%H:%M")  # noqa: DTZ007 - a clock time alone
-            if abs(moved) < timedelta(days=1):
+            clock = _read(f"2000-01-01T{value[:5]}")
+            if clock is not None and abs(moved) < timedelta(days=1):
                 found[parameter.name] = f"{clock + moved:%H:%M}"
         elif (moment := _read(value)) is not None and (
             parameter.kind is not Kind.DATE or abs(moved) >= timedelta(days=1)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
+import jsonschema_rs
+
 from jackfield_local.agent import codes
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
@@ -22,6 +24,7 @@ from jackfield_local.language.spans import Span, blanked
 from jackfield_local.language.times import read_when
 from jackfield_local.language.words import content, stems, words
 
+_LONGEST_TOKEN, _MOST_WORDS = 64, 4
 _ALIKE = 0.55
 """A word that means a choice is at least so near to it, by sentence embeddings."""
 
@@ -184,7 +187,13 @@ def find_all(parameter: Parameter, speech: Speech) -> list[Any]:
 
 def choice_is_named(choice: Any, speech: Speech) -> bool:
     """Whether the last words have every word of a choice."""
-    return stems(str(choice).replace("_", " ")) <= stems(speech.said)
+    return choice_is_in(choice, stems(speech.said))
+
+
+def choice_is_in(choice: Any, said: set[str]) -> bool:
+    """Whether some stems have those of a choice; one without letters or digits is never named."""
+    named = stems(str(choice).replace("_", " "))
+    return bool(named) and named <= said
 
 
 def _choice(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
@@ -296,14 +305,13 @@ def _url(_: Tool, __: Parameter, hint: Any, speech: Speech) -> str | None:
 
 def _identifier(_: Tool, parameter: Parameter, hint: Any, speech: Speech) -> str | None:
     """An identifier that was said or shown; spaces and case are as the pattern wants them."""
-    text = str(hint or "")
+    text = re.sub(r"[\s-]", "", str(hint or ""))[:_LONGEST_TOKEN]
+    spaced = r"[\s-]?".join(map(re.escape, text))
     for source in (speech.everything, speech.seen):
-        if text and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", source) and _fits(parameter, text):
-            return text
-    packed = re.sub(r"[\s-]", "", text)
-    if packed and packed.lower() in re.sub(r"[\s-]", "", speech.everything).lower():
-        forms_ = (packed, packed.upper(), packed.lower())
-        return next((each for each in forms_ if _fits(parameter, each)), None)
+        match = re.search(rf"(?<!\w){spaced}(?!\w)", source, re.IGNORECASE) if text else None
+        forms_ = (match.group(), text, text.upper(), text.lower()) if match else ()
+        if fitting := [each for each in forms_ if _fits(parameter, each)]:
+            return fitting[0]
     said = patterned(parameter, speech.said) or next((each.text for each in ids(speech.said)), None)
     return said if said or hint is not None else _pointed_at(speech)
 
@@ -311,7 +319,8 @@ def _identifier(_: Tool, parameter: Parameter, hint: Any, speech: Speech) -> str
 def _pointed_at(speech: Speech) -> str | None:
     """The identifier of a shown record that the words count out or call by its title."""
     shown = [each for each in speech.records if isinstance(each.get("id"), str)]
-    place = next((ORDINALS[word] for word in words(speech.said) if word in ORDINALS), 0)
+    counted = [ORDINALS.get(each, 0) for each in re.findall(r"\bthe (\w+)", speech.said.lower())]
+    place = next(filter(None, counted), 0)
     if 0 < place <= len(shown):
         return str(shown[place - 1]["id"])
     titles = [(stems(str(each.get("title") or each.get("name") or "")), each["id"]) for each in shown]
@@ -320,22 +329,26 @@ def _pointed_at(speech: Speech) -> str | None:
 
 
 def patterned(parameter: Parameter, text: str) -> str | None:
-    """What fits the pattern of an identifier in a text."""
-    inside = parameter.pattern.removeprefix("^").removesuffix("$")
-    if not inside:
+    """What fits the pattern of an identifier in a text: a word, or a few that are written apart."""
+    if not parameter.pattern:
         return None
-    for form in (text, text.upper(), re.sub(r"(?<=\w)[ -](?=\d)", "", text.upper())):
-        try:
-            match = re.search(rf"(?<!\w)(?:{inside})(?!\w)", form)
-        except re.error:
-            return None
-        if match:
-            return match.group()
+    heard = re.findall(r"[\w./:#-]*\w", text)
+    for length in range(1, _MOST_WORDS + 1):
+        for start in range(len(heard) - length + 1):
+            token = "".join(heard[start : start + length])[:_LONGEST_TOKEN]
+            for form in (token, token.upper()):
+                if _fits(parameter, form):
+                    return form
     return None
 
 
 def _fits(parameter: Parameter, value: str) -> bool:
-    return not parameter.pattern or re.search(parameter.pattern, value) is not None
+    """Whether a value has the form of a parameter, by a matcher that no pattern can stall."""
+    schema = {"type": "string", "pattern": parameter.pattern} if parameter.pattern else {}
+    try:
+        return jsonschema_rs.is_valid(schema, value)
+    except ValueError:
+        return False
 
 
 def _zone(tool: Tool, _: Parameter, hint: Any, speech: Speech) -> str | None:

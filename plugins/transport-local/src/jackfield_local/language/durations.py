@@ -38,6 +38,10 @@ _AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\
 """What goes on after hours: an hour and ten, 1 hour 58 minutes."""
 
 
+_LONGEST = 100 * 366 * 86_400
+"""A hundred years, in seconds; nobody means more."""
+
+
 class Duration(NamedTuple):
     """A length of time, and where it stands."""
 
@@ -66,4 +70,4 @@ def _with_minutes(text: str, seconds: float, span: Span) -> Duration:
     more = _AND_MINUTES.match(text, span.end) if seconds and seconds % UNITS["hour"] == 0 else None
     if more is not None:
         seconds, span = seconds + number(more.group(1)) * UNITS["minute"], Span(span.start, more.end())
-    return Duration(timedelta(seconds=seconds), span)
+    return Duration(timedelta(seconds=min(seconds, _LONGEST)), span)

@@ -37,4 +37,7 @@ def _read(text: str, zone: tzinfo) -> datetime | None:
         found = datetime.fromisoformat(text.upper())
     except ValueError:
         return None
-    return found.astimezone(zone) if found.tzinfo is not None else found
+    try:
+        return found.astimezone(zone) if found.tzinfo is not None else found
+    except OverflowError:  # The first or the last day that there is.
+        return found

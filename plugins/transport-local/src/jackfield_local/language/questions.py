@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from jackfield_local.language.words import words
+
 _INTERROGATIVE = r"(?:who|whom|whose|what|which|when|where|why|how)(?:['\u2019]?(?:s|re|ve|d|ll))?"
 _QUESTION = re.compile(
     rf"^\W*(?:(?:\w+\W+)?{_INTERROGATIVE}|is|are|was|were|do|does|did|can|could|may|must|should|will|would|has|have)\b"
@@ -33,3 +35,19 @@ def asks_for_facts(text: str) -> bool:
 def may_ask_for_deeds(text: str) -> bool:
     """Whether a question may be a request to do something, such as "can I book a table?"."""
     return not asks_for_facts(text) or _MODAL.search(text) is not None
+
+
+_AFFIRMATIVE = frozenset(("yes", "y", "yeah", "yep", "ok", "okay", "sure", "correct", "right"))
+_BESIDES = frozenset(("please", "do", "it", "that", "go", "ahead", "thanks", "thank", "you", "is", "that's"))
+_NEGATIVE = frozenset(("no", "n", "nope", "nah", "not", "never", "don't", "dont"))
+
+
+def agrees(text: str) -> bool:
+    """Whether a text is a yes and nothing else: consent must not be guessed."""
+    said = words(text)
+    return bool(_AFFIRMATIVE & {*said}) and {*said} <= _AFFIRMATIVE | _BESIDES
+
+
+def refuses(text: str) -> bool:
+    """Whether a text begins with a no."""
+    return words(text)[:1] != [] and words(text)[0] in _NEGATIVE

@@ -20,6 +20,9 @@ _BACKWARDS = ("earlier", "sooner", "forward", "forwards")
 _WORDED = {"half": 0.5, "quarter": 0.25, "a": 1.0, "an": 1.0}
 
 
+_LONGEST = 100 * 366 * 86_400
+
+
 def shift(text: str) -> timedelta | None:
     """By how much a text moves a time; nothing when it says nothing of the kind."""
     if match := _AFTER.search(text):
@@ -32,5 +35,5 @@ def shift(text: str) -> timedelta | None:
     count = _WORDED[first] if first in _WORDED else number(first)
     name = unit.lower()
     seconds = UNITS[name] if name in UNITS else UNITS[name.removesuffix("s")]
-    length = timedelta(seconds=(count + (0.5 if plus or more else 0)) * seconds)
+    length = timedelta(seconds=min((count + (0.5 if plus or more else 0)) * seconds, _LONGEST))
     return -length if direction.lower() in _BACKWARDS else length

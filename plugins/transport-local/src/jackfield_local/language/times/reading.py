@@ -14,6 +14,7 @@ from jackfield_local.language.times.when import Clock, Days, When
 _STAMP = re.compile(
     r"\b\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?", re.IGNORECASE
 )
+_LONGEST = 100 * 366 * 86_400
 _SOON = re.compile(rf"\b(?:in|within) (?:the next )?(an?|{NUMBER}) (minutes?|hours?)\b", re.IGNORECASE)
 _NEXT_DAY = re.compile(r"\b(?:the )?(?:day after|next day|following day)\b", re.IGNORECASE)
 _DAY_BEFORE = re.compile(r"\b(?:the )?(?:day before|previous day)\b", re.IGNORECASE)
@@ -75,7 +76,8 @@ def _whole(text: str, now: datetime) -> When | None:
         amount = 1.0 if match.group(1).lower() in ("a", "an") else number(match.group(1))
         unit = 60 if match.group(2).lower().startswith("minute") else 3600
         span = Span(*match.span())
-        return When(None, None, now + timedelta(seconds=amount * unit), (span,), span)
+        soon = timedelta(seconds=min(amount * unit, _LONGEST))
+        return When(None, None, now + soon, (span,), span)
     return None
 
 
