@@ -44,7 +44,7 @@ def run(report: Report, _: Asked) -> None:
     with tempfile.TemporaryDirectory() as folder, running("bench.hosting.ours", Path(folder)) as host:
         waits, stopped = asyncio.run(_measured(f"http://127.0.0.1:{host.port}"))
     caption = (
-        f"{len(waits)} spoken questions to the planner over a WebSocket; the silence that ends a turn lasts "
+        f"{len(waits)} spoken questions to the agent over a WebSocket; the silence that ends a turn lasts "
         "224 (after a question) to 500 ms."
     )
     rows = {"the last audible sound": _row(waits), "the end of the turn": _row(stopped)}
