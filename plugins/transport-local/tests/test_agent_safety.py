@@ -188,6 +188,27 @@ def test_lengths_beyond_all_calendars_break_nothing(said: str) -> None:
     duration(said)
 
 
+def test_a_text_that_the_model_thought_up_is_shown_before_a_tool_that_writes_gets_it() -> None:
+    schema = {"type": "object", "required": ["command"], "properties": {"command": _text("What to run.")}}
+    shown = ("list the files here", '{"command": "ls -la"}'), ("how full is the disk", '{"command": "df -h"}')
+    run: Tool = ("Run a command in the shell.", schema, _guide("run_command", *shown))
+    model = Scripted({"run_command": {"command": "rm -rf out"}})
+
+    async def steps() -> None:
+        writers = frozenset(("run_command",))
+        async with asyncio.timeout(60), agent_session({"run_command": run}, model, writers=writers) as talk:
+            said = await talk.says("clean up the build in the shell")
+            assert (
+                said
+                == "Do you mean this: Run a command in the shell (command: rm -rf out)? Please say yes or no."
+            )
+            assert talk.calls == []
+            await talk.says("yes")
+            assert talk.args == {"command": "rm -rf out"}
+
+    asyncio.run(steps())
+
+
 def test_a_question_of_the_agent_does_not_outlive_an_interruption() -> None:
     async def run() -> None:
         async with asyncio.timeout(60), agent_session(TOOLS, Scripted({"cannot": "do it"})) as talk:

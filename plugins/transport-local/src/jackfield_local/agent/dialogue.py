@@ -103,7 +103,7 @@ class AgentDialogue(Proposals):
         if tool is None:
             yield Words(NO_TOOL)
             return
-        args = flat(values)
+        args = flat(values, tool.parameters)
         self._memory.note(tool.purpose, written_call(tool.id, args))
         yield self._call(tool, args)
 
@@ -252,45 +252,45 @@ class AgentDialogue(Proposals):
     # With the model.
 
     def _carry_out(self, decision: Decision | None, text: str, question: Question | None) -> list[Thought]:
-        last = self._memory.last
-        if last is not None and shift(text) is not None and len(text.split()) <= CHANGE:
-            decision = Decision(last.tool, {})
-        if decision is not None and decision.refused:
-            tool = self._identified(text) or self._denied(decision.text)
-            decision = decision if tool is None else Decision(tool, {})
-        if (
-            (decision is None or decision.refused)
-            and asks_for_facts(text)
-            and (search := first_search(self._setting.tools))
-        ):
-            decision = Decision(search, {})
+        decision = self._amended(decision, text)
         if decision is None:
             return [Words(NO_TOOL)]
         if decision.tool is None:
             self._memory.leave()
             self._memory.note(text, written_words(decision.text))
             return [Words(self._words(decision, text))]
-        tool, raw = decision.tool, decision.args or {}
-        if (
-            tool.writes
-            and question is None
-            and (better := self._setting.router.better(tool, self._speech(text)))
-        ):
+        tool, hints = decision.tool, decision.args or {}
+        better = self._setting.router.better(tool, self._speech(text)) if tool.writes else None
+        if better is not None and question is None:
             # Where the two disagree about something that cannot be undone, the user is asked.
             return self._propose(better, text, None)
-        found = self._grounded(tool, raw, text, question)
-        self._memory.note(text, written_call(tool.id, raw))
+        found = self._grounded(tool, hints, text, question)
+        self._memory.note(text, written_call(tool.id, hints))
         self._memory.asked = text
-        if is_search(tool) and asks_for_facts(text):
-            # Every filter can hide the answer; `searches` narrows to what the question names.
-            asked = {each.name: found.args[each.name] for each in tool.required if each.name in found.args}
-            found = replace(found, args=asked)
         if question is None and not self._is_meant(tool, found, text):
             search = first_search(self._setting.tools) if asks_for_facts(text) else None
             if search is None:
                 return [Words(NO_TOOL)]
             tool, found = search, ground(search, {}, self._speech(text))
+        if is_search(tool) and asks_for_facts(text):
+            # Every filter can hide the answer; `searches` narrows to what the question names.
+            asked = {each.name: found.args[each.name] for each in tool.required if each.name in found.args}
+            found = replace(found, args=asked)
+        if found.missing is None and found.guessed and tool.writes and not tool.confirmed:
+            return [self._confirm(tool, found.args)]
         return [self._act(tool, found, question)]
+
+    def _amended(self, decision: Decision | None, text: str) -> Decision | None:
+        """The model's decision, or the one that the words leave no doubt about."""
+        last = self._memory.last
+        if last is not None and shift(text) is not None and len(text.split()) <= CHANGE:
+            return Decision(last.tool, {})
+        if decision is not None and not decision.refused:
+            return decision
+        tool = self._identified(text) or (self._denied(decision.text) if decision is not None else None)
+        if tool is None and asks_for_facts(text):
+            tool = first_search(self._setting.tools)
+        return decision if tool is None else Decision(tool, {})
 
     def _denied(self, deed: str) -> Tool | None:
         """The tool that does, in its own words, what the model says that no tool does."""

@@ -10,7 +10,14 @@ import jsonschema_rs
 
 from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
-from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search
+from jackfield_local.agent.texts import (
+    check_text,
+    guess_texts,
+    introduced,
+    is_brief,
+    is_mostly_said,
+    is_search,
+)
 from jackfield_local.agent.times import ground_times
 from jackfield_local.agent.values import choice_is_named, find_all, find_codes, find_numbers, find_value
 from jackfield_local.language.questions import is_question
@@ -60,7 +67,17 @@ def ground(
     args = _valid(tool, {**base, **found})
     unusable, refused = _unusable(tool, given, args, speech)
     missing = next((each for each in tool.required if each.name not in args), refused)
-    return Grounded(args, missing, unusable)
+    return Grounded(args, missing, unusable, _composed(tool, args, speech))
+
+
+def _composed(tool: Tool, args: Mapping[str, Any], speech: Speech) -> frozenset[str]:
+    """The texts that the model thought up, as their examples show that it may."""
+    texts = {
+        each.name: args[each.name] for each in tool.parameters if each.kind is Kind.TEXT and each.name in args
+    }
+    return frozenset(
+        name for name, text in texts.items() if isinstance(text, str) and not is_mostly_said(text, speech)
+    )
 
 
 def find(tool: Tool, speech: Speech, base: Mapping[str, Any] | None = None) -> Grounded:

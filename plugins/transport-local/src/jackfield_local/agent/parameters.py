@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
@@ -186,21 +186,22 @@ def tools_of(opening: Opening) -> tuple[Tool, ...]:
             continue
         parameters = tuple(_parameters(declared.get("parameters") or {}))
         guide = read_guide(opening.guides.get(tool_id, ""))
-        examples = tuple(Example(each.says, flat(each.args)) for each in guide.examples)
+        examples = tuple(Example(each.says, flat(each.args, parameters)) for each in guide.examples)
         effects = tool_id in opening.writers, tool_id in opening.confirmed
         described = str(declared.get("description", ""))
         tools.append(Tool(tool_id, described, replace(guide, examples=examples), parameters, *effects))
     return tuple(tools)
 
 
-def flat(args: Mapping[str, Any]) -> dict[str, Any]:
-    """Arguments with the members of objects by their paths."""
+def flat(args: Mapping[str, Any], parameters: Sequence[Parameter], path: str = "") -> dict[str, Any]:
+    """Arguments with the members of objects by their paths; an object without known members stays whole."""
     found: dict[str, Any] = {}
     for name, value in args.items():
-        if isinstance(value, Mapping):
-            found |= {f"{name}.{inner}": each for inner, each in flat(value).items()}
+        inner = f"{path}{name}."
+        if isinstance(value, Mapping) and any(each.name.startswith(inner) for each in parameters):
+            found |= flat(value, parameters, inner)
         else:
-            found[name] = value
+            found[f"{path}{name}"] = value
     return found
 
 

@@ -48,6 +48,11 @@ def check_text(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> s
     return found[0] if parameter.required and len(found) == 1 else None
 
 
+def is_mostly_said(text: str, speech: Speech) -> bool:
+    """Whether a text consists of the user's words, or was handed over by the user."""
+    return speech.share(text) >= _MOSTLY or text in speech.whole
+
+
 def guess_texts(tool: Tool, speech: Speech, taken: Iterable[Any] = ()) -> dict[str, str]:
     """Texts without a model: what the words before them in the examples introduce, or all that is left."""
     wanted = [
