@@ -13,7 +13,8 @@ _QUESTION = re.compile(
     re.IGNORECASE,
 )
 _INDIRECT = re.compile(
-    rf"\b(?:tell|explain|show)\b.{{0,12}}\b{_INTERROGATIVE}\b|^\W*tell me\b|\bto know\b|\b(?:me|you) know\b",
+    rf"\b(?:tell|explain|show|find out)\b.{{0,12}}\b{_INTERROGATIVE}\b"
+    r"|^\W*tell me\b|\bto know\b|\b(?:me|you) know\b",
     re.IGNORECASE,
 )
 """Questions in the form of a wish: tell me how, I'd like to know."""
