@@ -140,7 +140,7 @@ def _object(data: Mapping[str, Any], question: str, manner: Manner) -> str:
     own = data.get("text")
     if isinstance(own, str) and own.strip() and len(own.split()) <= 2:
         rest = _values({key: value for key, value in data.items() if key != "text"}, manner)
-        return f"{own} ({rest.rstrip('.')})." if rest else own
+        return f"{own} ({rest.rstrip('.')})." if rest and not manner.spoken else own
     parts = []
     lists = {key: value for key, value in data.items() if _is_records(value)}
     empty = [key for key, value in data.items() if value == []]
