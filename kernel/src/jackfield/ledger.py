@@ -258,7 +258,9 @@ class CallLedger:
             # A call that writes may have hung for longer than its claim lasts; its answer counts from now.
             ttl = None if may_repeat(call) and response.ok else await self._ttl(call.key, wire)
             if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
-                return response
+                return (
+                    await self._decided_meanwhile(call, wire) or response if _is_waiting(wire) else response
+                )
         except StoreUnavailableError as error:
             # It ran, and the model has to know what came of it.
             self._record_later(call, error)
@@ -267,6 +269,14 @@ class CallLedger:
             _log.exception("call %s: its answer cannot be recorded", call.key)
             return await self._record_instead(call, _unfit(call))
         return await self._lost(call, response)
+
+    async def _decided_meanwhile(self, call: Call, wire: bytes) -> ToolResponse | None:
+        """The outcome of a call that was approved or declined while this process hung after asking."""
+        with contextlib.suppress(StoreUnavailableError):
+            pending = await self._confirmations.of_key(call.session.id, call.key)
+            if pending is not None and (await self.status_of(pending)).state is not CallState.WAITING:
+                return await self._follow(call, wire)
+        return None
 
     async def _lost(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Answer for a call whose claim was taken over while this process hung: the record is the answer."""

@@ -398,5 +398,12 @@ def test_a_call_that_was_killed_while_it_asked_keeps_its_card(hosts: Hosts) -> N
     assert hosts.effects == [0]
 
 
+def test_a_host_that_hung_after_asking_tells_what_was_decided_meanwhile(hosts: Hosts) -> None:
+    hosts.ask(0, 0, "after the card is kept")
+    hosts.approve(0, 0, "")
+    hosts.resume(0)
+    assert state_of(hosts.final[0]) is CallState.DONE
+
+
 TestHosts = Hosts.TestCase
 TestHosts.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
