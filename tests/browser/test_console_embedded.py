@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import json
+import re
 import shutil
 import wave
 from collections.abc import Awaitable, Callable

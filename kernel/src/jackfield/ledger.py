@@ -274,7 +274,10 @@ class CallLedger:
         """The outcome of a call that was approved or declined while this process hung after asking."""
         with contextlib.suppress(StoreUnavailableError):
             pending = await self._confirmations.of_key(call.session.id, call.key)
-            if pending is not None and (await self.status_of(pending)).state is not CallState.WAITING:
+            if pending is None:
+                return None
+            claim = await self._store.outcome(pending.run_key, within=0)
+            if claim.state is not ClaimState.FREE:
                 return await self._follow(call, wire)
         return None
 
