@@ -237,7 +237,9 @@ def test_an_open_card_is_changed(says: str, written: Any, changed: dict[str, Any
         assert "approval" in await talk.gets(error=WAITS)
         await talk.says(says)
         assert talk.args == {**before, **changed}
-        assert (await talk.gets(error=WAITS)).endswith("The card before it waits as well: decline that one.")
+        assert (await talk.gets(error=WAITS)).endswith(
+            "The card before it still waits: decline it if this one replaces it."
+        )
 
     model = Scripted(BOOKED, written)
     _talk(model, steps, create_event=EVENT)

@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_local.agent.codes import zone_in
+from jackfield_local.agent.codes import zone_of_place
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.durations import duration
 from jackfield_local.language.times import read_when
@@ -101,7 +101,7 @@ def test_lengths(said: str, minutes: int | None) -> None:
     ],
 )
 def test_a_city_or_a_country_with_one_clock_has_a_time_zone(said: str, zone: str | None) -> None:
-    assert zone_in(said) == zone
+    assert zone_of_place(said) == zone
 
 
 def test_one_counts_only_where_it_counts() -> None:

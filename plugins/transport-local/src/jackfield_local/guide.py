@@ -27,47 +27,25 @@ class Guide:
 
     summary: str = ""
     examples: tuple[Example, ...] = ()
-    results: tuple[Any, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What stands under other headings, such as when to use it, one entry a line."""
-
-    parameters: str = ""
-    """What it says about the parameters."""
 
 
 def read_guide(text: str) -> Guide:
     """Read a guide; what cannot be read in it is left out."""
-    summary, heading, said = "", "", ""
+    summary, said, inside = "", "", ""
     examples: list[Example] = []
-    results: list[Any] = []
-    notes: dict[str, list[str]] = {}
-    inside = ""
     for token in _markdown().parse(text[:LONGEST_GUIDE]):
-        words = " ".join(token.content.split())
-        if token.type == "fence":
+        if token.type == "fence" and token.info.strip().lower() == "json":
             with suppress(ValueError):
                 value = json.loads(token.content)
-                tag = " ".join(token.info.lower().split())
-                if tag == "json result":
-                    results.append(value)
-                elif tag == "json" and isinstance(value, dict) and said:
+                if isinstance(value, dict) and said:
                     examples.append(Example(said, value))
         elif token.type == "inline" and inside == "heading_open":
-            heading, said = words.lower(), ""
+            said = ""
         elif token.type == "inline":
-            said = words
-            if not summary:
-                summary = words
-            else:
-                notes.setdefault(heading, []).append(words)
+            said = " ".join(token.content.split())
+            summary = summary or said
         inside = token.type
-    return Guide(
-        summary,
-        tuple(examples),
-        tuple(results),
-        tuple(line for name, lines in notes.items() if "when" in name for line in lines),
-        "\n".join(notes.get("parameters", ())),
-    )
+    return Guide(summary, tuple(examples))
 
 
 @cache

@@ -15,6 +15,7 @@ from babel.core import get_global
 from babel.numbers import get_currency_name, get_currency_symbol
 
 from jackfield_local.agent.parameters import Kind
+from jackfield_local.zone import is_zone
 
 _ENGLISH = Locale("en")
 _SEASONS = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 7, 1, tzinfo=UTC))
@@ -24,7 +25,7 @@ _PLACED = re.compile(r"(?=\b(?:in|to|from)\s+(?:the\s+)?(\w+(?:\s+\w+){0,3}))")
 """The words after a preposition where the name of a place can stand."""
 
 _PREFIX = 5
-"""So many letters of a country's name are in the word for what is from there."""
+"""The letters that a country's name shares with its adjective, such as Czechia and Czech."""
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 
@@ -74,7 +75,7 @@ def zone_is_named(zone: str, text: str) -> bool:
     return city in _plain(text) or zone.lower() in text.lower()
 
 
-def zone_in(text: str) -> str | None:
+def zone_of_place(text: str) -> str | None:
     """The time zone of the city or country that a text names; nothing where a country has several."""
     for match in _PLACED.finditer(_plain(text)):
         # The longest name that begins here: "new york city" before "new york".
@@ -97,15 +98,6 @@ def _places() -> dict[str, str]:
         if len(clocks) == 1:
             found[_plain(name)] = own[0]
     return found
-
-
-def is_zone(name: str) -> bool:
-    """Whether this is the IANA name of a time zone."""
-    try:
-        ZoneInfo(name)
-    except (OSError, ValueError, LookupError):
-        return False
-    return True
 
 
 def _written(kind: Kind, text: str) -> Iterator[re.Match[str]]:

@@ -50,13 +50,14 @@ _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going 
 """The model says of itself that it did or will do something; it never did."""
 
 _TEXT_ONLY = "I can do that only in a text conversation."
+_STOP = "All right."
 _REPLIES = {
     Act.GREET: "Hello! What can I do for you?",
     Act.THANK: "You're welcome.",
     Act.IDENTITY: "I am Jackfield's agent on this machine. I choose tools for what you ask; "
     "I am not a language model.",
     Act.AGREE: "There is nothing to decide at the moment. What can I do for you?",
-    Act.DISAGREE: STOPPED,
+    Act.DISAGREE: _STOP,
 }
 
 
@@ -163,7 +164,7 @@ class AgentDialogue(Proposals):
             "Until then I choose tools without it.)\n\n"
         )
 
-    # Whoever decides.
+    # What needs no decision.
 
     def _at_once(self, question: Question | None, text: str) -> list[Thought]:
         """What needs no decision: a word to stop, the reply to a question, what only text can do."""
@@ -178,8 +179,9 @@ class AgentDialogue(Proposals):
         if act is Act.STOP:
             self._form = None
             last = self._memory.last
-            waits = " The card still waits for you." if last is not None and last.waiting else ""
-            return [Words("" if self._setting.manner.spoken else f"{STOPPED}{waits}")]
+            waits = " The card still waits for your decision." if last is not None and last.waiting else ""
+            # Whether anything was done before is not for this answer to say.
+            return [Words("" if self._setting.manner.spoken else f"{_STOP}{waits}")]
         self._form = None
         if question is not None and (thought := self._reply(question, text)) is not None:
             return [thought]
@@ -260,8 +262,9 @@ class AgentDialogue(Proposals):
             self._memory.note(text, written_words(decision.text))
             return [Words(self._words(decision, text))]
         tool, hints = decision.tool, decision.args or {}
-        better = self._setting.router.better(tool, self._speech(text)) if tool.writes else None
-        if better is not None and question is None:
+        asks = tool.writes and question is None
+        better = self._setting.router.better(tool, self._speech(text)) if asks else None
+        if better is not None:
             # Where the two disagree about something that cannot be undone, the user is asked.
             return self._propose(better, text, None)
         found = self._grounded(tool, hints, text, question)
@@ -340,8 +343,6 @@ class AgentDialogue(Proposals):
         numbers = set(re.findall(r"\d+", decision.text)) - set(re.findall(r"\d+", text))
         # A fact or a deed that the model made up is worse than no answer.
         return NO_TOOL if numbers or _CLAIM.search(decision.text) else decision.text
-
-    # Both.
 
     def _help(self) -> str:
         purposes = [each.purpose for each in self._setting.tools]

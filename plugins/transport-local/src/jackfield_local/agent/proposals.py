@@ -40,7 +40,7 @@ from jackfield_local.language.words import stem, stems
 from jackfield_local.mind import Thought, Words
 
 _READ = 1_000
-"""Characters of a message in which values are looked for; whoever writes more hands over a text."""
+"""Characters of a message in which values are looked for; what is longer holds a text to pass on."""
 
 _ATTEMPTS = 2
 _OPTIONS = 3
@@ -68,9 +68,9 @@ class Question:
     """All that the user said for this call so far, the last words first."""
     attempts: int = 1
     options: tuple[Tool, ...] = ()
-    """The tools among which the user is asked to choose,"""
+    """The tools among which the user is asked to choose."""
     passed: tuple[Tool, ...] = ()
-    """and those that were not meant."""
+    """The tools that were offered before and not chosen."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,9 @@ class Proposals:
         if isinstance(error, Mapping):
             if error.get("type") == "CONFIRMATION_REQUIRED":
                 replaces = self._memory.last is not None and self._memory.last.replaces
-                before = " The card before it waits as well: decline that one." if replaces else ""
+                before = (
+                    " The card before it still waits: decline it if this one replaces it." if replaces else ""
+                )
                 return f"This waits for your approval; nothing has been done yet.{before}"
             return tell_failure(error)
         return tell_result(envelope.get("data"), self._memory.asked, self._setting.manner)

@@ -32,12 +32,12 @@ _WORDS = 0.1
 _VALUES = 0.1
 """What it adds if the request has every value that the tool needs and whose form can be recognised."""
 
-# The limits were chosen on requests for other tools than those they are reported for (docs/benchmarks.md).
+# The limits were chosen on the development part of the requests; docs/benchmarks.md reports the other part.
 _ABOUT = 0.4
-"""A request is about a tool from this likeness on,"""
+"""A request is about a tool from this score on."""
 
 _LIKELY = 0.3
-"""or from this one on if no other tool is nearly as close."""
+"""A request is about a tool from this score on if no other tool is nearly as close."""
 
 _AHEAD, _CLEARLY_AHEAD = 0.1, 0.15
 _STRANGE = 1 / 3

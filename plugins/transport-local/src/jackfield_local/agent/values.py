@@ -23,6 +23,7 @@ from jackfield_local.language.numbers import ORDINALS
 from jackfield_local.language.spans import Span, blanked
 from jackfield_local.language.times import read_when
 from jackfield_local.language.words import content, stems, words
+from jackfield_local.zone import is_zone
 
 _LONGEST_TOKEN, _MOST_WORDS = 64, 4
 _ALIKE = 0.55
@@ -353,10 +354,10 @@ def _fits(parameter: Parameter, value: str) -> bool:
 
 def _zone(tool: Tool, _: Parameter, hint: Any, speech: Speech) -> str | None:
     """The zone of a place that was named, or that the model knows for one; else the user's own."""
-    if (named := codes.zone_in(speech.said)) is not None:
+    if (named := codes.zone_of_place(speech.said)) is not None:
         return named
     text = str(hint or "")
-    known = codes.is_zone(text) and (
+    known = is_zone(text) and (
         codes.zone_is_named(text, speech.everything) or any(telling(tool, speech.said))
     )
     return text if known else speech.zone or None

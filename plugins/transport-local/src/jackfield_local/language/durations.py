@@ -39,7 +39,7 @@ _AND_MINUTES = re.compile(rf"\s+(?:and\s+)?({NUMBER})(?:\s+min(?:ute)?s?)?\b(?!\
 
 
 _LONGEST = 100 * 366 * 86_400
-"""A hundred years, in seconds; nobody means more."""
+"""A hundred years, in seconds: an upper limit that keeps dates within the calendar."""
 
 
 class Duration(NamedTuple):

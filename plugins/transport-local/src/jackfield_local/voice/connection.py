@@ -100,7 +100,7 @@ class VoiceConnection:
             self._next()
 
     async def speak(self, text: str) -> None:
-        """Say a filler, unless the user has heard one in this turn, or somebody speaks."""
+        """Say a filler, unless the user has heard one in this turn or one side speaks."""
         if self._answering is None and not self._input.busy and not self._events.closed:
             await self._output.stop_filler()
             self._output.start_filler(text)

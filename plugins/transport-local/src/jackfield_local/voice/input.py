@@ -148,7 +148,7 @@ class SpeechInput:
             self._closed = True
             self._drop_draft()
             with suppress(asyncio.QueueEmpty):
-                while True:  # Whoever waits to add something need not wait any longer.
+                while True:  # Writers that wait for room need not wait any longer.
                     self._audio.get_nowait()
 
     async def _listen(self) -> None:

@@ -106,7 +106,7 @@ class SpeechOutput:
         return calls
 
     def withdraw(self) -> int:
-        """Take back speech that nobody has read yet; how many bytes of an answer."""
+        """Withdraw speech that has not been read yet; returns how many bytes of an answer."""
         sound = self._events.remove(lambda event: isinstance(event, Audio))
         if sound:
             self._events.remove(_belongs_to_speech)
