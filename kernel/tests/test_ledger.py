@@ -228,7 +228,7 @@ def test_every_state_of_a_call_is_reached_and_reported() -> None:
             status = await reach(host, Host(host.clock, host))
             assert status.state not in seen
             seen[status.state] = status
-        # Whoever asks while the store is away is not answered at all; only a delivery is.
+        # While the store is away, a status query gets no answer; only a delivery does.
         assert set(seen) == set(CallState) - {CallState.UNKNOWN}
         recorded = {CallState.DONE, CallState.FAILED, CallState.DECLINED, CallState.EXPIRED}
         assert {each for each, status in seen.items() if status.wire} == recorded

@@ -323,7 +323,7 @@ class CallLedger:
         call.wire, call.meta = None, {}
         try:
             await self._store.complete(call.key, call.seal(response), ttl=self._seconds)
-        except Exception as error:  # noqa: BLE001 - a store is somebody else's code, too
+        except Exception as error:  # noqa: BLE001 - a store is third-party code, too
             self._record_later(call, error)
         return response
 
@@ -350,7 +350,7 @@ class CallLedger:
                     await self._store.complete(key, wire, ttl=await self._ttl(key, wire))
                 except StoreUnavailableError:
                     break  # It is still away, as was logged the first time.
-                except Exception:  # noqa: BLE001 - a store is somebody else's code
+                except Exception:  # noqa: BLE001 - a store is third-party code
                     _log.exception("call %s: its answer cannot be recorded", key)
                 self._unrecorded.pop(key, None)
 

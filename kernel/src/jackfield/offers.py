@@ -171,7 +171,7 @@ class Download:
     size_bytes: int
     run: Callable[[Callable[[int], None]], None]
     is_complete: Callable[[], bool]
-    """Whether it is here, whoever fetched it; asked often, so it must be quick."""
+    """Whether the files are here, however they came; the host asks often, so it must be quick."""
 
 
 class Undetected(NamedTuple):

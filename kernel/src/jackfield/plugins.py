@@ -84,7 +84,7 @@ def load(entries: Iterable[Entry], hooks: Collection[str] = tuple(KINDS)) -> Plu
         try:
             plugin = _resolve(entry.value)
             manager.register(plugin, name=f"{entry.distribution.name}:{entry.name}")
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is third-party code
             complaints.append(Complaint(Fault.BROKEN, entry, f"{type(error).__name__}: {error}"))
             continue
         complaints += _unknown_hooks(manager, plugin, entry)
@@ -96,7 +96,7 @@ def load(entries: Iterable[Entry], hooks: Collection[str] = tuple(KINDS)) -> Plu
             try:
                 answers = manager.subset_hook_caller(hook, others)()
                 offered += [Offered(hook, offer, entry) for answer in answers for offer in answer]
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is somebody else's code
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - a plugin is third-party code
                 message = f"{hook} raised {type(error).__name__}: {error}"
                 complaints.append(Complaint(Fault.BROKEN, entry, message))
     sound, unsound = _sound(offered)

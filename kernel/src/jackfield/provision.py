@@ -265,7 +265,7 @@ class Provision:
                 found = detector.detect(self._settings.table("transports", name))
             except SettingsError:
                 raise
-            except Exception:  # noqa: BLE001 - a plugin is somebody else's code
+            except Exception:  # noqa: BLE001 - a plugin is third-party code
                 _log.exception(
                     "the transport %s failed while it looked for its provider; it is skipped", name
                 )

@@ -108,7 +108,7 @@ def test_a_fault_of_the_plugin_is_a_failure_whose_details_are_in_the_log(
     assert "secret detail" in caplog.text
 
 
-def test_what_somebody_else_has_fetched_is_complete() -> None:
+def test_files_that_came_another_way_are_complete() -> None:
     sample = Sample()
     with held(sample) as made:
         sample.done = True

@@ -45,7 +45,7 @@ async def asked(models: list[Any], number: int) -> Any:
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_every_session_begins_with_the_same_bytes_whoever_asks_when_and_on_which_host(
+def test_every_session_begins_with_the_same_bytes_for_every_user_time_and_host(
     provider: str, mode: Any, workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Later(datetime):

@@ -210,7 +210,7 @@ def test_a_form_whose_end_was_kept_and_not_told_is_closed_by_the_next_host(works
     asyncio.run(main())
 
 
-def test_whoever_only_listens_hears_of_forms_too(workshop: Workshop) -> None:
+def test_a_client_that_only_reads_events_is_told_of_forms(workshop: Workshop) -> None:
     async def main() -> None:
         async with (
             hosted(workshop, FORMS) as host,

@@ -246,7 +246,7 @@ def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_sess
 
 
 @pytest.mark.parametrize("again", ["declined again", "resumed"])
-def test_a_decline_that_its_host_could_not_tell_of_is_told_once_to_whoever_comes_next(
+def test_a_decline_that_its_host_could_not_publish_is_published_once_by_the_next_host(
     workshop: Workshop, again: str
 ) -> None:
     """The host recorded the decision, and died or lost the session before the event was kept."""

@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.wfile.write(content)
         except OSError:
-            return  # Whoever asked has had enough.
+            return  # The client has closed the connection.
 
 
 @pytest.fixture(autouse=True)

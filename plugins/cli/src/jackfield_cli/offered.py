@@ -69,7 +69,7 @@ class OfferedCommands(click.Group):
             return None
         try:
             return offer.load()
-        except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
+        except Exception as error:  # noqa: BLE001 - a plugin is third-party code
             raise click.ClickException(f"`jackfield {cmd_name}` cannot be loaded: {error}") from None
 
     def resolve_command(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 KEY_NAME = "own-client"
 USER = "local"
 OPERATOR = "operator"
-"""Whoever starts a host runs it, and may know how its provider was chosen."""
+"""The operator of the host, who may know how its provider was chosen."""
 
 
 class Wanted(NamedTuple):

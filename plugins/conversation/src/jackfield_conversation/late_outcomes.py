@@ -135,7 +135,7 @@ class LateOutcomes:
             return
         event, fields = decided(answer)
         if answer.replayed:
-            # Whoever decided may have died, or lost the session, before it could tell.
+            # The host that took the decision may have died, or lost the session, before it published it.
             publish = not await self._is_published(event, fields)
         else:
             # Who declines has published it already.

@@ -45,9 +45,9 @@ class Welcome(Message):
     state: str
     last_event: int
     provider_reason: str | None = None
-    """Why this provider; only for whoever runs the host."""
+    """Why this provider; only for operators."""
     provider_hints: tuple[str, ...] = ()
-    """How to get a better one; only for whoever runs the host."""
+    """How to get a better one; only for operators."""
 
 
 @dataclass(frozen=True, slots=True)

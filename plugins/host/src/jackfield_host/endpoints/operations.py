@@ -49,7 +49,7 @@ def is_operator(house: House, identity: Identity) -> bool:
 
 
 def operates(visit: Visit) -> bool:
-    """Whether whoever asks is an operator."""
+    """Whether the request comes from an operator."""
     return is_operator(visit.house, visit.identity)
 
 

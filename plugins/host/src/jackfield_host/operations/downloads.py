@@ -109,7 +109,7 @@ class Downloads:
         except DownloadError as error:
             attempt.error = str(error)
             _log.warning("the download of %s failed: %s", download.label, error)
-        except Exception as error:  # noqa: BLE001 - a plugin is somebody else's code
+        except Exception as error:  # noqa: BLE001 - a plugin is third-party code
             attempt.error = f"it failed with {type(error).__name__}; the log of the host says more"
             _log.exception("the download of %s failed", download.label)
         finally:

@@ -108,7 +108,7 @@ class Desk:
             answer = await runtime.resolve_confirmation(used, pending, approve=approve)
             event, fields = decided(answer)
             if answer.replayed:
-                # Whoever decided may have died, or lost the session, before it could tell.
+                # The host that took the decision may have died, or lost the session, before it published it.
                 publish = not await is_published(used, runtime.store, event, fields)
             else:
                 # Who declines has published it already.

@@ -189,7 +189,7 @@ class Status(Outgoing):
     user: str
     provider: str
     provider_choice: ProviderChoice | None = Field(
-        description="For whoever runs the host: an operator, or everybody where no token is asked for."
+        description="Only for operators; without tokens, for everybody."
     )
     modes: list[Mode]
     browser_calls: bool = Field(description="Whether GET /session prepares calls of a browser.")

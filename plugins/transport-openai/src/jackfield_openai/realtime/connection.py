@@ -93,7 +93,7 @@ class RealtimeConnection:
             await self._want(item)
 
     async def speak(self, text: str) -> None:
-        """Say a filler, unless somebody speaks or is about to."""
+        """Say a filler, unless one side speaks or is about to."""
         now = asyncio.get_running_loop().time()
         turns, filler = self._reading.turns, self._reading.filler
         if turns.wanted or not turns.is_free(now) or filler.is_under_way(now):

@@ -46,7 +46,7 @@ class Turns:
         return self._wanted
 
     def is_free(self, now: float) -> bool:
-        """Whether nobody speaks, and no response is about to come."""
+        """Whether neither side speaks and no response is due."""
         self._asked_until = _unless_past(self._asked_until, now)
         self._expected_until = _unless_past(self._expected_until, now)
         about_to_come = self._asked_until is not None or self._expected_until is not None

@@ -31,7 +31,7 @@ export class Downloads {
     return [...this.#cards.values()].some(({ state }) => ["running", "failed", "ready"].includes(state));
   }
 
-  /** Shows the downloads to somebody whose session is answered for this reason; null for whoever is no operator. */
+  /** Shows the downloads for a session with this reason; null hides them from users who are no operators. */
   async show(reason) {
     this.#reason = reason;
     clearTimeout(this.#timer);
