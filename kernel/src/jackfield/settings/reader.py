@@ -6,27 +6,43 @@ Nothing is coerced: a string is not a number, and true is not 1. A fault is one 
 from __future__ import annotations
 
 import math
+import re
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import is_dataclass
-from difflib import get_close_matches
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-
-import annotated_types as limits
 
 from jackfield.settings.declaration import (
     MAPPINGS,
     Format,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+    MaxLen,
+    MinLen,
+    Secret,
     declared_fields,
     expected,
+    format_of,
+    is_optional,
     is_required,
+    is_union,
     unwrap,
 )
 
 _T = TypeVar("_T")
 
 _LONGEST_VALUE = 60
+
+_FAULTY: Any = object()
+"""Stands for a value that cannot be used."""
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+_CREDENTIALS = re.compile(r"[^\s/'\"]*:[^\s/'\"]*@")
+"""The user and password in a URL."""
 
 
 class SettingsError(Exception):
@@ -39,12 +55,15 @@ class SettingsFaults:
     def __init__(self) -> None:
         self._lines: dict[str, None] = {}
 
-    def __bool__(self) -> bool:
-        return bool(self._lines)
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
 
     def add(self, message: str) -> None:
-        """Add a fault; the same one counts once."""
-        self._lines[message] = None
+        """Add a fault, or a line for each of several; the same one counts once."""
+        self._lines |= dict.fromkeys(message.splitlines())
 
     def collect(self, read: Callable[[], _T]) -> _T | None:
         """What `read` returns; None if it raised a `SettingsError`, which is added."""
@@ -57,7 +76,55 @@ class SettingsFaults:
     def check(self) -> None:
         """Raise a `SettingsError` with all faults, if there are any."""
         if self._lines:
-            raise SettingsError("\n".join(self._lines))
+            raise SettingsError(str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a setting is: `[policies.budgets] voice_calls`, or the variable or flag that it comes from."""
+
+    table: str
+    path: tuple[str | int, ...] = ()
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """What settings come from if not from the table, by their paths, such as `jwt.audience`."""
+    is_secret: bool = False
+
+    def inside(self, step: str | int, *, is_secret: bool = False) -> _Place:
+        return replace(self, path=(*self.path, step), is_secret=self.is_secret or is_secret)
+
+    def __str__(self) -> str:
+        if origin := self._origin():
+            return origin
+        last = max((at for at, step in enumerate(self.path) if isinstance(step, str)), default=0)
+        return f"{self._table(self.path[:last])} {_joined(self.path[last:])}".rstrip()
+
+    def as_table(self) -> str:
+        """The table at this place."""
+        return self._origin() or self._table(self.path)
+
+    def _table(self, path: tuple[str | int, ...]) -> str:
+        if not path:
+            return self.table
+        inner = _joined(path)
+        return f"{self.table[:-1]}.{inner}]" if self.table.endswith("]") else f"{self.table} {inner}"
+
+    def _origin(self) -> str:
+        path = self.path
+        for end in range(len(path), 0, -1):
+            if origin := self.origins.get(_joined(path[:end])):
+                rest = _joined(path[end:])
+                return f"{origin} {rest}".rstrip() if not rest.startswith("[") else f"{origin}{rest}"
+        return ""
+
+
+def _joined(path: tuple[str | int, ...]) -> str:
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{_key(step)}" for step in path)
+    return text.removeprefix(".")
+
+
+def _key(name: str) -> str:
+    """A name as TOML writes it: in quotes unless it is a bare key."""
+    return name if _BARE_KEY.fullmatch(name) else f'"{repr(name)[1:-1]}"'
 
 
 def read_settings(
@@ -70,33 +137,11 @@ def read_settings(
 ) -> _T | None:
     """An instance of the dataclass, in which faulty settings have their defaults.
 
-    `place` is what messages call the table, such as `[policies.budgets]`; `origins` names settings that come
-    from elsewhere, such as an environment variable. Returns None if a required setting cannot be used or the
-    settings contradict each other.
+    `place` is what messages call the table, such as `[policies.budgets]`; `origins` names the settings that
+    come from elsewhere, such as an environment variable. Returns None if a required setting cannot be used or
+    the settings contradict each other.
     """
-    known = declared_fields(typing.cast("type", declaration))
-    places = {name: (origins or {}).get(name) or f"{place} {name}" for name in (*table, *known)}
-    for name in table:
-        if name not in known:
-            faults.add(f"{places[name]}: unknown setting; {suggest(name, known)}")
-    values: dict[str, Any] = {}
-    for name, (_, hint) in known.items():
-        if name in table:
-            try:
-                values[name] = _read(hint, table[name], places[name], faults)
-            except _InvalidError as invalid:
-                if invalid.problem:
-                    faults.add(f"{places[name]}: {invalid.problem}")
-    required = {name: hint for name, (field, hint) in known.items() if is_required(field)}
-    for name in required.keys() - table.keys():
-        faults.add(f"{places[name]}: missing; expected {expected(required[name])}")
-    if required.keys() - values.keys():
-        return None
-    try:
-        return declaration(**values)
-    except ValueError as error:
-        faults.add(f"{place} {error}")
-        return None
+    return _read_declared(declaration, table, _Place(place, (), origins or {}), faults)
 
 
 def parse_settings(declaration: type[_T], table: Mapping[str, Any], place: str) -> _T:
@@ -108,8 +153,25 @@ def parse_settings(declaration: type[_T], table: Mapping[str, Any], place: str) 
     return settings
 
 
+def read_offer(kind: str, offer: Any, table: Mapping[str, Any], faults: SettingsFaults) -> Any:
+    """What `create` of an offer receives: an instance of its declaration, or the table if it has none."""
+    if offer.settings is None:
+        return table
+    return read_settings(offer.settings, table, f"[{kind}.{offer.name}]", faults)
+
+
+def parse_offer(kind: str, offer: Any, table: Mapping[str, Any]) -> Any:
+    """The same; raises a `SettingsError` with every fault."""
+    faults = SettingsFaults()
+    settings = read_offer(kind, offer, table, faults)
+    faults.check()
+    return settings
+
+
 def suggest(name: str, known: Iterable[str]) -> str:
     """What an unknown name may have been meant for."""
+    from difflib import get_close_matches
+
     known = list(known)
     if close := get_close_matches(name, known, 1, cutoff=0.7):
         return f"did you mean {close[0]!r}?"
@@ -124,91 +186,207 @@ class _InvalidError(Exception):
         self.problem = problem
 
 
-def _read(hint: Any, value: Any, place: str, faults: SettingsFaults) -> Any:
+def _read_declared(
+    declaration: type[_T], table: Mapping[str, Any], place: _Place, faults: SettingsFaults
+) -> _T | None:
+    known = declared_fields(typing.cast("type", declaration))
+    before = len(faults)
+    for name in table:
+        if name not in known:
+            faults.add(f"{place.inside(name)}: unknown setting; {_suggest_setting(name, known)}")
+    values: dict[str, Any] = {}
+    for name, (declared, hint) in known.items():
+        if name in table:
+            read = _read_member(name, hint, table[name], place, faults)
+            if read is not _FAULTY:
+                values[name] = read
+        elif is_required(declared):
+            faults.add(f"{place.inside(name)}: missing; expected {expected(hint)}")
+    if any(is_required(declared) and name not in values for name, (declared, _) in known.items()):
+        return None
+    try:
+        return declaration(**values)
+    except ValueError as error:
+        # A rule that a default breaks in place of a faulty setting says nothing.
+        if len(faults) == before:
+            faults.add(_contradiction(str(error), known, place))
+        return None
+
+
+def _read_member(step: str | int, hint: Any, value: Any, place: _Place, faults: SettingsFaults) -> Any:
+    """A member of a table or of a list; `_FAULTY` if it cannot be used, and its fault is added."""
+    is_secret = any(isinstance(extra, Secret) for extra in unwrap(hint)[1])
+    inside = place.inside(step, is_secret=is_secret)
+    try:
+        return _read(hint, value, inside, faults)
+    except _InvalidError as invalid:
+        if invalid.problem:
+            faults.add(f"{inside}: {invalid.problem}")
+        return _FAULTY
+
+
+def _suggest_setting(name: str, known: Iterable[str]) -> str:
+    if f"{name}_env" in known:
+        return (
+            f"a secret does not belong in this file: put it into an environment variable, and set {name}_env "
+            "to the name of that variable"
+        )
+    return suggest(name, known)
+
+
+def _contradiction(message: str, known: Iterable[str], place: _Place) -> str:
+    name, _, problem = message.partition(": ")
+    return f"{place.inside(name)}: {problem}" if name in known else f"{place.as_table()}: {message}"
+
+
+def _read(hint: Any, value: Any, place: _Place, faults: SettingsFaults) -> Any:
+    if value is None and is_optional(hint):
+        return None
     base, extras = unwrap(hint)
-    origin = typing.get_origin(base)
-    if is_dataclass(base) or origin in MAPPINGS:
-        if not isinstance(value, Mapping):
-            raise _mismatch(hint, value)
+    if form := format_of(extras):
+        return _parse(form, value, place)
+    if is_union(base):
+        return _read_union(hint, value, place, faults)
+    if not _is_shaped(base, value) or not _is_within(value, extras):
+        raise _mismatch(expected(hint), value, place)
+    if isinstance(value, Mapping):
         return _read_table(base, value, place, faults)
-    if origin is tuple:
-        if not isinstance(value, list | tuple) or not _is_within(value, extras):
-            raise _mismatch(hint, value)
-        return tuple(_read(typing.get_args(base)[0], each, place, faults) for each in value)
-    for extra in extras:
-        if isinstance(extra, Format):
-            return _parse(extra, hint, value)
-    if not _is_scalar(base, value) or not _is_within(value, extras):
-        raise _mismatch(hint, value)
-    if base is Path:
-        return Path(value).expanduser()
-    return float(value) if base is float else value
+    if typing.get_origin(base) is tuple:
+        return _read_list(typing.get_args(base)[0], value, place, faults)
+    return _SCALARS.get(base, _unchanged)(value)
 
 
-def _read_table(base: Any, value: Mapping[str, Any], place: str, faults: SettingsFaults) -> Any:
-    table = f"{place.replace('] ', '.')}]" if place.startswith("[") else place
+def _read_union(hint: Any, value: Any, place: _Place, faults: SettingsFaults) -> Any:
+    choices = [each for each in typing.get_args(unwrap(hint)[0]) if _is_like(each, value)]
+    if len(choices) == 1:
+        return _read(choices[0], value, place, faults)
+    for choice in choices:
+        found = SettingsFaults()
+        try:
+            read = _read(choice, value, place, found)
+        except _InvalidError:
+            continue
+        if not found:
+            return read
+    raise _mismatch(expected(hint), value, place)
+
+
+def _is_like(hint: Any, value: Any) -> bool:
+    base, extras = unwrap(hint)
+    return isinstance(value, str) if format_of(extras) else _is_shaped(base, value)
+
+
+def _read_table(base: Any, value: Mapping[str, Any], place: _Place, faults: SettingsFaults) -> Any:
     if is_dataclass(base):
-        read = read_settings(typing.cast("type[Any]", base), value, table, faults)
-        if read is None:
+        before = len(faults)
+        read: Any = _read_declared(typing.cast("type[Any]", base), value, place, faults)
+        if len(faults) > before:
             raise _InvalidError
         return read
     key_hint, value_hint = typing.get_args(base)
-    entries = {}
+    entries: dict[Any, Any] = {}
     for name, each in value.items():
-        entry = f"{table} {name}"
-        try:
-            entries[_read(key_hint, name, entry, faults)] = _read(value_hint, each, entry, faults)
-        except _InvalidError as invalid:
-            if invalid.problem:
-                faults.add(f"{entry}: {invalid.problem}")
-    if len(entries) < len(value):
+        key = _read_member(name, key_hint, name, place, faults)
+        if key is not _FAULTY:
+            entries[key] = _read_member(name, value_hint, each, place, faults)
+    if len(entries) < len(value) or any(each is _FAULTY for each in entries.values()):
         raise _InvalidError
     return entries
 
 
-def _parse(form: Format, hint: Any, value: Any) -> Any:
+def _read_list(hint: Any, value: Iterable[Any], place: _Place, faults: SettingsFaults) -> tuple[Any, ...]:
+    entries = tuple(_read_member(index, hint, each, place, faults) for index, each in enumerate(value))
+    if any(each is _FAULTY for each in entries):
+        raise _InvalidError
+    return entries
+
+
+def _parse(form: Format, value: Any, place: _Place) -> Any:
     if isinstance(value, str):
         try:
             return form.parse(value)
         except ValueError as error:
             if message := str(error):
                 raise _InvalidError(message) from None
-    raise _InvalidError(f"expected {expected(hint)}") if form.secret else _mismatch(hint, value)
+    raise _mismatch(form.expected, value, place)
 
 
-def _mismatch(hint: Any, value: Any) -> _InvalidError:
-    shown = repr(value)
-    shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
-    return _InvalidError(f"expected {expected(hint)}, got {shown}")
+def _mismatch(wanted: str, value: Any, place: _Place) -> _InvalidError:
+    if place.is_secret:
+        return _InvalidError(f"expected {wanted}")
+    shown = show_value(value)
+    fix = (
+        f"; write [{shown}]"
+        if "a list" in wanted.replace("non-empty ", "") and isinstance(value, str) and value
+        else ""
+    )
+    return _InvalidError(f"expected {wanted}, got {shown}{fix}")
 
 
-def _is_scalar(base: Any, value: Any) -> bool:
-    if typing.get_origin(base) is Literal:
-        return any(value == each and type(value) is type(each) for each in typing.get_args(base))
+def show_value(value: Any) -> str:
+    """A value for a message: short, on one line, and without the password of a URL."""
     if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        shown = _CREDENTIALS.sub("***@", repr(value))
+    except ValueError:
+        # Python refuses to print integers of thousands of digits.
+        return "a number that is too long"
+    return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}..."
+
+
+def _is_shaped(base: Any, value: Any) -> bool:
+    origin = typing.get_origin(base)
+    if is_dataclass(base) or origin in MAPPINGS:
+        return isinstance(value, Mapping)
+    if origin is tuple:
+        return isinstance(value, list | tuple)
+    if origin is Literal:
+        return any(value == each and type(value) is type(each) for each in typing.get_args(base))
+    if isinstance(value, bool) or base is bool:
         # Python counts true as the integer 1.
-        return base is bool
+        return base is bool and isinstance(value, bool)
     if base is float:
-        return isinstance(value, int | float) and math.isfinite(value)
-    if base is Path:
-        return isinstance(value, str | Path) and bool(str(value))
-    return isinstance(value, base)
+        return isinstance(value, int | float) and _is_finite(value)
+    return isinstance(value, str | Path) and str(value) != "" if base is Path else isinstance(value, base)
+
+
+def _unchanged(value: Any) -> Any:
+    return value
+
+
+def _expand_home(value: Any) -> Path:
+    try:
+        return Path(value).expanduser()
+    except RuntimeError:
+        raise _InvalidError(f"expected a path, got {value!r}: there is no such home directory") from None
+
+
+_SCALARS: Mapping[Any, Callable[[Any], Any]] = {Path: _expand_home, float: float}
+"""How values of a type are converted; all others stay as they are."""
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _is_within(value: Any, extras: Iterable[Any]) -> bool:
     for extra in extras:
         match extra:
-            case limits.Ge(ge=bound):
+            case Ge(bound):
                 fits = value >= bound
-            case limits.Gt(gt=bound):
+            case Gt(bound):
                 fits = value > bound
-            case limits.Le(le=bound):
+            case Le(bound):
                 fits = value <= bound
-            case limits.Lt(lt=bound):
+            case Lt(bound):
                 fits = value < bound
-            case limits.MinLen(min_length=length):
+            case MinLen(length):
                 fits = len(value) >= length
-            case limits.MaxLen(max_length=length):
+            case MaxLen(length):
                 fits = len(value) <= length
             case _:
                 fits = True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import typing
 from collections.abc import Mapping, MutableMapping
@@ -10,10 +9,8 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import annotated_types as limits
-
-from jackfield.settings.declaration import MAPPINGS, Help, declared_fields, unwrap
-from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, suggest
+from jackfield.settings.declaration import MAPPINGS, Ge, Help, NonEmpty, Unit, declared_fields, unwrap
+from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
 
 CONFIG_FILE = "jackfield.toml"
 PREFIX = "JACKFIELD_"
@@ -33,11 +30,11 @@ class KernelSettings:
     """The top-level keys of `jackfield.toml`."""
 
     allow: Annotated[
-        tuple[str, ...],
+        tuple[NonEmpty, ...],
         Help("Use only distributions or entry points that match one of these patterns; empty allows all."),
     ] = ()
     deny: Annotated[
-        tuple[str, ...],
+        tuple[NonEmpty, ...],
         Help("Never use distributions or entry points that match one of these patterns; wins over `allow`."),
     ] = ()
     registry: Annotated[Path, Help("The file that holds the frozen registry.")] = Path("tool_registry.json")
@@ -66,11 +63,15 @@ class KernelSettings:
     ] = "report"
     prompt_tokens: Annotated[
         int,
-        limits.Ge(0),
+        Ge(0),
+        Unit("tokens"),
         Help("Most tokens of instructions and tool declarations; 0 uses the provider's limit, else 8,000."),
     ] = 0
     answer_tokens: Annotated[
-        int, limits.Ge(0), Help("Most tokens of one answer of the model; 0 leaves it to the provider.")
+        int,
+        Ge(0),
+        Unit("tokens"),
+        Help("Most tokens of one answer of the model; 0 leaves it to the provider."),
     ] = 0
 
 
@@ -107,7 +108,7 @@ class Settings(KernelSettings):
         found = SettingsFaults() if faults is None else faults
         document = found.collect(lambda: read_config(config, environ)) or {}
         path = config_path(config, environ)
-        for key in document.keys() - set(_KNOWN):
+        for key in (key for key in document if key not in _KNOWN):
             found.add(f"{path} {key}: unknown setting; {_suggest_key(key)}")
         keys = {name: value for name, value in document.items() if name in KEYS}
         variables, origins = read_environment(KernelSettings, PREFIX, environ)
@@ -118,8 +119,12 @@ class Settings(KernelSettings):
         read = read or KernelSettings()
         settings = cls(
             **{name: getattr(read, name) for name in KEYS},
-            tables={kind: _offer_tables(kind, document.get(kind, {}), found) for kind in TABLES},
-            sections={name: _section(name, document.get(name, {}), found) for name in SECTIONS},
+            tables={
+                kind: _offer_tables(path, kind, document[kind], found) for kind in TABLES if kind in document
+            },
+            sections={
+                name: _section(path, name, document[name], found) for name in SECTIONS if name in document
+            },
         )
         if faults is None:
             found.check()
@@ -151,7 +156,7 @@ def read_config(config: Path | None = None, environ: Mapping[str, str] = os.envi
         return {}
     try:
         return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise SettingsError(f"{path}: {error}") from None
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from None
@@ -160,7 +165,7 @@ def read_config(config: Path | None = None, environ: Mapping[str, str] = os.envi
 def read_environment(
     declaration: type, prefix: str, environ: Mapping[str, str], faults: SettingsFaults | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The settings in environment variables as a table, and which variable each came from.
+    """The settings in environment variables as a table, and which variable each came from, by its path.
 
     A double underscore leads into a nested table: JACKFIELD_HOST_JWT__AUDIENCE. With `faults`, a variable
     with the prefix that names no setting is a fault.
@@ -171,10 +176,9 @@ def read_environment(
     for variable, text in sorted(environ.items()):
         if not variable.upper().startswith(prefix) or not text:
             continue
-        name, *inner = variable[len(prefix) :].lower().split("__")
-        if name in known:
-            _put(table, [name, *inner], known[name][1], text)
-            origins.setdefault(name, variable)
+        path = variable[len(prefix) :].lower().split("__")
+        if path[0] in known and _put(table, path, known[path[0]][1], text):
+            origins[".".join(path)] = variable
         elif faults is not None:
             names = [f"{prefix}{each.upper()}" for each in known]
             faults.add(f"{variable}: unknown setting; {suggest(variable.upper(), names)}")
@@ -191,60 +195,69 @@ def merge_tables(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[st
     return merged
 
 
-def _put(table: MutableMapping[str, Any], path: list[str], hint: Any, text: str) -> None:
+def _put(table: MutableMapping[str, Any], path: list[str], hint: Any, text: str) -> bool:
+    """Set what a path leads to; False if it leads into something that is not a table."""
     base, _ = unwrap(hint)
     name, *inner = path
     if not inner:
         table[name] = _from_text(base, text)
-        return
-    nested = table.setdefault(name, {})
+        return True
+    is_mapping = typing.get_origin(base) in MAPPINGS
+    nested = table.setdefault(name, {}) if is_mapping or is_dataclass(base) else None
     if not isinstance(nested, MutableMapping):
-        return
-    if is_dataclass(base):
-        known = declared_fields(typing.cast("type", base))
-        _put(nested, inner, known[inner[0]][1] if inner[0] in known else str, text)
-    else:
-        _put(nested, inner, typing.get_args(base)[1] if typing.get_origin(base) in MAPPINGS else str, text)
+        return False
+    if is_mapping:
+        return _put(nested, inner, typing.get_args(base)[1], text)
+    known = declared_fields(typing.cast("type", base))
+    return _put(nested, inner, known[inner[0]][1] if inner[0] in known else str, text)
+
+
+_BOOLEANS = dict.fromkeys(("true", "1", "yes", "on", "t", "y"), True)
+_BOOLEANS |= dict.fromkeys(("false", "0", "no", "off", "f", "n"), False)
 
 
 def _from_text(base: Any, text: str) -> Any:
     """A variable's text as its type; text that does not fit stays as it is, for the reader to report."""
     if base is bool:
-        return {"true": True, "1": True, "false": False, "0": False}.get(text.lower(), text)
+        return _BOOLEANS.get(text.lower(), text)
+    is_list = typing.get_origin(base) is tuple
     try:
-        if base in (int, float):
+        if base in (int, float) and text.isascii():
             return base(text)
-        if typing.get_origin(base) is tuple and not text.lstrip().startswith("["):
+        if is_list and not text.lstrip().startswith("["):
             return [part.strip() for part in text.split(",") if part.strip()]
-        if typing.get_origin(base) in (tuple, *MAPPINGS) or is_dataclass(base):
+        if is_list or typing.get_origin(base) in MAPPINGS or is_dataclass(base):
+            import json
+
             return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     return text
 
 
 def _suggest_key(key: str) -> str:
     told = suggest(key, _KNOWN)
-    return told if told.startswith("did") else f"{told}; settings of the host belong into [host]"
+    return told if told.startswith("did") else f"{told}; settings of the host belong in [host]"
 
 
-def _section(name: str, value: Any, faults: SettingsFaults) -> Mapping[str, Any]:
+def _section(path: Path, name: str, value: Any, faults: SettingsFaults) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
-    faults.add(f"{name}: expected a table [{name}], got {value!r}")
+    faults.add(f"{path} {name}: expected a table [{name}]")
     return {}
 
 
-def _offer_tables(kind: str, value: Any, faults: SettingsFaults) -> dict[str, Mapping[str, Any]]:
+def _offer_tables(path: Path, kind: str, value: Any, faults: SettingsFaults) -> dict[str, Mapping[str, Any]]:
     if not isinstance(value, Mapping):
-        faults.add(f"{kind}: expected tables such as [{kind}.NAME], got {value!r}")
+        faults.add(f"{path} {kind}: expected tables such as [{kind}.NAME]")
         return {}
     tables: dict[str, Mapping[str, Any]] = {}
     for name, table in value.items():
         if not isinstance(table, Mapping):
-            faults.add(f"[{kind}] {name}: expected a table [{kind}.{name}], got {table!r}")
+            faults.add(f"[{kind}] {name}: expected a table [{kind}.{name}]")
         elif not isinstance(table.get("enabled", True), bool):
-            faults.add(f"[{kind}.{name}] enabled: expected true or false, got {table['enabled']!r}")
+            faults.add(f"[{kind}.{name}] enabled: expected true or false, got {show_value(table['enabled'])}")
+            tables[name] = {key: each for key, each in table.items() if key != "enabled"}
         else:
             tables[name] = table
     return tables
