@@ -7,8 +7,8 @@
 A field is a `bool`, `int`, `float`, `str`, `Path` or `Literal`, a tuple or a mapping of these, another such
 dataclass (a nested table), or a union of these; `None` as a default means that the setting is not set.
 `Annotated` adds limits, a `Format`, and the `Help` that `jackfield settings` and the documentation show.
-Rules over several fields raise a `ValueError` in `__post_init__`; its message begins with the name of the
-field at fault, as in "backups: must be at least 1".
+Rules over several fields raise a `ValueError` in `__post_init__`; its message has a line for each fault, and
+a line begins with the field at fault, as in "backups: expected at least 1" or "meetings.template: ...".
 """
 
 from __future__ import annotations

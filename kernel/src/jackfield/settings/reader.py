@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -197,19 +197,18 @@ def _read_declared(
     values: dict[str, Any] = {}
     for name, (declared, hint) in known.items():
         if name in table:
-            read = _read_member(name, hint, table[name], place, faults)
-            if read is not _FAULTY:
-                values[name] = read
+            values[name] = _read_member(name, hint, table[name], place, faults)
         elif is_required(declared):
+            values[name] = _FAULTY
             faults.add(f"{place.inside(name)}: missing; expected {expected(hint)}")
-    if any(is_required(declared) and name not in values for name, (declared, _) in known.items()):
+    if any(value is _FAULTY and is_required(known[name][0]) for name, value in values.items()):
         return None
     try:
-        return declaration(**values)
+        return declaration(**{name: value for name, value in values.items() if value is not _FAULTY})
     except ValueError as error:
         # A rule that a default breaks in place of a faulty setting says nothing.
         if len(faults) == before:
-            faults.add(_contradiction(str(error), known, place))
+            faults.add("\n".join(_contradictions(str(error), known, place)))
         return None
 
 
@@ -234,9 +233,18 @@ def _suggest_setting(name: str, known: Iterable[str]) -> str:
     return suggest(name, known)
 
 
-def _contradiction(message: str, known: Iterable[str], place: _Place) -> str:
-    name, _, problem = message.partition(": ")
-    return f"{place.inside(name)}: {problem}" if name in known else f"{place.as_table()}: {message}"
+def _contradictions(message: str, known: Iterable[str], place: _Place) -> Iterator[str]:
+    """The faults that `__post_init__` reported, a line each: the path of a setting, and the problem."""
+    for line in message.splitlines():
+        path, _, problem = line.partition(": ")
+        first, *rest = path.split(".")
+        if first in known:
+            at = place
+            for step in (first, *rest):
+                at = at.inside(step)
+            yield f"{at}: {problem}"
+        else:
+            yield f"{place.as_table()}: {line}"
 
 
 def _read(hint: Any, value: Any, place: _Place, faults: SettingsFaults) -> Any:
