@@ -323,11 +323,8 @@ def _mismatch(wanted: str, value: Any, place: _Place) -> _InvalidError:
     if place.is_secret:
         return _InvalidError(f"expected {wanted}")
     shown = show_value(value)
-    fix = (
-        f"; write [{shown}]"
-        if "a list" in wanted.replace("non-empty ", "") and isinstance(value, str) and value
-        else ""
-    )
+    wants_list = wanted.startswith(("a list", "a non-empty list"))
+    fix = f"; write [{shown}]" if wants_list and isinstance(value, str) and value else ""
     return _InvalidError(f"expected {wanted}, got {shown}{fix}")
 
 
