@@ -341,19 +341,20 @@ def show_value(value: Any) -> str:
 
 
 def _is_shaped(base: Any, value: Any) -> bool:
+    """Whether a value is of a type, as far as that can be seen without its members and limits."""
     origin = typing.get_origin(base)
     if is_dataclass(base) or origin in MAPPINGS:
         return isinstance(value, Mapping)
-    if origin is tuple:
-        return isinstance(value, list | tuple)
     if origin is Literal:
         return any(value == each and type(value) is type(each) for each in typing.get_args(base))
-    if isinstance(value, bool) or base is bool:
+    if isinstance(value, bool) and base is not bool:
         # Python counts true as the integer 1.
-        return base is bool and isinstance(value, bool)
+        return False
     if base is float:
         return isinstance(value, int | float) and _is_finite(value)
-    return isinstance(value, str | Path) and str(value) != "" if base is Path else isinstance(value, base)
+    if base is Path:
+        return isinstance(value, str | Path) and str(value).strip() != ""
+    return isinstance(value, list | tuple if origin is tuple else base)
 
 
 def _unchanged(value: Any) -> Any:
