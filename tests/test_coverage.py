@@ -28,8 +28,7 @@ from jackfield_builder.findings import Code
 from jackfield_builder.pipeline import build
 from jackfield_cli import main
 from jackfield_host.app import ROUTES
-from jackfield_host.options import HostOptions
-from jackfield_host.security.settings import JwtSettings, KeySettings
+from jackfield_host.settings import HostSettings, JwtSettings, KeySettings
 from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, type_of
 from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.outgoing import EVENTS
@@ -198,7 +197,7 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "Observers": lambda: offered("jackfield_observers"),
     "Metrics": lambda: {metric.name for metric in METRICS},
     "Keys and tables": lambda: {*KEYS, *TABLES, *SECTIONS},
-    "The host": lambda: set(HostOptions.model_fields),
+    "The host": lambda: set(HostSettings.model_fields),
     "A key of the host": lambda: set(KeySettings.model_fields),
     "Tokens of others": lambda: set(JwtSettings.model_fields),
 }
