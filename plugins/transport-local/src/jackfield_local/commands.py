@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from jackfield_local.models.weights import QWEN, WeightsError, fetch, located, right
+from jackfield_local.models import sha256_of
+from jackfield_local.models.weights import QWEN, WeightsError, fetch, located
 
 
 @click.group()
@@ -41,6 +42,6 @@ def show(at: Path | None) -> None:
     path = at or located(QWEN)
     if not path.is_file():
         raise click.ClickException(f"{path} is not there; run: jackfield model get")
-    if not right(QWEN, path):
+    if sha256_of(path) != QWEN.sha256:
         raise click.ClickException(f"{path} is not {QWEN.name}: its SHA-256 is another one")
     click.echo(f"{path}: {QWEN.name}, SHA-256 {QWEN.sha256}")

@@ -91,16 +91,20 @@ class SpeechOutput:
         """Say an answer to its end; the calls in which it ends, or None when the turn is complete."""
         sentences = Sentences()
         calls: ToolCalls | None = None
-        async with aclosing(thoughts):  # type: ignore[type-var]  # minds answer with generators
-            async for thought in thoughts:
-                if isinstance(thought, ToolCalls):
-                    calls = thought
-                    break
-                if isinstance(thought, Words):  # Forms are shown in text sessions only.
-                    for sentence in sentences.add(thought.text):
-                        await self._say(sentence)
-        for sentence in sentences.flush():
-            await self._say(sentence)
+        try:
+            async with aclosing(thoughts):  # type: ignore[type-var]  # dialogues answer with generators
+                async for thought in thoughts:
+                    if isinstance(thought, ToolCalls):
+                        calls = thought
+                        break
+                    if isinstance(thought, Words):  # Forms are shown in text sessions only.
+                        for sentence in sentences.add(thought.text):
+                            await self._say(sentence)
+            for sentence in sentences.flush():
+                await self._say(sentence)
+        finally:
+            if calls is None:  # With calls the user goes on waiting, and so does the filler.
+                await self.stop_filler()
         if calls is None and self.spoken.text:
             await self._write(self.spoken.text, final=True)
         return calls
