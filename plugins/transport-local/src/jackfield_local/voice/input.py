@@ -7,8 +7,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from itertools import takewhile
-from typing import NamedTuple
+from os.path import commonprefix
 
 import numpy as np
 import samplerate  # type: ignore[import-not-found]
@@ -23,7 +22,6 @@ from jackfield_local.voice.engines import (
     Engines,
     Samples,
     has_idle_worker,
-    in_listener,
     in_worker,
 )
 from jackfield_local.voice.turns import Began, Ended, Moment, Paused, Turns
@@ -69,21 +67,12 @@ class Drafts:
         """What can be shown now, to be put behind what was shown before; empty when there is nothing new."""
         words = text.split()
         compared = [_NOT_COMPARED.sub("", word).lower() for word in words]
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._last, compared, strict=False))
-        agreed = len(list(same))
+        agreed = len(commonprefix((self._last, compared)))
         self._last = compared
         new = words[self._shown : agreed]
         begin = " " if self._shown and new else ""
         self._shown = max(self._shown, agreed)
         return begin + " ".join(new)
-
-
-class _Turn(NamedTuple):
-    """A turn that has ended: its speech, unless it was only a noise, and its transcript, if one was begun."""
-
-    item: int
-    speech: Samples | None
-    draft: asyncio.Task[str] | None
 
 
 class SpeechInput:
@@ -116,7 +105,7 @@ class SpeechInput:
         self._drafts = Drafts()
         self._draft: asyncio.Task[str] | None = None
         self._draft_length = 0
-        self._ended: asyncio.Queue[_Turn] = asyncio.Queue(4)
+        self._ended: asyncio.Queue[tuple[int, asyncio.Task[str] | None]] = asyncio.Queue(4)
         self._untranscribed = 0
         self._forgotten = 0
         self._closed = False
@@ -159,7 +148,7 @@ class SpeechInput:
             except TimeoutError:
                 await self._act(self._turns.end())
                 continue
-            for frame, likelihood in await in_listener(self._judge, chunk):
+            for frame, likelihood in await asyncio.to_thread(self._judge, chunk):
                 moment = self._turns.feed(frame, likelihood)
                 if moment is not None:
                     await self._act(moment)
@@ -175,7 +164,7 @@ class SpeechInput:
         whole = len(samples) // FRAME * FRAME
         self._rest = samples[whole:]
         frames = samples[:whole].reshape(-1, FRAME)
-        return [(frame, self._detector.likelihood(frame)) for frame in frames]
+        return [(frame, self._detector(frame.tobytes())) for frame in frames]
 
     async def _act(self, moment: Moment) -> None:
         match moment:
@@ -188,13 +177,14 @@ class SpeechInput:
                 self._drop_draft()
                 self._begin_draft(speech)
             case Ended(speech):
-                ready = self._draft if speech is not None and len(speech) == self._draft_length else None
-                if ready is None:
+                if speech is None or len(speech) != self._draft_length:
                     self._drop_draft()
-                self._draft = None
+                if speech is not None and self._draft is None:
+                    self._begin_draft(speech)
+                transcript, self._draft = self._draft, None
                 self._untranscribed += 1
                 await self._events.put(SpeechStopped())
-                await self._ended.put(_Turn(self._item, speech, ready))
+                await self._ended.put((self._item, transcript))
 
     def _draft_now_and_then(self) -> None:
         if not self._transcribes or (self._draft is not None and not self._draft.done()):
@@ -225,18 +215,14 @@ class SpeechInput:
 
     async def _transcribe_turns(self) -> None:
         while True:
-            turn = await self._ended.get()
-            text: str | None = ""
-            if turn.draft is not None:
-                text = await turn.draft
-            elif turn.speech is not None:
-                text = await self._transcribe(turn.speech)
+            item, transcript = await self._ended.get()
+            text: str | None = await transcript if transcript is not None else ""
             self._untranscribed -= 1
             if self._forgotten:
                 self._forgotten -= 1
                 text = None
             if text:
-                await self._write(text, turn.item, final=True)
+                await self._write(text, item, final=True)
             await self._heard(text)
 
     async def _write(self, text: str, item: int, *, final: bool) -> None:
