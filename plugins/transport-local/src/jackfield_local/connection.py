@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 
-from jackfield.contract.call import ToolCall
 from jackfield.transport.events import Closed, Event, Interrupted, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import ToolResult
 from jackfield.transport.queue import EventQueue
@@ -24,24 +23,6 @@ LONGEST_TEXT = 40_000
 Answer = Callable[[], AsyncIterator[Thought]]
 
 
-class PendingCalls:
-    """The calls of one message, which the dialogue waits for."""
-
-    def __init__(self, calls: Sequence[ToolCall]) -> None:
-        self._results: dict[str, ToolResult | None] = {call.call_id or "": None for call in calls}
-
-    def complete(self, results: Sequence[ToolResult]) -> tuple[ToolResult, ...] | None:
-        """Add results; all of them in the order of the calls, or None while some are missing.
-
-        The first result of a call counts; one that belongs to no call is dropped.
-        """
-        for result in results:
-            if self._results.get(result.call_id, result) is None:
-                self._results[result.call_id] = result
-        known = tuple(result for result in self._results.values() if result is not None)
-        return known if len(known) == len(self._results) else None
-
-
 class LocalConnection(ABC):
     """Schedules the answers of a dialogue; it stays open until the host closes it."""
 
@@ -50,7 +31,7 @@ class LocalConnection(ABC):
         self._events = EventQueue()
         self._waiting: deque[Answer] = deque()
         self._answering: asyncio.Task[None] | None = None
-        self._calls: PendingCalls | None = None
+        self._calls: dict[str, ToolResult | None] = {}
         self._results: tuple[ToolResult, ...] = ()
         # Whether the last answer was cut short, and the dialogue was not told how much of it was heard.
         self._unfinished = False
@@ -65,10 +46,16 @@ class LocalConnection(ABC):
         return aiter(self._events)
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Answers to calls; the dialogue goes on with the last of them, or else with the next message."""
-        answers = self._calls.complete(results) if self._calls is not None else None
-        if answers is not None:
-            self._calls, self._results = None, answers
+        """Answers to calls; the dialogue goes on with the last of them, or else with the next message.
+
+        The first result of a call counts; one that belongs to no call is dropped.
+        """
+        for result in results:
+            if self._calls.get(result.call_id, result) is None:
+                self._calls[result.call_id] = result
+        known = tuple(result for result in self._calls.values() if result is not None)
+        if known and len(known) == len(self._calls):
+            self._calls, self._results = {}, known
             if respond and not self._overtaken:
                 self._waiting.appendleft(self._go_on)
             self._next()
@@ -121,7 +108,7 @@ class LocalConnection(ABC):
         return self._dialogue.go_on(results)
 
     def _next(self) -> None:
-        busy = self._answering is not None or self._calls is not None or not self._has_turn
+        busy = self._answering is not None or self._calls or not self._has_turn
         if self._waiting and not busy and not self._events.closed:
             self._answering = asyncio.create_task(self._answer())
 
@@ -141,7 +128,7 @@ class LocalConnection(ABC):
             return  # It was interrupted in the moment in which it ended.
         self._answering, self._unfinished = None, False
         if isinstance(end, ToolCalls):
-            self._calls = PendingCalls(end.calls)
+            self._calls = dict.fromkeys(call.call_id or "" for call in end.calls)
         self._events.put_nowait(end or TurnComplete())
         self._next()
 

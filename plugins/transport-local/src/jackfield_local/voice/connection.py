@@ -13,7 +13,7 @@ from jackfield.transport.protocol import Opening, VoiceSettings
 from jackfield_local.connection import LONGEST_TEXT, LocalConnection
 from jackfield_local.mind import Dialogue, Thought
 from jackfield_local.models import speech
-from jackfield_local.voice.engines import Engines, in_worker
+from jackfield_local.voice.engines import Engines
 from jackfield_local.voice.input import SpeechInput
 from jackfield_local.voice.output import FILLER_SECONDS, SpeechOutput
 
@@ -39,7 +39,7 @@ class VoiceConnection(LocalConnection):
         language = opening.voice.language or "en"
         if language.split("-")[0].lower() != "en":
             _log.warning("the local voice hears and speaks English only, not %s", language)
-        engines = await in_worker(speech.engines, opening.voice.voice)
+        engines = await asyncio.to_thread(speech.engines, opening.voice.voice)
         return cls(dialogue, engines, opening.voice)
 
     async def send_text(self, text: str) -> None:
@@ -76,7 +76,7 @@ class VoiceConnection(LocalConnection):
         if await self._cut():
             self._events.put_nowait(Interrupted())
         # A message that ends in calls is not over; what was said before them is not what matters of it.
-        waits = self._calls is not None or self._results
+        waits = self._calls or self._results
         if not waits and (self._unfinished or not spoken.whole(heard_ms)):
             self._unfinished = False
             self._dialogue.interrupted(spoken.heard(heard_ms))
@@ -118,14 +118,14 @@ class VoiceConnection(LocalConnection):
         if cut:
             self._events.put_nowait(Interrupted())
 
-    async def _transcribed(self, text: str | None) -> None:
+    async def _transcribed(self, text: str) -> None:
         """The words of a turn; a noise that was taken for one leaves things as they were."""
         if text:
             self._ask_words(text)
-        elif text is not None and not self._waiting:
+        elif not self._waiting:
             if self._results:
                 self._waiting.append(self._go_on)
-            elif self._calls is None:
+            elif not self._calls:
                 await self._events.put(Trouble("no_audio", "no words were found in what was said"))
         self._next()
 

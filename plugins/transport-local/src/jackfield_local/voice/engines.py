@@ -1,16 +1,10 @@
-"""What voice needs of its engines, and the threads on which they work.
-
-Whatever fits these shapes can take the place of the engines we bring.
-"""
+"""What voice needs of its engines; whatever fits these shapes can take the place of those we bring."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +22,6 @@ FRAME = 512
 """Samples at `HEARING_RATE` that are judged at once: 32 ms."""
 
 FRAME_MS = FRAME * 1000 // HEARING_RATE
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-_WORKERS = max(2, os.cpu_count() or 1)
-_workers = ThreadPoolExecutor(_WORKERS, "jackfield-speech")
-_work: set[asyncio.Future[Any]] = set()
 
 
 class Speech(NamedTuple):
@@ -69,16 +56,3 @@ class Engines:
     detector: Callable[[], Detector]
     recogniser: Recogniser
     synthesiser: Synthesiser
-
-
-async def in_worker(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Do long work: loading, recognition, synthesis. Each connection has a few such jobs at a time."""
-    work = asyncio.get_running_loop().run_in_executor(_workers, lambda: do(*args, **kwargs))
-    _work.add(work)
-    work.add_done_callback(_work.discard)
-    return await work
-
-
-def has_idle_worker() -> bool:
-    """Whether there is time for work that is merely nice to have."""
-    return len(_work) < _WORKERS

@@ -11,7 +11,7 @@ from jackfield.transport.events import Audio, Event, ToolCalls, Transcript, Turn
 from jackfield.transport.queue import EventQueue
 
 from jackfield_local.mind import Thought, Words
-from jackfield_local.voice.engines import SPEAKING_RATE, Speech, Synthesiser, in_worker
+from jackfield_local.voice.engines import SPEAKING_RATE, Speech, Synthesiser
 from jackfield_local.voice.sentences import Sentences
 from jackfield_local.voice.speakable import Script, script
 
@@ -132,7 +132,7 @@ class SpeechOutput:
     async def _say(self, sentence: str) -> None:
         await self.stop_filler()
         said = script(sentence)
-        speech = await in_worker(self._synthesiser.say, said.words) if said.words else _SILENCE
+        speech = await asyncio.to_thread(self._synthesiser.say, said.words) if said.words else _SILENCE
         self.spoken.add(sentence, said, speech)
         await self._write(sentence, final=False)
         for pcm in _chunks(speech.pcm):
@@ -144,7 +144,7 @@ class SpeechOutput:
 
     async def _say_filler(self, text: str, after: float) -> None:
         await asyncio.sleep(after)
-        speech = await in_worker(self._synthesiser.say, script(text).words)
+        speech = await asyncio.to_thread(self._synthesiser.say, script(text).words)
         self.awaited = False
         self._fillers += 1
         for pcm in _chunks(speech.pcm):
