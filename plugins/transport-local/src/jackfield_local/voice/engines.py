@@ -32,7 +32,7 @@ class Speech(NamedTuple):
 
 
 Detector: TypeAlias = Callable[[bytes], float]
-"""How likely `FRAME` samples are speech, from 0 to 1; one for each stream, as it remembers what came before."""
+"""How likely `FRAME` samples are speech, from 0 to 1; each stream has its own, which remembers the past."""
 
 
 class Recogniser(Protocol):

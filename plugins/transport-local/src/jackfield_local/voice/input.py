@@ -7,7 +7,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from os.path import commonprefix
+from itertools import takewhile
 
 import numpy as np
 import samplerate  # type: ignore[import-not-found]
@@ -59,7 +59,8 @@ class Drafts:
         """What can be shown now, to be put behind what was shown before; empty when there is nothing new."""
         words = text.split()
         compared = [_NOT_COMPARED.sub("", word).lower() for word in words]
-        agreed = len(commonprefix((self._last, compared)))
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._last, compared, strict=False))
+        agreed = len(list(same))
         self._last = compared
         new = words[self._shown : agreed]
         begin = " " if self._shown and new else ""
@@ -114,7 +115,9 @@ class SpeechInput:
     def forget(self) -> bool:
         """Do not tell what is being transcribed; whether there was something to forget."""
         ending, self._ending = self._ending, []
-        return any([task.cancel() for task in ending])
+        for task in ending:
+            task.cancel()
+        return bool(ending)
 
     async def run(self) -> None:
         """Listen and transcribe, until cancelled."""
@@ -162,12 +165,16 @@ class SpeechInput:
                 self._begin_draft()
             draft, self._draft = self._draft, None
             before = self._ending[-1:]
-            await self._events.put(SpeechStopped())
+            self._events.put_nowait(SpeechStopped())
             self._ending.append(asyncio.create_task(self._end_turn(self._item, draft, before)))
-        elif self._turns.speaking and self._transcribes and (self._draft is None or self._draft.done()):
-            # A long turn is drafted less often, as each draft costs more.
-            if self._turns.length >= self._draft_frames * 5 // 4 + DRAFT_EVERY:
-                self._begin_draft()
+        elif self._turns.speaking and self._transcribes and self._is_draft_due:
+            self._begin_draft()
+
+    @property
+    def _is_draft_due(self) -> bool:
+        # A long turn is drafted less often, as each draft costs more.
+        enough = self._turns.length >= self._draft_frames * 5 // 4 + DRAFT_EVERY
+        return enough and (self._draft is None or self._draft.done())
 
     def _begin_draft(self) -> None:
         self._drop_draft()
