@@ -14,8 +14,8 @@ from jackfield_local.agent.decision import CANNOT, HELP, SAY, is_written, writte
 from jackfield_local.agent.engine import Message, Prefix
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool, first_sentence
 from jackfield_local.agent.texts import is_handed_over
-from jackfield_local.language.amounts import amounts, forms
 from jackfield_local.language.durations import duration
+from jackfield_local.language.numbers import amounts, forms
 from jackfield_local.language.times import When, read_when
 from jackfield_local.language.words import content, stem, words
 

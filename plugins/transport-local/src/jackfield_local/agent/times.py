@@ -11,8 +11,7 @@ from typing import Any
 
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import duration
-from jackfield_local.language.shifts import shift
+from jackfield_local.language.durations import duration, shift
 from jackfield_local.language.times import When, read_when
 from jackfield_local.language.words import words
 
@@ -54,7 +53,7 @@ class _Times:
     @cached_property
     def whole(self) -> When | None:
         """What all the words say about time."""
-        return read_when(self.said, self.now, self.day, same_day=self.day is not None)
+        return read_when(self.said, self.now, self.day)
 
     @property
     def zone(self) -> tzinfo:

@@ -17,9 +17,8 @@ from jackfield_local.agent import codes
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
 from jackfield_local.language.addresses import emails, ids, urls
-from jackfield_local.language.amounts import Amount, amounts, bare_amount, forms
 from jackfield_local.language.durations import duration
-from jackfield_local.language.numbers import ORDINALS
+from jackfield_local.language.numbers import ORDINALS, Amount, amounts, bare_amount, forms
 from jackfield_local.language.spans import Span, blanked
 from jackfield_local.language.times import read_when
 from jackfield_local.language.words import content, stems, words
