@@ -204,10 +204,14 @@ def _as_in_examples(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
     return shown[int(near.argmax())].args[parameter.name]
 
 
-def _is_explained(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
-    """Whether the words have one by which the description or an example explains a choice."""
+def _is_explained(_: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
+    """Whether the words have one of the name of a choice, or of the clause that describes it."""
     named = stems(str(value).replace("_", " "))
-    return bool((named | _clause(parameter, value) | _shown(tool, parameter, value)) & speech.stems)
+    for clause in re.split(r"[,;:.]", parameter.description):
+        if re.search(rf"\b{re.escape(str(value))}\b", clause, re.IGNORECASE):
+            named |= set(content(clause))
+            break
+    return bool(named & speech.stems)
 
 
 def _means(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
@@ -221,29 +225,6 @@ def _means(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool
     near = (speech.embed(choices) @ speech.embed(said).T).max(axis=1)
     place = parameter.choices.index(value)
     return bool(near[place] >= _ALIKE and near[place] >= near.max() - 0.05)
-
-
-def _clause(parameter: Parameter, value: Any) -> set[str]:
-    """The stems of the clause of the description that explains a choice."""
-    for clause in re.split(r"[,;:.]", parameter.description):
-        if re.search(rf"\b{re.escape(str(value))}\b", clause, re.IGNORECASE):
-            return set(content(clause))
-    return set()
-
-
-def _shown(tool: Tool, parameter: Parameter, value: Any) -> set[str]:
-    """The stems that only those examples of the guide have in which this value was chosen."""
-    own: set[str] = set()
-    others = set(content(f"{tool.id.replace('_', ' ')} {tool.description}"))
-    for each in tool.parameters:
-        others |= set() if each is parameter else set(content(f"{each.spoken} {each.summary}"))
-    for example in tool.guide.examples:
-        rest = {name: each for name, each in example.args.items() if name != parameter.name}
-        if example.args.get(parameter.name) == value:
-            own |= set(content(example.says)) - set(content(" ".join(map(str, rest.values()))))
-        else:
-            others |= set(content(example.says))
-    return own - others
 
 
 def telling(tool: Tool, text: str) -> Iterator[str]:
