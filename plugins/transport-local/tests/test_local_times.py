@@ -131,8 +131,10 @@ def test_a_time_zone_after_the_hours_is_honoured(said: str, begin: str) -> None:
         ("end of next week", "2026-11-29"),
         ("3/14/2027", "2027-03-14"),
         ("twenty five days ago", "2026-10-22"),
-        ("30 February", None),
+        ("30 February at 10:00", None),
+        ("the 45th birthday party tomorrow", "2026-11-17"),
         ("in 99999 years", None),
+        ("9999-12-31 at 23:30", None),
     ],
 )
 def test_days(said: str, day: str | None) -> None:

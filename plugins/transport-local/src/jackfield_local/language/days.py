@@ -19,7 +19,7 @@ _MONTH = (
     r"(?P<month>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?"
     r"|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_DAY = r"(?P<day>\d{1,2})"
+_DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _TH = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:,? (?P<year>\d{4}))?"
 _NEAR = {
@@ -55,7 +55,10 @@ _Groups = dict[str, str]
 
 
 def find_days(text: str, today: date) -> list[Mention]:
-    """The days that a text names, in the order in which they stand."""
+    """The days that a text names, in the order in which they stand.
+
+    ValueError and OverflowError mean that it names a day that does not exist, such as 30 February.
+    """
     found: list[Mention] = []
     for pattern, read in _RULES:
         for match in pattern.finditer(text):
@@ -63,10 +66,9 @@ def find_days(text: str, today: date) -> list[Mention]:
             if any(span.overlaps(each.span) for each in found):
                 continue
             groups = {name: (value or "").strip().lower() for name, value in match.groupdict().items()}
-            try:
-                first, last = read(groups, today)
-            except (ValueError, OverflowError):  # There is no such day.
-                continue
+            first, last = read(groups, today)
+            if last.year == date.max.year:
+                raise OverflowError("an hour after this day could not be written")
             weekly = "weekday" in groups and not groups["until"] and groups["which"] not in ("next", "last")
             found.append(Mention(Days(first, last), span, weekly))
     return sorted(found, key=lambda each: each.span)

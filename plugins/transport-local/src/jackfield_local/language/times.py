@@ -110,7 +110,10 @@ def read_when(text: str, now: datetime, spoken_of: date | None = None) -> When |
     """
     if (moment := _moment(text, now)) is not None:
         return moment
-    named = find_days(text, now.date())
+    try:
+        named = find_days(text, now.date())
+    except (ValueError, OverflowError):
+        return None  # There is no such day: its hour must not be taken for one of today.
     spans = [each.span for each in named]
     # A date has numbers that are no hours.
     dates = [span for span in spans if any(letter.isdigit() for letter in text[span.start : span.end])]
