@@ -23,14 +23,25 @@ _DAY = r"(?P<day>0?[1-9]|[12]\d|3[01])"
 _TH = r"(?:st|nd|rd|th)"
 _YEAR = r"(?:,? (?P<year>\d{4}))?"
 _NEAR = {
-    "the day after tomorrow": 2, "tomorrow": 1, "tmrw": 1, "yesterday": -1,
-    "today": 0, "tonight": 0, "this": 0,
-}  # fmt: skip
+    "the day after tomorrow": 2,
+    "tomorrow": 1,
+    "tmrw": 1,
+    "yesterday": -1,
+    "today": 0,
+    "tonight": 0,
+    "this": 0,
+}
 _STEPS = {"next": 1, "coming": 1, "last": -1}
 _HOLIDAYS = {
-    "christmas eve": (12, 24), "christmas day": (12, 25), "christmas": (12, 25), "new years eve": (12, 31),
-    "new years day": (1, 1), "new year": (1, 1), "valentines day": (2, 14), "halloween": (10, 31),
-}  # fmt: skip
+    "christmas eve": (12, 24),
+    "christmas day": (12, 25),
+    "christmas": (12, 25),
+    "new years eve": (12, 31),
+    "new years day": (1, 1),
+    "new year": (1, 1),
+    "valentines day": (2, 14),
+    "halloween": (10, 31),
+}
 _HOLIDAY = "|".join(name.replace("s ", "['\u2019]?s ") for name in _HOLIDAYS)
 
 

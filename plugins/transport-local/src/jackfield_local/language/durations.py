@@ -11,9 +11,16 @@ from jackfield_local.language.numbers import NUMBER, number
 from jackfield_local.language.spans import Span
 
 _UNITS = {
-    "second": 1, "sec": 1, "minute": 60, "min": 60, "hour": 3_600, "hr": 3_600, "h": 3_600,
-    "day": 86_400, "week": 604_800,
-}  # fmt: skip
+    "second": 1,
+    "sec": 1,
+    "minute": 60,
+    "min": 60,
+    "hour": 3_600,
+    "hr": 3_600,
+    "h": 3_600,
+    "day": 86_400,
+    "week": 604_800,
+}
 _MINUTE, _HOUR, _DAY = _UNITS["minute"], _UNITS["hour"], _UNITS["day"]
 _LONGEST = 100 * 366 * _DAY
 """A hundred years, in seconds: an upper limit that keeps dates within the calendar."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from jackfield_local.language.spans import Span
 from jackfield_local.language.words import content
 
-_ONES = "zero one two three four five six seven eight nine".split()  # noqa: SIM905 - see below
+_ONES = "zero one two three four five six seven eight nine"
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-WORDS = {word: number for number, word in enumerate([*_ONES, *_TEENS.split()])}
+WORDS = {word: number for number, word in enumerate(f"{_ONES} {_TEENS}".split())}
 WORDS |= {word: 10 * number for number, word in enumerate(_TENS.split(), 2)} | {"dozen": 12, "couple": 2}
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 
@@ -22,7 +22,7 @@ ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3} | {f"{number}th": number for number i
 _LONGEST = 1_000
 """Characters in which amounts are looked for; what is longer is a text, not a request."""
 
-_ONE = "|".join(_ONES)
+_ONE = _ONES.replace(" ", "|")
 _BELOW_HUNDRED = rf"(?a:(?:(?:{_TENS.replace(' ', '|')})(?:[\s-]+(?:{_ONE}))?|{'|'.join(WORDS)})\b)"
 _SCALE = "|".join(_SCALES)
 NUMBER = rf"(?:\d+(?:[.,]\d+)?|{_BELOW_HUNDRED})"
