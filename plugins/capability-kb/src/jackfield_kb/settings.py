@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from jackfield.settings import EnvironmentVariable, Format, Help, HttpUrl, NonEmpty, Seconds, SettingsError
 
+from jackfield_kb import embedding
 from jackfield_kb.access import SHARED, Access
-from jackfield_kb.embedding import local
 
 if TYPE_CHECKING:
-    from jackfield_kb.embedding.embedder import Embedder
+    from jackfield_kb.embedding import Embedder
     from jackfield_kb.library import Library
 
 PLACE = "[capabilities.kb]"
@@ -107,17 +107,17 @@ class KnowledgeSettings:
     def embedder(self) -> Embedder | None:
         """What makes vectors; None when nothing does."""
         if self.embeddings == "openai":
-            from jackfield_kb.embedding.endpoint import Endpoint
+            from jackfield_kb.embedding import Endpoint
 
             model = self.model or DEFAULT_MODEL
             return Endpoint(model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
-        missing = local.missing()
+        missing = embedding.missing()
         if self.embeddings == "local" and missing:
             raise SettingsError(
                 f"{PLACE} embeddings: 'local' needs {', '.join(missing)}; "
                 "install jackfield-capability-kb[embeddings]"
             )
-        return None if self.embeddings == "off" or missing else local.LocalModel()
+        return None if self.embeddings == "off" or missing else embedding.LocalModel()
 
     def _key(self) -> str:
         name = self.api_key_env or "OPENAI_API_KEY"
