@@ -22,8 +22,8 @@ from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.journal import Journal
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from talks import INSTRUCTIONS, PLUGINS, WAYS, hears, talk, tools
 
 WITH_AGENTS = (*PLUGINS, "jackfield-capability-agents", "jackfield-tool-task")

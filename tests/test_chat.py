@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Call, Refusal, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from talks import tools
 
 
@@ -61,7 +61,7 @@ def rebuild() -> None:
 
 
 def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any) -> None:
-    site.plugin("fab-forms", "from jackfield_testkit.providers.forms import *\n")
+    site.plugin("fab-forms", "from jackfield_scripted.form_transport import *\n")
     rebuild()
 
     async def main() -> tuple[int, str, str]:

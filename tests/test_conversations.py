@@ -11,9 +11,9 @@ from jackfield.outcomes import CallState, state_of
 from jackfield.session.machine import State
 from jackfield.transport.events import Audio
 from jackfield_conversation.notices import Notice
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import RealtimeModel
-from jackfield_testkit.providers.openai.realtime_response import Response
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.openai import RealtimeModel
+from jackfield_scripted.openai.realtime_response import RealtimeResponse
 from talks import INSTRUCTIONS, WAYS, Talk, hears, talk
 
 EVERY = pytest.mark.parametrize("way", WAYS)
@@ -148,7 +148,7 @@ def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
             await asyncio.Event().wait()
         else:
             await model.hears()
-            await model.errs("context_length_exceeded", "too long")
+            await model.fails("context_length_exceeded", "too long")
 
     async def second(model: ScriptedModel) -> None:
         await hears(there)(model, "who am I")
@@ -411,7 +411,7 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there = WAYS[way]
-    fillers: asyncio.Queue[Response] = asyncio.Queue()
+    fillers: asyncio.Queue[RealtimeResponse] = asyncio.Queue()
 
     async def script(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
@@ -425,10 +425,10 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
             await user.says("note it")
             filler = await fillers.get()
             await user.conversation.interrupt()
-            await filler.begin_message()
-            await filler.sound(300)
+            await filler.start_message()
+            await filler.send_audio(300)
             await user.turn_ends(1)
-            assert filler.over
+            assert filler.complete
             assert fillers.empty()
             assert not [each for each in user.of(Audio) if each.filler]
             assert user.effects("fab_slow_note") == 1
@@ -499,7 +499,7 @@ def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> No
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "note it")
-        await model.calls(Call("fab_note", {"text": "x"}, id="call_stable_0003"), taken_back=True)
+        await model.calls(Call("fab_note", {"text": "x"}, id="call_stable_0003"), incomplete=True)
         await going_on(model)
 
     async def going_on(model: ScriptedModel) -> None:

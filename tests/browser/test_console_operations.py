@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from jackfield.store import Store
 from jackfield_host.security.keys import new_key
+from jackfield_scripted import Call, ScriptedModel
 from jackfield_store_sqlite.store import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from playwright.async_api import Locator, expect
 
 from browser.consoles import Console, Deployment, consoled

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from jackfield_host.security.keys import new_key
-from jackfield_testkit.providers.model import Call, Script, ScriptedModel
+from jackfield_scripted import Call, Script, ScriptedModel
 from playwright.async_api import WebSocketRoute, expect
 
 from browser.consoles import Console, Deployment, consoled

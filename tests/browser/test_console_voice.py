@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from jackfield_testkit.providers.model import Call, Script, ScriptedModel
+from jackfield_scripted import Call, Script, ScriptedModel
 from playwright.async_api import WebSocket, WebSocketRoute, expect
 
 from browser.consoles import Console, Deployment, consoled

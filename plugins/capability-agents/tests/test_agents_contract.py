@@ -13,8 +13,8 @@ from agency import agency
 from jackfield import SessionView
 from jackfield_agents import work
 from jackfield_capability_types.agents import AgentsView
+from jackfield_scripted import Call, Refusal, Script, ScriptedModel
 from jackfield_testkit import AgentsContractTests
-from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
@@ -38,7 +38,7 @@ async def silent(model: ScriptedModel) -> None:
 async def failing(model: ScriptedModel) -> None:
     await model.hears()
     while True:
-        await model.errs("server_error", "a fault of ours")
+        await model.fails("server_error", "a fault of ours")
         await model.hears()
 
 

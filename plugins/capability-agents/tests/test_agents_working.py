@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agency import agency, run
 from jackfield.session.machine import State
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 from jackfield_testkit.sites import Site
 
 

@@ -13,8 +13,8 @@ import pytest
 from client_hosts import Deployment
 from jackfield_client.session import Session
 from jackfield_client.wire.closings import CLOSINGS
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from client_hosts import Deployment, command
 from jackfield_client.voice.wav import Sound, SoundError
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer
 
 
 def write_wav(path: Path, ms: int, *, rate: int = 24_000, channels: int = 1) -> Path:

@@ -9,9 +9,9 @@ from typing import Any
 
 from client_hosts import Deployment, HostProcess, at_terminal, command
 from jackfield_policies.bans import Bans
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 
 LONG = " ".join(f"word{number}" for number in range(10_000))
 """It takes minutes to say, so that whoever stops it stops it in the middle, however slow the machine is."""

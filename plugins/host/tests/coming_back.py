@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from hosting import Client
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 def view(*clients: Client) -> list[dict[str, Any]]:

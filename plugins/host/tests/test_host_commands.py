@@ -22,8 +22,8 @@ from jackfield_host.archive import sessions as archive
 from jackfield_host.options import HostOptions
 from jackfield_host.security.gate import Arrival, Gate
 from jackfield_host.security.redaction import hidden
+from jackfield_scripted import Call, ScriptedModel
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from starlette.datastructures import Headers
 
 Jackfield = Callable[..., Result]

@@ -29,7 +29,7 @@ from jackfield_host.options import HostOptions, variable
 from jackfield_host.security.keys import new_key
 from jackfield_host.security.settings import JwtSettings, KeySettings
 from jackfield_host.wire.closing import CLOSINGS
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 from pydantic import BaseModel
 from websockets.exceptions import InvalidStatus
 

@@ -11,7 +11,7 @@ import pytest
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.session.machine import State, may_go
 from jackfield.store import StoreUnavailableError
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 VERBS = ("put", "get", "delete", "take", "add", "claim", "complete", "append", "read")
 

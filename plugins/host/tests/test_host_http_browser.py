@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 from asking import NAMED, asking
 from hosting import Hosted, Provider, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
+from jackfield_scripted import Call, Refusal, Script, ScriptedModel
 
 OFFER = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
 

@@ -6,7 +6,7 @@ import asyncio
 
 from asking import NAMED, asking, told, until
 from hosting import Workshop, check, hosted, provided
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Call, Refusal, ScriptedModel
 
 JSON = {"Accept": "application/json"}
 

@@ -23,7 +23,7 @@ from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
 from jackfield_host.house import House
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.identity import REFUSALS
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():

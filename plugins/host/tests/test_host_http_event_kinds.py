@@ -9,7 +9,7 @@ from asking import NAMED, asking, told
 from hosting import Workshop, check, hosted, provided
 from jackfield_host.wire.asyncapi import type_of
 from jackfield_host.wire.outgoing import EVENTS, FormClosed, FormRequest
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 async def eventful(model: ScriptedModel) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from hosting import Client, HostProcess, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 from joserfc import jwt
 from joserfc.jwk import OctKey
 from websockets.exceptions import InvalidStatus

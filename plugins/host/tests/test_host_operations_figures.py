@@ -14,7 +14,7 @@ from asking import NAMED, asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.contract.snapshot import previous, seal
 from jackfield_host.operations import figures
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:

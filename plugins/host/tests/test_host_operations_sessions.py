@@ -16,7 +16,7 @@ from jackfield_host.archive.record import as_markdown
 from jackfield_host.archive.sessions import KeptSession
 from jackfield_host.operations import conversations
 from jackfield_host.security.keys import digest
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 KEYS = {name: f"jf_{name}_{'x' * 43}" for name in ("ada", "bob", "ops")}
 

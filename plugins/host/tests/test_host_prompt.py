@@ -17,7 +17,7 @@ from jackfield_host.lifecycle.announcement import announcement
 from jackfield_host.security.identity import Identity
 from jackfield_host.talks import briefing
 from jackfield_host.talks.briefing import Place
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 VARIES = "\n\n## Just now\n\n"
 

@@ -9,7 +9,7 @@ import shutil
 import pytest
 from hosting import HostProcess, Workshop, provided
 from jackfield.contract.snapshot import seal
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 async def looks(model: ScriptedModel) -> None:

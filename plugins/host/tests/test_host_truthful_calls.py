@@ -13,7 +13,7 @@ import httpx
 import pytest
 from asking import NAMED, asking, told
 from hosting import HostProcess, Provider, Workshop, eventually, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hosting import Client, Hosted, HostProcess, Workshop, hosted, provided
 from jackfield_openai.transport import OpenAITransport
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 WAYS = pytest.mark.parametrize(
     ("provider", "mode"), [("openai", "text"), ("openai", "voice"), ("gemini", "text"), ("gemini", "voice")]
@@ -361,7 +361,7 @@ def test_tools_see_the_facts_of_their_session_and_the_audit_says_which_versions_
 
 
 def test_a_provider_that_cannot_be_reached_is_a_sentence(workshop: Workshop) -> None:
-    from jackfield_testkit.providers.model import Refusal
+    from jackfield_scripted import Refusal
 
     async def main() -> None:
         refusals = [Refusal(401, "invalid_api_key", "no")] * 3

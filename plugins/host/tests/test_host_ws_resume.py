@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Client, HostProcess, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:

@@ -16,7 +16,7 @@ from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
 from jackfield_host.archive.sessions import every, find, forget
 from jackfield_host.talks.events import Events, TakenOverError, follow, replay, take_over
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 
 class Slow:

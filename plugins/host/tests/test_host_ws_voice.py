@@ -12,7 +12,7 @@ from hosting import Workshop, eventually, hosted, provided
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
 from jackfield_conversation.calls import MOST_MESSAGES
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])
 
@@ -449,7 +449,7 @@ def test_who_comes_back_before_the_end_is_written_down_finds_the_session_ended(
 def test_the_provider_going_away_for_good_is_told_and_the_session_can_be_resumed(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.errs("invalid_api_key", "the key was withdrawn")
+        await model.fails("invalid_api_key", "the key was withdrawn")
 
     async def back(model: ScriptedModel) -> None:
         await model.hears()

@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai.violations import ProtocolViolationError
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.openai import ProtocolViolationError
 
 HOSTS = st.integers(0, 1)
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 from jackfield import Mode
 from jackfield_gemini.schemas import as_json_schema
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.gemini import GeminiServer
-from jackfield_testkit.providers.model import Refusal, Script
+from jackfield_scripted import Refusal, Script
+from jackfield_scripted.gemini import GeminiServer
 from jackfield_testkit.transport_contract import Served, TransportContractTests
 
 

@@ -16,8 +16,8 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import ToolResult
-from jackfield_testkit.providers.gemini import LiveHabits, LiveModel
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.gemini import GeminiOptions, LiveModel
 
 
 def test_a_session_cannot_be_resumed_while_a_call_is_open() -> None:
@@ -49,7 +49,7 @@ def test_cancelled_calls_are_told_and_not_answered() -> None:
         await asyncio.sleep(0.02)
         await model.cancels("call-1", "call-2")
         await asking
-        await model._cut()
+        await model.is_interrupted()
         await model.hears()
         await model.says("Fine.")
 
@@ -84,7 +84,7 @@ def test_a_call_comes_once_wherever_the_model_shows_it(where: Any) -> None:
         await model.says("Done.")
 
     async def talk() -> None:
-        async with live(asks, habits=LiveHabits(calls_in=where)) as line:
+        async with live(asks, options=GeminiOptions(calls_in=where)) as line:
             await line.connection.send_text("Look it up.")
             calls = await line.calls()
             await line.connection.send_results(
@@ -108,7 +108,7 @@ def test_calls_without_ids_stay_so_and_are_answered_all_the_same(where: Any) -> 
         await model.says("Done.")
 
     async def talk() -> None:
-        async with live(asks, habits=LiveHabits(call_ids=False, calls_in=where)) as line:
+        async with live(asks, options=GeminiOptions(call_ids=False, calls_in=where)) as line:
             await line.connection.send_text("Look it up.")
             calls = await line.calls()
             assert [each.call_id for each in calls] == [None, None]
@@ -151,7 +151,7 @@ def test_results_that_nobody_waits_for_say_when_they_want_to_be_heard() -> None:
 
     async def talk() -> None:
         settings = {"calls": "non_blocking", "scheduling": "interrupt"}
-        async with live(asks, settings=settings, habits=LiveHabits(blocking=False)) as line:
+        async with live(asks, settings=settings, options=GeminiOptions(blocking=False)) as line:
             assert line.model.tools["look_up"]["behavior"] == "NON_BLOCKING"
             for number, respond in ((1, True), (2, False)):
                 await line.connection.send_text("Look it up.")

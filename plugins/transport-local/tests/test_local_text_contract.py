@@ -13,7 +13,7 @@ from jackfield_local import as_it_is
 from jackfield_local.mind import Words
 from jackfield_local.options import Options
 from jackfield_local.transport import LocalTransport
-from jackfield_testkit.providers.model import Refusal, Script, cut
+from jackfield_scripted import Refusal, Script, split_text
 from jackfield_testkit.transport_contract import Served, TransportContractTests
 from local_voice_script import LocalModel
 
@@ -27,7 +27,7 @@ class _Slow(LocalModel):
 
     async def says(self, text: str, *, pieces: int = 3) -> None:
         thoughts = self._thoughts
-        for piece in cut(text, pieces):
+        for piece in split_text(text, pieces):
             thoughts.put_nowait(Words(piece))
             await asyncio.sleep(self._delay)
             if thoughts is not self._thoughts:

@@ -11,7 +11,7 @@ from jackfield import Mode
 from jackfield.transport.protocol import Connection, Opening
 from jackfield_local import as_it_is
 from jackfield_local.voice.connection import VoiceConnection
-from jackfield_testkit.providers.model import Refusal, Script
+from jackfield_scripted import Refusal, Script
 from jackfield_testkit.transport_contract import Served, TransportContractTests
 from local_voice_script import LocalModel
 

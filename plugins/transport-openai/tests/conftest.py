@@ -14,8 +14,8 @@ from jackfield.transport.protocol import Opening
 from jackfield_openai import schemas
 from jackfield_openai.options import Options
 from jackfield_openai.transport import BrowserOpenAITransport
-from jackfield_testkit.providers.model import Script
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.transport_contract.stage import TOOLS, Ear, Served, Talk
 
 KEY = "sk-test-0123456789abcdef"

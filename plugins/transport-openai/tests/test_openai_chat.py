@@ -18,9 +18,9 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import TransportError
 from jackfield_openai import schemas
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer, ProtocolViolationError
-from jackfield_testkit.providers.openai.chat_model import SIGNATURE
+from jackfield_scripted import Call, Refusal, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer, ProtocolViolationError
+from jackfield_scripted.openai.chat import SIGNATURE
 from jackfield_testkit.transport_contract.stage import Ear, result
 
 CALLS = (Call("look_up", {"title": "lamp"}, "call_a"), Call("look_up", {"title": "oil"}, "call_b"))
@@ -119,7 +119,7 @@ def test_a_call_in_an_interrupted_answer_never_runs(meeting: Any, run: Any) -> N
     async def calls_slowly(model: ScriptedModel) -> None:
         await model.hears()
         # The next request does not speak of the call, because nobody but this script ever saw it whole.
-        with pytest.raises(ProtocolViolationError, match="goes on without the calls"):
+        with pytest.raises(ProtocolViolationError, match="continues without the calls"):
             await model.calls(Call("add_note", {"text": "x" * 3000}))
 
     async def scenario() -> None:
@@ -144,7 +144,7 @@ def test_a_call_in_an_interrupted_answer_never_runs(meeting: Any, run: Any) -> N
 def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) -> None:
     async def runs_out(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(*CALLS, taken_back=True)
+        await model.calls(*CALLS, incomplete=True)
 
     async def scenario() -> None:
         async with meeting.talk("text", runs_out, answers) as (talk, _):
@@ -159,7 +159,7 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
 def test_a_filtered_answer_says_so(meeting: Any, run: Any) -> None:
     async def is_filtered(model: ScriptedModel) -> None:
         await model.hears()
-        await model.errs("content_filter", "I would")
+        await model.fails("content_filter", "I would")
 
     async def scenario() -> None:
         async with meeting.talk("text", is_filtered) as (talk, _):

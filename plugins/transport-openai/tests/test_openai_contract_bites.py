@@ -27,9 +27,9 @@ from jackfield.transport.protocol import Opening, TransportError
 from jackfield_openai import schemas
 from jackfield_openai.options import Options
 from jackfield_openai.transport import OpenAITransport
+from jackfield_scripted import Refusal, Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit import TransportContractTests
-from jackfield_testkit.providers.model import Refusal, Script
-from jackfield_testkit.providers.openai import OpenAIServer
 from jackfield_testkit.transport_contract import Served
 from jackfield_testkit.transport_contract import stage as stages
 

@@ -17,10 +17,10 @@ from jackfield.transport.events import (
     Usage,
 )
 from jackfield.transport.protocol import VoiceSettings
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import RealtimeModel
-from jackfield_testkit.providers.openai.realtime_response import Response
+from jackfield_scripted import Call, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import RealtimeModel
+from jackfield_scripted.openai.realtime_response import RealtimeResponse
 from jackfield_testkit.transport_contract.stage import result
 
 FILLER = "One moment."
@@ -40,7 +40,7 @@ class Held:
     """A model that calls a tool, and whose filler is played by the test."""
 
     def __init__(self) -> None:
-        self.fillers: asyncio.Queue[Response] = asyncio.Queue()
+        self.fillers: asyncio.Queue[RealtimeResponse] = asyncio.Queue()
 
     async def __call__(self, model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
@@ -98,14 +98,14 @@ def test_an_answer_waits_for_a_filler_that_can_be_heard_already(meeting: Any, ru
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(200)
+            await filler.start_message()
+            await filler.send_audio(200)
             await talk.ear.next(Audio)
             await talk.connection.send_results([result(call)])
             await meeting.until(lambda: len(sent(talk.model, "conversation.item.create")) == 2)
             await talk.connection.send_context("The lamp is new.", respond=True)
             assert len(sent(talk.model, "response.create")) == 2
-            await filler.sound(200)
+            await filler.send_audio(200)
             await filler.finish()
             await talk.ear.next(TurnComplete)
             assert sent(talk.model, "response.cancel") == []
@@ -142,8 +142,8 @@ def test_a_filler_stops_when_the_user_speaks_or_interrupts(meeting: Any, run: An
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(100)
+            await filler.start_message()
+            await filler.send_audio(100)
             await talk.ear.next(Audio)
             if by_voice:
                 assert isinstance(talk.model, RealtimeModel)
@@ -151,8 +151,8 @@ def test_a_filler_stops_when_the_user_speaks_or_interrupts(meeting: Any, run: An
                 await talk.ear.next(SpeechStarted)
             else:
                 await talk.connection.interrupt()
-            await filler.sound(100)
-            await meeting.until(lambda: filler.over)
+            await filler.send_audio(100)
+            await meeting.until(lambda: filler.complete)
             (cancel,) = sent(talk.model, "response.cancel")
             assert cancel["response_id"] == filler.id
             assert len(talk.ear.of(Audio)) == 1
@@ -176,9 +176,9 @@ def test_a_filler_that_is_stopped_before_it_began_is_never_heard(meeting: Any, r
             await talk.connection.speak(FILLER)
             await talk.connection.interrupt()
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(100)
-            await meeting.until(lambda: filler.over)
+            await filler.start_message()
+            await filler.send_audio(100)
+            await meeting.until(lambda: filler.complete)
             assert talk.ear.of(Audio) == []
 
     run(scenario())
@@ -207,16 +207,16 @@ def test_a_filler_that_is_refused_bothers_nobody(meeting: Any, run: Any, code: s
     async def refuses(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         session = model.session
-        take = session.take
+        receive = session.receive
 
         async def refusing(message: Any) -> None:
             if (message.get("response") or {}).get("conversation") != "none":
-                await take(message)
+                await receive(message)
                 return
             error = {"type": "invalid_request_error", "code": code, "event_id": message["event_id"]}
-            await session.wire.send("error", error={**error, "message": "No."})
+            await session.socket.send("error", error={**error, "message": "No."})
 
-        session.take = refusing  # type: ignore[method-assign]
+        session.receive = refusing  # type: ignore[method-assign]
         await calls_once(model)
 
     async def scenario() -> None:
@@ -242,8 +242,8 @@ def test_a_filler_that_never_ends_does_not_hold_up_the_answer(
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(100)
+            await filler.start_message()
+            await filler.send_audio(100)
             await talk.ear.next(Audio)
             await talk.connection.send_results([result(call)])
             await talk.ear.next(TurnComplete)

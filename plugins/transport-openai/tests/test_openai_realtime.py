@@ -18,9 +18,9 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError, VoiceSettings
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer, RealtimeModel
+from jackfield_scripted import Call, Refusal, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer, RealtimeModel
 from jackfield_testkit.transport_contract.stage import Ear, closed, result
 
 
@@ -71,7 +71,7 @@ def test_a_response_that_was_refused_is_asked_for_again(meeting: Any, run: Any) 
         assert isinstance(model, RealtimeModel)
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(model.received))
-        await model.session.begin()
+        await model.session.start_response()
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(sent(model, "response.create")))
         await model.says("Of my own accord. ")
@@ -184,10 +184,10 @@ def test_an_interrupt_before_the_answer_to_speech_begins_cancels_it(meeting: Any
     async def is_slow(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.is_interrupted()
-        wire = model.session.wire
+        wire = model.session.socket
         await wire.send("input_audio_buffer.speech_stopped", item_id="item_of_the_user", audio_end_ms=400)
         await interrupted.wait()
-        await model.session.begin()
+        await model.session.start_response()
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(sent(model, "response.cancel")))
         await answers(model)
@@ -298,7 +298,7 @@ def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
 
     async def expires(model: ScriptedModel) -> None:
         await model.hears()
-        await model.errs("session_expired", "Your session hit the maximum duration of 60 minutes.")
+        await model.fails("session_expired", "Your session hit the maximum duration of 60 minutes.")
 
     async def scenario() -> None:
         async with meeting.talk("voice", expires) as (talk, _):
@@ -343,7 +343,7 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
         await model.hears()
         response, model.session.active = model.session.active, None
         assert response is not None
-        await response.call("call_1", "add_note", '{"text": "complete in itself"}')
+        await response.send_call("call_1", "add_note", '{"text": "complete in itself"}')
         await response.finish("incomplete", {"reason": "max_output_tokens"})
 
     async def scenario() -> None:
@@ -361,9 +361,9 @@ def test_nonsense_from_the_server_is_trouble_and_no_more(meeting: Any, run: Any)
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(model.received))
         for nonsense in ("response.done", "response.output_audio.delta", "conversation.item.added", "error"):
-            await model.session.wire.send(nonsense)
-        await model.session.wire.send("response.output_audio.delta", delta="%%%", item_id=7)
-        await model.session.wire.send("an.event.of.tomorrow", response=None)
+            await model.session.socket.send(nonsense)
+        await model.session.socket.send("response.output_audio.delta", delta="%%%", item_id=7)
+        await model.session.socket.send("an.event.of.tomorrow", response=None)
         await model.hears()
         await model.says("Pardon me.")
 

@@ -9,7 +9,7 @@ import pytest
 from jackfield.transport.events import Trouble
 from jackfield_openai.options import Options
 from jackfield_openai.transport import OpenAITransport
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Call, Refusal, ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -86,7 +86,7 @@ def test_calls_that_run_into_the_limit_of_an_answer_do_not_have_the_conversation
 ) -> None:
     async def cut_off(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {"title": "lamp"}), taken_back=True)
+        await model.calls(Call("look_up", {"title": "lamp"}), incomplete=True)
 
     async def scenario() -> None:
         async with meeting.talk("text", cut_off, answer_tokens=limit) as (talk, _):

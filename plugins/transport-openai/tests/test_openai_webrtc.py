@@ -18,9 +18,9 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer, RealtimeModel
+from jackfield_scripted import Call, Refusal, Script, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer, RealtimeModel
 from jackfield_testkit.transport_contract.stage import Ear, Served, Talk, closed, result
 
 OFFER = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=offer\r\n"
@@ -182,7 +182,7 @@ def test_what_plays_on_after_the_answer_is_cleared_without_a_cancel(meeting: Any
         assert isinstance(model, RealtimeModel)
         await model.hears()
         await model.says("A long answer.")
-        await model.session.wire.send("output_audio_buffer.started", response_id="resp_x")
+        await model.session.socket.send("output_audio_buffer.started", response_id="resp_x")
         await model.is_interrupted()
 
     async def scenario() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 from jackfield.transport.events import Interrupted, ToolCalls, ToolCallsCancelled, Trouble, TurnComplete
+from jackfield_scripted import Call, ScriptedModel
 
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.store_contract.verdict import holds, same
 from jackfield_testkit.transport_contract.stage import Stage, on_a_loop, result
 
@@ -123,7 +123,7 @@ class CallTests:
             await model.calls(
                 Call("add_note", {"text": "delete everything"}),
                 Call("look_up", {"title": "lamp"}),
-                taken_back=True,
+                incomplete=True,
             )
             await model.hears()
             await model.says("Forget it.")

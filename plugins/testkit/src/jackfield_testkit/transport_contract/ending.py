@@ -7,9 +7,9 @@ from dataclasses import replace
 from jackfield.transport.events import Audio, Closed, TextDelta, ToolCalls, Trouble
 from jackfield.transport.protocol import Connection, ToolResult, TransportError
 from jackfield.transport.troubles import TROUBLES
+from jackfield_scripted import Refusal, ScriptedModel
+from jackfield_scripted.audio import tone
 
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Refusal, ScriptedModel
 from jackfield_testkit.store_contract.verdict import holds, same
 from jackfield_testkit.transport_contract.stage import Ear, Stage, closed, on_a_loop
 
@@ -99,11 +99,11 @@ class EndTests:
         """A fault that the provider reports comes with a code of ours."""
         for code in ("server_error", "rate_limit_exceeded"):
 
-            async def errs(model: ScriptedModel, code: str = code) -> None:
+            async def fails(model: ScriptedModel, code: str = code) -> None:
                 await model.hears()
-                await model.errs(code, "Something went wrong.")
+                await model.fails(code, "Something went wrong.")
 
-            async with stage.talk(errs) as talk:
+            async with stage.talk(fails) as talk:
                 await talk.connection.send_text("Hello.")
                 same(await _trouble(talk.ear), code, f"the code for {code}")
 

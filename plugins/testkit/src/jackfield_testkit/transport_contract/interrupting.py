@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jackfield.transport.events import Audio, Interrupted, SpeechStarted, TextDelta, Transcript, TurnComplete
+from jackfield_scripted import ScriptedModel
+from jackfield_scripted.audio import milliseconds, tone
 
-from jackfield_testkit.providers.audio import milliseconds, tone
-from jackfield_testkit.providers.model import ScriptedModel
 from jackfield_testkit.store_contract.verdict import holds, same
 from jackfield_testkit.transport_contract.stage import Stage, Talk, on_a_loop
 

@@ -14,8 +14,8 @@ from jackfield import Mode
 from jackfield.contract.call import ToolCall
 from jackfield.transport.events import Closed, Event, TextDelta, ToolCalls, Transcript, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult, Transport
+from jackfield_scripted import Refusal, Script, ScriptedModel
 
-from jackfield_testkit.providers.model import Refusal, Script, ScriptedModel
 from jackfield_testkit.store_contract.verdict import give_up
 
 _PATIENCE = 30.0

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import pytest
 from jackfield import Mode
+from jackfield_scripted import Refusal, Script
 
-from jackfield_testkit.providers.model import Refusal, Script
 from jackfield_testkit.sealing import SealedTests, check_defined, standard_tests
 from jackfield_testkit.transport_contract.calling import CallTests
 from jackfield_testkit.transport_contract.ending import EndTests

@@ -5,8 +5,8 @@ from __future__ import annotations
 import orjson
 from jackfield.transport.events import TextDelta, Transcript, TurnComplete, Usage
 from jackfield.transport.protocol import Utterance
+from jackfield_scripted import ScriptedModel
 
-from jackfield_testkit.providers.model import ScriptedModel
 from jackfield_testkit.store_contract.verdict import holds, same
 from jackfield_testkit.transport_contract.stage import INSTRUCTIONS, TOOLS, Stage, on_a_loop
 

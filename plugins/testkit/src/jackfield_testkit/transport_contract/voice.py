@@ -14,9 +14,9 @@ from jackfield.transport.events import (
     Transcript,
     TurnComplete,
 )
+from jackfield_scripted import Call, ScriptedModel, UserInput
+from jackfield_scripted.audio import tone
 
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Heard, ScriptedModel
 from jackfield_testkit.store_contract.verdict import holds, same
 from jackfield_testkit.transport_contract.stage import Stage, on_a_loop, result
 
@@ -28,7 +28,7 @@ class _Answers:
     """Listens to a spoken question and answers it."""
 
     def __init__(self) -> None:
-        self.heard = Heard()
+        self.heard = UserInput()
 
     async def __call__(self, model: ScriptedModel) -> None:
         self.heard = await model.hears_speech(_QUESTION, after_ms=200)
