@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from jackfield_scripted import Call, Refusal, ScriptedModel, script_from_yaml
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel, script_from_yaml
 from jackfield_scripted.gemini import GeminiServer, LiveModel, ProtocolViolationError, TextModel
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -83,7 +83,7 @@ def test_interrupted_turn_has_no_generation_complete_and_open_calls_block_resump
         await model.hears()
         await model.speaks("Once upon", ms=80)
         await model.is_interrupted()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -196,7 +196,7 @@ def test_missing_thought_signature_is_rejected() -> None:
 
     async def asks(model: TextModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
 
     async def talk() -> None:
         async with GeminiServer(asks, tls=False) as server:  # type: ignore[arg-type]

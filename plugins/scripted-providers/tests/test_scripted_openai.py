@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from jackfield_scripted import Call, Refusal, ScriptedModel, UserInput, script_from_yaml
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel, UserInput, script_from_yaml
 from jackfield_scripted.audio import milliseconds, silence, tone
 
 openai = pytest.importorskip("openai")
@@ -56,7 +56,7 @@ async def until(connection: Any, kind: str) -> list[Any]:
 async def test_completion_without_streaming_calls_a_tool_and_answers() -> None:
     async def calls(model: ScriptedModel) -> None:
         assert await model.hears() == UserInput("Look it up.")
-        assert await model.calls(Call("look_up", {"q": 1}, "call_x")) == {"call_x": {"ok": True}}
+        assert await model.calls(ScriptedCall("look_up", {"q": 1}, "call_x")) == {"call_x": {"ok": True}}
         await model.says("Found.")
 
     async with OpenAIServer(calls) as server, client_of(server) as client:
@@ -177,7 +177,9 @@ async def test_realtime_events_have_the_order_of_the_api() -> None:
 async def test_calls_of_a_cancelled_response_are_marked_incomplete() -> None:
     async def hesitates(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {"q": 1}), Call("look_up", {"q": 2}), incomplete=True)
+        await model.calls(
+            ScriptedCall("look_up", {"q": 1}), ScriptedCall("look_up", {"q": 2}), incomplete=True
+        )
 
     async with OpenAIServer(hesitates) as server, client_of(server) as client:
         async with client.realtime.connect(model="m") as connection:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_scripted import Call, ScriptError, script_from_yaml
+from jackfield_scripted import ScriptedCall, ScriptError, script_from_yaml
 
 BAD = {
     "": "a list of steps",
@@ -55,7 +55,7 @@ def test_steps_become_calls_of_model_methods() -> None:
         ("says", ("Hello.",), {}),
         ("speaks", (), {"text": "Once", "ms": 500}),
         ("cancels", ("a", "b"), {}),
-        ("calls", (Call("kb_get", {"ids": ["x"]}), Call("kb_get", "{", "c1")), {}),
+        ("calls", (ScriptedCall("kb_get", {"ids": ["x"]}), ScriptedCall("kb_get", "{", "c1")), {}),
     ]
 
 

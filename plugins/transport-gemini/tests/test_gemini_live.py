@@ -17,7 +17,7 @@ from jackfield.transport.events import (
 from jackfield.transport.protocol import Opening, TransportError, Utterance, VoiceSettings
 from jackfield_gemini.schemas import native
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_scripted import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.gemini import GeminiServer, LiveModel
 
@@ -130,7 +130,7 @@ def test_a_refused_turn_is_trouble_and_no_answer() -> None:
         await model.hears()
         await model.refuses("PROHIBITED_INPUT_CONTENT")
         await model.hears()
-        await model.calls(Call("look_up", "{not json"))
+        await model.calls(ScriptedCall("look_up", "{not json"))
         await model.hears()
         await model.says("Good day.")
 

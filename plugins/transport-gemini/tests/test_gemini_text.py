@@ -10,7 +10,7 @@ import pytest
 from gemini_line import envelope, run, text
 from jackfield.transport.events import Interrupted, TextDelta, ToolCalls, Trouble, TurnComplete, Usage
 from jackfield.transport.protocol import ToolResult
-from jackfield_scripted import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_scripted.gemini import GeminiOptions, TextModel
 
 
@@ -18,7 +18,9 @@ def test_thoughts_go_back_with_their_signatures_and_are_not_shown() -> None:
     async def thinks(model: TextModel) -> None:
         await model.hears()
         await model.thinks("The user wants a lamp.")
-        await model.calls(*(Call("look_up", {"title": "lamp"}, f"call-{number}") for number in (1, 2)))
+        await model.calls(
+            *(ScriptedCall("look_up", {"title": "lamp"}, f"call-{number}") for number in (1, 2))
+        )
         await model.says("Here it is.")
         await model.hears()
         await model.says("You are welcome.")
@@ -66,7 +68,9 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
 
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        got.extend((await model.calls(*(Call("look_up", {"title": title}) for title in "ab"))).values())
+        got.extend(
+            (await model.calls(*(ScriptedCall("look_up", {"title": title}) for title in "ab"))).values()
+        )
         await model.says("Done.")
 
     async def talk() -> None:
@@ -86,7 +90,7 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
 def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -107,7 +111,7 @@ def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
 def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
     async def asks(model: TextModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:

@@ -13,7 +13,7 @@ from jackfield.transport.events import ToolCalls
 from jackfield.transport.protocol import Opening, ToolResult
 from jackfield_local.mind import Thought, Words
 from jackfield_local.voice.engines import Engines, Samples, Speech
-from jackfield_scripted import Call, ScriptedModel, UnsupportedStepError, UserInput, split_text
+from jackfield_scripted import ScriptedCall, ScriptedModel, UnsupportedStepError, UserInput, split_text
 from jackfield_scripted.audio import tone
 
 WORD_MS = 60
@@ -119,7 +119,7 @@ class LocalModel(ScriptedModel):
     async def ends_speaking(self) -> None:
         self._thoughts.put_nowait(None)
 
-    async def calls(self, *calls: Call, incomplete: bool = False) -> dict[str, Any]:
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         if incomplete:
             raise UnsupportedStepError("calls of a local mind are meant")
         self._thoughts.put_nowait(ToolCalls(tuple(self._call(call) for call in calls)))
@@ -127,7 +127,7 @@ class LocalModel(ScriptedModel):
         assert not isinstance(results, str)
         return {each.call_id: orjson.loads(each.envelope) for each in results}
 
-    def _call(self, call: Call) -> ToolCall:
+    def _call(self, call: ScriptedCall) -> ToolCall:
         self._ids += 1
         text = call.arguments if isinstance(call.arguments, str) else orjson.dumps(call.arguments)
         return ToolCall(call.tool, text, call.id or f"call-{self._ids}")

@@ -5,9 +5,9 @@ The same script runs on every protocol, so a conversation is written once and te
 """
 
 from jackfield_scripted.script import (
-    Call,
     Refusal,
     Script,
+    ScriptedCall,
     ScriptedModel,
     ScriptError,
     UnsupportedStepError,
@@ -18,10 +18,10 @@ from jackfield_scripted.script import (
 )
 
 __all__ = [
-    "Call",
     "Refusal",
     "Script",
     "ScriptError",
+    "ScriptedCall",
     "ScriptedModel",
     "UnsupportedStepError",
     "UserInput",

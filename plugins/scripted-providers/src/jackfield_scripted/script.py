@@ -42,7 +42,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ScriptedCall:
     """A tool call that the scripted model makes."""
 
     tool: str
@@ -100,7 +100,7 @@ class ScriptedModel(ABC):
         """Wait for the played milliseconds that the client reports; 0 when it deleted the item (voice)."""
 
     @abstractmethod
-    async def calls(self, *calls: Call, incomplete: bool = False) -> dict[str, Any]:
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         """Call tools in one message; wait for all results and return the envelopes by call id.
 
         With `incomplete` the message is cut short, so none of its calls may run, and nothing is awaited.
@@ -184,11 +184,11 @@ def _parse_step(number: int, step: Any) -> tuple[str, Sequence[Any], Mapping[str
     return name, positional, named
 
 
-def _parse_call(number: int, given: Any) -> Call:
+def _parse_call(number: int, given: Any) -> ScriptedCall:
     """Parse `{"kb_get": {...}}`, or `{"tool": "kb_get", "arguments": ..., "id": ...}`."""
     if isinstance(given, Mapping) and "tool" in given:
-        return Call(given["tool"], given.get("arguments", {}), given.get("id"))
+        return ScriptedCall(given["tool"], given.get("arguments", {}), given.get("id"))
     if not isinstance(given, Mapping) or len(given) != 1:
         raise ScriptError(f"step {number}: {given!r} is not a tool with its arguments")
     ((tool, arguments),) = given.items()
-    return Call(tool, arguments)
+    return ScriptedCall(tool, arguments)

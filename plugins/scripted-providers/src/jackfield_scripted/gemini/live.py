@@ -10,7 +10,7 @@ from typing import Any, Literal
 from jackfield_scripted.audio import milliseconds, tone
 from jackfield_scripted.gemini.live_socket import LiveInbox
 from jackfield_scripted.gemini.wire_format import CLOSE_REASONS, encode, function_call
-from jackfield_scripted.script import Call, ScriptedModel, UserInput, split_text
+from jackfield_scripted.script import ScriptedCall, ScriptedModel, UserInput, split_text
 from jackfield_scripted.server import Violations
 
 CHUNK_MS = 40
@@ -153,7 +153,7 @@ class LiveModel(ScriptedModel):
         except TimeoutError:
             return milliseconds(self._spoken_bytes)
 
-    async def calls(self, *calls: Call, incomplete: bool = False) -> dict[str, Any]:
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         """Call functions; malformed arguments end the turn, because Gemini cannot send them."""
         self.generating = True
         made = [self._function_call(call) for call in calls]
@@ -251,6 +251,6 @@ class LiveModel(ScriptedModel):
     async def _content(self, **fields: Any) -> None:
         await self._send({"serverContent": fields})
 
-    def _function_call(self, call: Call) -> dict[str, Any]:
+    def _function_call(self, call: ScriptedCall) -> dict[str, Any]:
         self._call_count += 1
         return function_call(call, f"function-call-{self._call_count}")

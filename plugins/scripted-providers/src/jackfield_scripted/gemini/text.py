@@ -10,7 +10,7 @@ import orjson
 
 from jackfield_scripted.gemini.wire_format import HTTP_ERRORS, encode, error_body, function_call
 from jackfield_scripted.request_model import PendingRequest, RequestModel
-from jackfield_scripted.script import Call, UserInput, split_text
+from jackfield_scripted.script import ScriptedCall, UserInput, split_text
 from jackfield_scripted.server import Violations
 
 SIGNATURE = "thoughtSignature"
@@ -161,7 +161,7 @@ class TextModel(RequestModel[ContentRequest]):
         request.block(reason)
         self._current = None
 
-    async def calls(self, *calls: Call, incomplete: bool = False) -> dict[str, Any]:
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         """Call functions, one per chunk, the first one signed; malformed arguments end the response."""
         request = await self._open_request()
         made = [self._function_call(call) for call in calls]
@@ -220,7 +220,7 @@ class TextModel(RequestModel[ContentRequest]):
                 return "The number of function response parts has to equal that of the function call parts."
         return ""
 
-    def _function_call(self, call: Call) -> dict[str, Any]:
+    def _function_call(self, call: ScriptedCall) -> dict[str, Any]:
         self._call_count += 1
         return function_call(call, f"function-call-{self._call_count}")
 

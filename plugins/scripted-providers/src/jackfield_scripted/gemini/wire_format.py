@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from jackfield_scripted.script import Call, Refusal
+from jackfield_scripted.script import Refusal, ScriptedCall
 
 _USER_DATA = frozenset({"args", "response", "parametersJsonSchema", "responseJsonSchema", "properties"})
 """Members whose content belongs to the user and keeps its names."""
@@ -88,7 +88,7 @@ def decode(data: str) -> bytes:
     return base64.b64decode(data.replace("-", "+").replace("_", "/"))
 
 
-def function_call(call: Call, default_id: str) -> dict[str, Any]:
+def function_call(call: ScriptedCall, default_id: str) -> dict[str, Any]:
     """Return a `functionCall`; malformed arguments become None, because Gemini cannot send them."""
     args: Any = call.arguments
     if isinstance(args, str):

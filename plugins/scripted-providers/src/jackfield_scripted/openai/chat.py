@@ -11,7 +11,7 @@ import orjson
 
 from jackfield_scripted.openai.errors import error_body
 from jackfield_scripted.request_model import PendingRequest, RequestModel
-from jackfield_scripted.script import Call, UserInput, split_text
+from jackfield_scripted.script import ScriptedCall, UserInput, split_text
 from jackfield_scripted.server import ProtocolViolationError, Violations
 
 DeltaStyle = Literal["pieces", "whole", "no_index", "no_id", "gemini"]
@@ -150,7 +150,7 @@ class ChatModel(RequestModel[ChatRequest]):
         request.send({}, "stop")
         self._end(request, len(text))
 
-    async def calls(self, *calls: Call, incomplete: bool = False) -> dict[str, Any]:
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         """Call functions; an incomplete message ends with the finish reason `length`."""
         request = await self._open_request()
         request.send({"role": "assistant", "content": None})
@@ -196,7 +196,7 @@ class ChatModel(RequestModel[ChatRequest]):
         request.end(length)
         self._current = None
 
-    def _write(self, call: Call) -> tuple[str, str, str]:
+    def _write(self, call: ScriptedCall) -> tuple[str, str, str]:
         """Return id, name and arguments as text."""
         self._call_count += 1
         arguments = (

@@ -12,7 +12,7 @@ from jackfield_scripted.audio import milliseconds
 from jackfield_scripted.openai.errors import error_body
 from jackfield_scripted.openai.realtime_response import RealtimeResponse
 from jackfield_scripted.openai.realtime_session import RealtimeSession
-from jackfield_scripted.script import Call, ScriptedModel, UnsupportedStepError, UserInput, split_text
+from jackfield_scripted.script import ScriptedCall, ScriptedModel, UnsupportedStepError, UserInput, split_text
 
 _MS_PER_WORD = 60
 
@@ -118,7 +118,7 @@ class RealtimeModel(ScriptedModel):
         """Wait for a truncation or a deletion."""
         return await self.session.truncations.get()
 
-    async def calls(self, *calls: Call, incomplete: bool = False) -> dict[str, Any]:
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
         """Call functions; an incomplete response is cancelled after its last call was written."""
         response = await self._open_response()
         ids = []
