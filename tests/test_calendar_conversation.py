@@ -107,7 +107,7 @@ MEETING = {
 async def scheduling(talk: Conversation, server: Radicale) -> None:
     await talk.begin("ada")
 
-    await talk.send("Can we meet on Monday after the clocks change?")
+    await talk.says("Can we meet on Monday after the clocks change?")
     seen = await talk.availability("2027-03-29T08:00:00+02:00", "2027-03-29T18:00:00+02:00")
     # The standup stays at nine on the wall, an hour earlier in UTC than the week before.
     assert [(each["start"], each["end"]) for each in seen["existing_events"]] == [
@@ -123,7 +123,7 @@ async def scheduling(talk: Conversation, server: Radicale) -> None:
     assert seen["summary"] == "2 busy periods, 3 available slots (510 minutes in all)"
     assert seen["complete"] is True
 
-    await talk.send("Two in the afternoon, with Ann and Ben.")
+    await talk.says("Two in the afternoon, with Ann and Ben.")
     asked = await talk.call("calendar_create_event", **MEETING)
     assert asked["error"]["type"] == "CONFIRMATION_REQUIRED"
     preview = asked["error"]["confirmation_request"]["preview"]
@@ -152,7 +152,7 @@ async def booked(talk: Conversation, server: Radicale) -> None:
     assert "ORGANIZER:mailto:studio@example.org" in text
     assert text.count("RSVP=TRUE:mailto:") == 2
 
-    await talk.send("What does my Monday look like now?")
+    await talk.says("What does my Monday look like now?")
     seen = await talk.availability(
         "2027-03-29T08:00:00+02:00", "2027-03-29T18:00:00+02:00", include_details=True
     )
@@ -163,7 +163,7 @@ async def booked(talk: Conversation, server: Radicale) -> None:
     ]
     assert seen["existing_events"][2]["attendees"] == 2
 
-    await talk.send("And put a review there as well.")
+    await talk.says("And put a review there as well.")
     await talk.call("calendar_create_event", **{**MEETING, "title": "Review"})
     refused = await talk.approves()
     assert refused["error"]["type"] == "CONFLICT"
@@ -173,7 +173,7 @@ async def booked(talk: Conversation, server: Radicale) -> None:
     }
     assert "Review" not in server.texts("work")
 
-    await talk.send("Book the campaign once more, in case it got lost.")
+    await talk.says("Book the campaign once more, in case it got lost.")
     await talk.call("calendar_create_event", **MEETING)
     again = await talk.approves()
     assert again["data"]["status"] == "existed"
@@ -181,12 +181,12 @@ async def booked(talk: Conversation, server: Radicale) -> None:
 
 
 async def around_the_change(talk: Conversation) -> None:
-    await talk.send("When are the next standups?")
+    await talk.says("When are the next standups?")
     seen = await talk.availability("2027-03-22T00:00:00+01:00", "2027-04-06T00:00:00+02:00")
     standups = [each["start"] for each in seen["existing_events"] if each["end"][11:16] in ("09:30", "11:30")]
     assert standups == ["2027-03-22T09:00:00+01:00", "2027-03-29T09:00:00+02:00", "2027-04-05T11:00:00+02:00"]
 
-    await talk.send("Add half an hour on Monday at a quarter past nine.")
+    await talk.says("Add half an hour on Monday at a quarter past nine.")
     times = {"start_time": "2027-03-29T07:15:00Z", "end_time": "2027-03-29T07:45:00Z"}
     await talk.call("calendar_create_event", **{**MEETING, **times, "title": "Coffee"})
     refused = await talk.approves()
@@ -224,7 +224,7 @@ def test_it_works_out_of_the_box_in_a_folder(tmp_path: Path, monkeypatch: pytest
         before = await talk.availability("2027-03-29T08:00:00Z", "2027-03-29T18:00:00Z")
         await talk.call("calendar_create_event", **MEETING)
         made = await talk.approves()
-        await talk.send("And now?")
+        await talk.says("And now?")
         after = await talk.availability("2027-03-29T08:00:00Z", "2027-03-29T18:00:00Z")
         await runtime.close()
         return before, made, after
