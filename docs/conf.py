@@ -12,6 +12,7 @@ html_title = "Jackfield"
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
+    "docs/decisions/*.md",
     "kernel/docs/*.md",
     "plugins/transport-*/README.md",
     "CHANGELOG.md",
