@@ -14,6 +14,7 @@ include_patterns = [
     "docs/*.md",
     "docs/decisions/*.md",
     "kernel/docs/*.md",
+    "plugins/jackfield/README.md",
     "plugins/transport-*/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
