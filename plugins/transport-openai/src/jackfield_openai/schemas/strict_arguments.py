@@ -1,6 +1,6 @@
-"""Arguments that came back in strict form, with the members taken out that were meant to be left out.
+"""Restores strict arguments: removes the nulls that stand for absent properties.
 
-What to take out is read off the declaration: a member that has null in front of its own type (see `strict`).
+The declaration says which properties are optional: they have null before their own type (see `strict`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from jackfield import strict_json
 
 Restore = Callable[[str], str]
-"""Turns returned arguments into those of the tool's own schema; other text comes back as it was."""
+"""Converts returned arguments into those of the tool's schema; other text is returned unchanged."""
 
 
 _PARTED = {"properties", "items", "anyOf", "$ref"}
@@ -25,7 +25,7 @@ class _Members:
     droppable: frozenset[str]
     inner: dict[str, _Plan] = field(default_factory=dict)
     marks: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    """Members whose values tell this alternative from others."""
+    """Properties whose values tell this alternative from others."""
 
     def fits(self, value: dict[str, Any]) -> bool:
         return self.names == value.keys() and all(value[name] in marks for name, marks in self.marks.items())
@@ -37,18 +37,18 @@ class _Plan:
     items: _Plan | None = None
 
 
-def restorer(declaration: Mapping[str, Any]) -> Restore | None:
-    """What the arguments of a tool have to go through; `None` when they are right as they come."""
+def argument_restorer(declaration: Mapping[str, Any]) -> Restore | None:
+    """Return the function that restores a tool's arguments; `None` if they need no change."""
     function = declaration.get("function")
     if not isinstance(function, Mapping) or not function.get("strict"):
         return None
-    planning = _Planning(function["parameters"])
+    planning = _PlanReader(function["parameters"])
     if not planning.drops:
         return None
-    return _Restoring(planning.plan).restore
+    return _Restorer(planning.plan).restore
 
 
-class _Restoring:
+class _Restorer:
     def __init__(self, plan: _Plan) -> None:
         self._plan = plan
 
@@ -65,7 +65,7 @@ class _Restoring:
 
 
 def _dropped(plan: _Plan, value: Any) -> bool:
-    """Take out what is to be left out, in place; whether there was anything."""
+    """Remove absent properties in place; return whether there were any."""
     changed = False
     if isinstance(value, dict):
         members = _chosen(plan.objects, value)
@@ -90,8 +90,8 @@ def _chosen(objects: list[_Members], value: dict[str, Any]) -> _Members | None:
     return next((members for members in objects if members.fits(value)), None)
 
 
-class _Planning:
-    """Reads plans off a strict schema; a recursive one is a plan that contains itself."""
+class _PlanReader:
+    """Reads plans from a strict schema; a recursive schema gives a plan that contains itself."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._definitions = schema.get("$defs", {})
@@ -135,7 +135,7 @@ class _Planning:
 
 
 def _referred(node: dict[str, Any]) -> str | None:
-    """The definition that a node stands for; alternatives are always written out, so there is one or none."""
+    """Return the definition a node refers to; alternatives are inlined, so there is at most one."""
     for branch in node.get("anyOf", (node,)):
         if "$ref" in branch:
             return str(branch["$ref"]).removeprefix("#/$defs/")
@@ -143,7 +143,7 @@ def _referred(node: dict[str, Any]) -> str | None:
 
 
 def null_in_front(node: dict[str, Any]) -> bool:
-    """Whether null was added because the member may be left out."""
+    """True if null was added because the property is optional."""
     kinds = node.get("type")
     if isinstance(kinds, list):
         return bool(kinds[0] == "null")
@@ -152,7 +152,7 @@ def null_in_front(node: dict[str, Any]) -> bool:
 
 
 def ambiguous(branches: list[dict[str, Any]]) -> bool:
-    """Whether a returned value could belong to two alternatives that leave out different members."""
+    """True if a returned value could belong to two alternatives with different optional properties."""
     objects = [branch for branch in branches if "properties" in branch]
     arrays = [branch for branch in branches if "items" in branch]
     if any(_differ(arrays[0], other) for other in arrays[1:]):
@@ -166,12 +166,12 @@ def ambiguous(branches: list[dict[str, Any]]) -> bool:
 
 
 def _differ(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether it matters which of two alternatives a value belongs to."""
+    """True if it matters which of two alternatives a value belongs to."""
     return (_leaves_out(one) or _leaves_out(other)) and _signature(one) != _signature(other)
 
 
 def _leaves_out(node: dict[str, Any]) -> bool:
-    """Whether a member anywhere inside may be left out; behind a reference one may be."""
+    """True if a property anywhere inside may be absent; behind a reference that is possible."""
     members = node.get("properties", {}).values()
     inside = [*members, *node.get("anyOf", ()), *([node["items"]] if "items" in node else ())]
     return "$ref" in node or any(map(null_in_front, members)) or any(map(_leaves_out, inside))
@@ -189,7 +189,7 @@ def _confusable(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _signature(node: dict[str, Any]) -> Any:
-    """What is taken out where; alternatives with the same signature need not be told apart."""
+    """Return what is removed where; alternatives with the same signature need not be distinguished."""
     if "anyOf" in node:
         return [_signature(branch) for branch in node["anyOf"]]
     if "properties" in node:

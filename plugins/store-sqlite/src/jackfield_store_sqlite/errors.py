@@ -1,4 +1,4 @@
-"""What SQLite reports, as sentences for the person who reads them at night."""
+"""Translates SQLite and OS errors into `StoreUnavailableError`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OUTAGES = (
     apsw.NotADBError,
     StoreUnavailableError,
 )
-"""What one operation ran into and the next one would, too."""
+"""Errors that affect the file as a whole, so that the next operation would fail, too."""
 
 
-def unavailable(path: Path, error: Exception) -> StoreUnavailableError:
-    """The error to raise for one of SQLite or of the operating system."""
+def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:
+    """Return the error to raise for an error of SQLite or of the operating system."""
     match error:
         case StoreUnavailableError():
             return error
@@ -46,9 +46,9 @@ def unavailable(path: Path, error: Exception) -> StoreUnavailableError:
 
 
 @contextmanager
-def reported(path: Path) -> Iterator[None]:
-    """Turn what goes wrong with the file into `StoreUnavailableError`."""
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise errors of the file as `StoreUnavailableError`."""
     try:
         yield
     except (apsw.Error, OSError) as error:
-        raise unavailable(path, error) from error
+        raise unavailable_error(path, error) from error

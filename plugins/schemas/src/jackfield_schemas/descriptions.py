@@ -1,22 +1,31 @@
-"""Constraints in words, for the description that a model reads."""
+"""Sentences that describe constraints to the model."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
-from jackfield_schemas.shapes import Again, Flag, Listing, Number, Option, Record, Shape, Text
+from jackfield_schemas.shapes import (
+    ArrayShape,
+    BooleanShape,
+    NumberShape,
+    ObjectShape,
+    Option,
+    RecursiveRef,
+    Shape,
+    StringShape,
+)
 
-_LONGEST = 240
+_MAX_LENGTH = 240
 
 
 def shown(value: Any) -> str:
-    """A value as short JSON."""
+    """Return a value as short JSON."""
     return json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
 
 
 def one_of(values: tuple[Any, ...]) -> str:
-    """The sentence for an enumeration; of a long one, the beginning."""
+    """Return the sentence for an enumeration; a long one is cut."""
     if len(values) == 1:
         return _short(f"Must be {shown(values[0])}.", "Only one value is accepted.")
     listed = ", ".join(map(shown, values[:40]))
@@ -25,7 +34,7 @@ def one_of(values: tuple[Any, ...]) -> str:
 
 
 def members_together(rule: Any) -> str:
-    """The sentence for `dependentRequired`."""
+    """Return the sentence for `dependentRequired`."""
     if not isinstance(rule, dict):
         return ""
     lines = []
@@ -36,7 +45,7 @@ def members_together(rule: Any) -> str:
 
 
 def rule(keyword: str, value: Any) -> str:
-    """The sentence for a constraint that has no short name, with the schema itself if that is short."""
+    """Return the sentence for a constraint without a short name, with the schema itself if it is short."""
     opening, otherwise = _RULES[keyword]
     return _short(f"{opening} {shown(value)}.", otherwise)
 
@@ -55,17 +64,21 @@ _RULES = {
 
 
 _KINDS: dict[type[Option], str] = {
-    Text: "a string", Number: "a number", Flag: "true or false", Listing: "a list", Record: "an object",
-    Again: "an object of the same kind",
-}  # fmt: skip
+    StringShape: "a string",
+    NumberShape: "a number",
+    BooleanShape: "true or false",
+    ArrayShape: "a list",
+    ObjectShape: "an object",
+    RecursiveRef: "an object of the same kind",
+}
 
 
 def kind(shape: Shape) -> str:
-    """What a value is, in a few words."""
-    if shape.free:
+    """Return the types of a value in a few words."""
+    if shape.accepts_any:
         return "any value"
     words = [
-        "a whole number" if isinstance(option, Number) and option.whole else _KINDS[type(option)]
+        "a whole number" if isinstance(option, NumberShape) and option.integer else _KINDS[type(option)]
         for option in shape.options
     ]
     if shape.null:
@@ -74,20 +87,20 @@ def kind(shape: Shape) -> str:
 
 
 def in_order(first: tuple[Shape, ...]) -> str:
-    """The sentence for the first items of a tuple."""
-    told = [shape.about.description.rstrip(".") or kind(shape) for shape in first]
+    """Return the sentence for the first items of a tuple."""
+    notes = [shape.annotations.description.rstrip(".") or kind(shape) for shape in first]
     return _short(
-        f"The first items in order: {'; '.join(told)}.", "The first items each have a kind of their own."
+        f"The first items in order: {'; '.join(notes)}.", "The first items each have a kind of their own."
     )
 
 
 def other_members(others: Shape) -> str:
-    """The sentence for members that a schema does not name."""
+    """Return the sentence for properties that a schema does not name."""
     return f"Members of other names are allowed, each {kind(others)}."
 
 
 def given_together(alternatives: list[list[str]]) -> str:
-    """The sentence for alternatives that differ in what must be given."""
+    """Return the sentence for alternatives that differ in their required properties."""
     distinct = list(dict.fromkeys(", ".join(names) for names in alternatives))
     if len(distinct) < 2 or not all(distinct):
         return ""
@@ -95,4 +108,4 @@ def given_together(alternatives: list[list[str]]) -> str:
 
 
 def _short(sentence: str, otherwise: str) -> str:
-    return sentence if len(sentence) <= _LONGEST else otherwise
+    return sentence if len(sentence) <= _MAX_LENGTH else otherwise
