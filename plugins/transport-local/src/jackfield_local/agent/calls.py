@@ -21,6 +21,7 @@ from jackfield_local.agent.answers import (
     is_cut_off,
     tell_failure,
     tell_result,
+    title_of,
 )
 from jackfield_local.agent.decision import ModelDecider, written_call
 from jackfield_local.agent.grounding import Grounded, ground
@@ -93,6 +94,7 @@ class CallPlanner:
             tuple(turn.said[:_READ] for turn in state.turns),
             setting.zone,
             state.records,
+            state.topic,
             day=day_of(state.last.args) if state.last is not None and state.last.recent else None,
             seen=state.seen,
             handed=text,
@@ -162,6 +164,7 @@ class CallPlanner:
         every: Sequence[Mapping[str, Any]] = [args]
         if is_search(tool):
             most = MOST_SPOKEN if self._setting.style.spoken else MOST
+            self._state.request = str(args[tool.required[0].name])
             every = self._state.searched = searches(tool, args, self._state.request, most)
         return ToolCalls(tuple(_tool_call(tool, each) for each in every))
 
@@ -224,10 +227,12 @@ class CallPlanner:
     def _whole_record(self, tool_id: str) -> ToolCalls | None:
         """The call that fetches the text of the best result, where the search gave only a part of it."""
         setting, last = self._setting, self._state.last
-        if setting.style.spoken or last is None or not is_search(last.tool) or last.tool.id != tool_id:
+        if last is None or not is_search(last.tool) or last.tool.id != tool_id:
             return None
         best = best_record(self._state.request, self._state.records, setting.style)
-        if best is None or not is_cut_off(best):
+        if best is not None:
+            self._state.topic = title_of(best)
+        if best is None or setting.style.spoken or not is_cut_off(best):
             return None
         fetch = reading(setting.tools, last.tool, best)
         return None if fetch is None else ToolCalls((_tool_call(*fetch),))

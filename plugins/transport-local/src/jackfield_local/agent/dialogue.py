@@ -19,12 +19,11 @@ from jackfield_local.agent.router import DialogueAct, texts_of
 from jackfield_local.agent.searches import first_search
 from jackfield_local.agent.state import Call, DialogueState, Expects, Question, is_declined, outcome_in
 from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexplained, untyped
-from jackfield_local.agent.values import patterned
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.numbers import ORDINALS, WORDS
-from jackfield_local.language.questions import agrees, asks_for_facts, is_question, refuses
+from jackfield_local.language.questions import agrees, asks_for_facts, is_continuation, is_question, refuses
 from jackfield_local.language.shifts import shift
-from jackfield_local.language.words import spoken_name, stem, stems, words
+from jackfield_local.language.words import stem, stems, words
 from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
@@ -32,9 +31,6 @@ _log = logging.getLogger(__name__)
 _ABOUT, _CLEARLY_ABOUT = 0.15, 0.3
 """Words that give a tool none of its values are about it if they are at least so near to its examples; the
 second is for a tool that needs no value, which is called at once."""
-
-_THE_SAME = 0.5
-"""A deed is what a tool does if it has the same verb and is at least so near to its words."""
 
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
 """The model says of itself that it did or will do something; it never did."""
@@ -201,12 +197,20 @@ class AgentDialogue:
         found = ground(question.tool, hints, speech, question.args)
         return found if dict(found.args) != dict(question.args) else None
 
+    def _continued(self, text: str) -> Tool | None:
+        """The tool of the last call, where the words move its time or go on with a question."""
+        last = self.state.last
+        if last is None or len(text.split()) > CHANGE:
+            return None
+        goes_on = last.recent and is_search(last.tool) and is_continuation(text)
+        return last.tool if goes_on or shift(text) is not None else None
+
     # Without the model.
 
     def _route(self, text: str, question: Question | None) -> list[Thought]:
         route = self._setting.router.route(self._calls.speech(text))
-        last, tool = self.state.last, route.tool or self._identified(text)
-        if last is not None and (shift(text) is not None or self._goes_on(last, tool, text)):
+        last, tool = self.state.last, self._continued(text) or route.tool
+        if last is not None and self._goes_on(last, tool, text):
             tool = last.tool
         elif question is not None and tool is None:
             # Words that are no reply and no request of their own: ask once more.
@@ -229,16 +233,6 @@ class AgentDialogue:
         changed = {name for name, value in found.args.items() if value != last.args.get(name)}
         sure = changed - found.guessed if last.tool.writes else changed
         return bool(sure) and not unexplained(last.tool, speech, found.args.values())
-
-    def _identified(self, text: str) -> Tool | None:
-        """The only tool that takes an identifier of the form that stands in a text."""
-        fits = [
-            tool
-            for tool in self._setting.tools
-            if tool.required
-            and all(each.kind is Kind.IDENTIFIER and patterned(each, text) for each in tool.required)
-        ]
-        return fits[0] if len(fits) == 1 else None
 
     # With the model.
 
@@ -269,25 +263,15 @@ class AgentDialogue:
 
     def _amended(self, decision: Decision | None, text: str) -> Decision | None:
         """The model's decision, or the one that the words leave no doubt about."""
-        last = self.state.last
-        if last is not None and shift(text) is not None and len(text.split()) <= CHANGE:
-            return Decision(last.tool, {})
+        if (tool := self._continued(text)) is not None:
+            return Decision(tool, {})
         if decision is None or not decision.refused:
             return decision
-        tool = self._identified(text) or self._denied(decision.text)
-        if tool is None and asks_for_facts(text):
-            tool = first_search(self._setting.tools)
-        return decision if tool is None else Decision(tool, {})
-
-    def _denied(self, deed: str) -> Tool | None:
-        """The tool that does, in its own words, what the model says that no tool does."""
-        verb = stem(([*words(deed)] or [""])[0])
-        embed = self._setting.style.embed
-        for tool in self._setting.tools:
-            texts = [spoken_name(tool.id), *texts_of(tool)]
-            if verb in stems(" ".join(texts)) and float((embed(texts) @ embed([deed])[0]).max()) >= _THE_SAME:
-                return tool
-        return None
+        # A question is looked up, and a deed is done by a tool that calls it by the same verb.
+        tool = self._setting.router.route(self._calls.speech(text)).tool
+        verb = {stem(each) for each in words(decision.text)[:1]}
+        known = tool is not None and (asks_for_facts(text) or verb & stems(" ".join(texts_of(tool))))
+        return Decision(tool, {}) if known else decision
 
     def _is_meant(self, tool: Tool, found: Grounded, text: str) -> bool:
         """Whether a tool can be what the user means: its values were said, or the words are about it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jsonschema_rs
@@ -14,9 +14,10 @@ from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.texts import check_text, guess_texts, introduced, is_brief, is_search, unexplained
 from jackfield_local.agent.times import ground_times
 from jackfield_local.agent.values import choice_is_named, find_all, find_codes, find_numbers, find_value
-from jackfield_local.language.questions import asks_for_facts
+from jackfield_local.language.questions import asks_for_facts, has_pronoun, is_continuation
+from jackfield_local.language.spans import GAP, blanked
 from jackfield_local.language.times import read_when
-from jackfield_local.language.words import stem, stems
+from jackfield_local.language.words import content, stem
 
 _COPIED = 0.6
 """A text from which on it counts as the user's own words, by the share of them."""
@@ -55,7 +56,7 @@ def ground(
     hints = {name: value for name, value in (hints or {}).items() if not _is_empty(value)}
     if is_search(tool) and (guesses or asks_for_facts(speech.said)):
         # Every filter and every rewritten word can hide the answer.
-        return Grounded({**base, tool.required[0].name: _query(tool, hints, speech)})
+        return Grounded({**base, tool.required[0].name: _query(tool.required[0], speech)})
     times = _temporal_hints(tool, speech) if guesses else hints
     found: dict[str, Any] = {**ground_times(tool, times, speech, base)}
     found |= _typed(tool, hints, speech, base)
@@ -75,20 +76,22 @@ def _is_empty(value: Any) -> bool:
     return value in (None, "", [], {})
 
 
-def _query(tool: Tool, hints: Mapping[str, Any], speech: Speech) -> str:
-    """A question as it was asked, unless the model completed it from earlier turns, as for "and in Rome?"."""
-    (parameter,) = tool.required
+def _query(parameter: Parameter, speech: Speech) -> str:
+    """A question as it was asked; "and on Fridays?" and "what is her number?" with what they are about."""
     said = " ".join(speech.said.split())
-    written = check_text(tool, parameter, hints.get(parameter.name), speech) or said
-    query = said if stems(written) <= stems(said) else written
-    return query[: int(parameter.schema.get("maxLength") or _LONGEST_QUERY)]
+    when = read_when(said, speech.now) if is_continuation(said) else None
+    only_time = when is not None and not content(blanked(said, when.spans).replace(GAP, " "))
+    if speech.topic and (has_pronoun(said) or only_time):
+        said = f"{said.rstrip('?!. ')} ({speech.topic})?"
+    return said[: int(parameter.schema.get("maxLength") or _LONGEST_QUERY)]
 
 
 def _typed(tool: Tool, hints: Mapping[str, Any], speech: Speech, base: Mapping[str, Any]) -> dict[str, Any]:
     """The values other than times that their parameters' types find in the words."""
     # A number completes what is missing; where nothing is, it replaces the one before.
-    incomplete = any(each.name not in base for each in tool.required)
-    found = find_numbers(tool, hints, speech, base.keys() if incomplete else ())
+    lacking = {each.kind for each in tool.required if each.name not in base}
+    known = base.keys() if lacking & {Kind.NUMBER, Kind.DURATION} else ()
+    found = find_numbers(tool, hints, speech, known)
     for kind in CODES - {Kind.ZONE}:
         alike = [each for each in tool.parameters if each.kind is kind and not each.many]
         alike = [each for each in alike if not hints or each.name in hints or each.name not in base]
@@ -172,6 +175,7 @@ def _unusable(
 ) -> tuple[str, Parameter | None]:
     """A name that the user gave where an address, an identifier or a known place is needed."""
     strange = unexplained(tool, speech, found.values())
+    lacking = any(each.name not in found for each in tool.required)
     for parameter in tool.parameters:
         if parameter.kind is Kind.ZONE and found.get(parameter.name) == speech.zone:
             # The time of a place that is not known must not be told as the user's own.
@@ -179,11 +183,13 @@ def _unusable(
             if named:
                 del found[parameter.name]
                 return named[0], parameter
-        if parameter.kind not in (Kind.EMAIL, Kind.IDENTIFIER, Kind.URL):
-            continue
+        if parameter.kind not in (Kind.EMAIL, Kind.IDENTIFIER, Kind.URL) or not (
+            lacking or parameter.required
+        ):
+            continue  # A call that is complete does without an option.
         hinted, usable = _members(hints.get(parameter.name)), _members(found.get(parameter.name))
         for each in map(str, hinted):
-            name = speech.verbatim(each.partition("@")[0])
+            name = replace(speech, earlier=()).verbatim(each.partition("@")[0])
             if name and len(usable) < len(hinted) and each.lower() not in map(str.lower, map(str, usable)):
                 return name, parameter
     return "", None

@@ -14,6 +14,7 @@ import orjson
 from jackfield_local.agent.answers import records_in, title_of
 from jackfield_local.agent.decision import Turn, question_line, waiting_line
 from jackfield_local.agent.parameters import Parameter, Tool
+from jackfield_local.language.questions import has_pronoun, is_continuation
 
 _TURNS = 3
 """Exchanges that the model is shown; each costs time to process."""
@@ -97,10 +98,13 @@ class DialogueState:
         self.records: tuple[Mapping[str, Any], ...] = ()
         """The last results, to which the user can refer."""
         self.seen = ""
+        self.topic = ""
+        """What the last turn was about: the record that answered it, or what was said."""
 
     def note(self, said: str, written: str) -> None:
         """Remember a turn, in the form in which the model is shown it."""
         self.turns.append(Turn(said, written))
+        self.topic = self.topic if is_continuation(said) or has_pronoun(said) else said
 
     def leave_last(self) -> None:
         """The conversation has turned from the last call to something else."""
