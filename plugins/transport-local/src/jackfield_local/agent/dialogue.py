@@ -208,8 +208,8 @@ class AgentDialogue:
     # Without the model.
 
     def _route(self, text: str, question: Question | None) -> list[Thought]:
-        route = self._setting.router.route(self._calls.speech(text))
-        last, tool = self.state.last, self._continued(text) or route.tool
+        router, last = self._setting.router, self.state.last
+        tool = self._continued(text) or router.route(self._calls.speech(text))
         if last is not None and self._goes_on(last, tool, text):
             tool = last.tool
         elif question is not None and tool is None:
@@ -219,9 +219,9 @@ class AgentDialogue:
             return self._calls.propose(tool, text, question)
         self.state.note(text, written_words(""))
         self.state.leave_last()
-        if route.act is None:
+        if (act := router.act(text)) is None:
             return [self._calls.offer(text)]
-        return [Words(self._help() if route.act is DialogueAct.HELP else _REPLIES[route.act])]
+        return [Words(self._help() if act is DialogueAct.HELP else _REPLIES[act])]
 
     def _goes_on(self, last: Call, tool: Tool | None, text: str) -> bool:
         """Whether a few words only change values of the last call, as in "and on Friday?"."""
@@ -268,7 +268,7 @@ class AgentDialogue:
         if decision is None or not decision.refused:
             return decision
         # A question is looked up, and a deed is done by a tool that calls it by the same verb.
-        tool = self._setting.router.route(self._calls.speech(text)).tool
+        tool = self._setting.router.route(self._calls.speech(text))
         verb = {stem(each) for each in words(decision.text)[:1]}
         known = tool is not None and (asks_for_facts(text) or verb & stems(" ".join(texts_of(tool))))
         return Decision(tool, {}) if known else decision

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -124,7 +124,7 @@ def _value(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> Any:
         return find_one(tool, parameter, hint, speech)
     members = find_all(parameter, speech) if hint is None else _members(hint)
     kept = [find_one(tool, parameter, each, speech) for each in members]
-    return _unique(each for each in kept if each is not None)
+    return [each for place, each in enumerate(kept) if each is not None and each not in kept[:place]]
 
 
 def _drop_weaker(
@@ -183,9 +183,8 @@ def _unusable(
             if named:
                 del found[parameter.name]
                 return named[0], parameter
-        if parameter.kind not in (Kind.EMAIL, Kind.IDENTIFIER, Kind.URL) or not (
-            lacking or parameter.required
-        ):
+        has_form = parameter.kind in (Kind.EMAIL, Kind.IDENTIFIER, Kind.URL)
+        if not has_form or not (lacking or parameter.required):
             continue  # A call that is complete does without an option.
         hinted, usable = _members(hints.get(parameter.name)), _members(found.get(parameter.name))
         for each in map(str, hinted):
@@ -201,17 +200,9 @@ def _members(value: Any) -> list[Any]:
 
 def _extended(tool: Tool, found: dict[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
     """New members of a list come to those that it has already."""
-    many = {each.name for each in tool.parameters if each.many and isinstance(base.get(each.name), list)}
-    return found | {name: _unique([*base[name], *found[name]]) for name in many & found.keys()}
-
-
-def _unique(values: Iterable[Any]) -> list[Any]:
-    """Each value once, in its order; values may be objects."""
-    kept: list[Any] = []
-    for value in values:
-        if value not in kept:
-            kept.append(value)
-    return kept
+    lists = [each.name for each in tool.parameters if each.many and each.name in base and each.name in found]
+    new = {name: [each for each in found[name] if each not in base[name]] for name in lists}
+    return found | {name: [*base[name], *members] for name, members in new.items()}
 
 
 def _valid(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
@@ -50,14 +49,6 @@ class DialogueAct(Enum):
     DISAGREE = ("no", "n", "no thanks", "no, don't do that", "that is wrong")
 
 
-@dataclass(frozen=True)
-class Route:
-    """A tool or an act that a request is about; neither where nothing is close enough."""
-
-    tool: Tool | None = None
-    act: DialogueAct | None = None
-
-
 class Router:
     """Routes requests to the tools of a registry; it knows nothing about any of them."""
 
@@ -70,18 +61,18 @@ class Router:
         self._stems = [frozenset(content(" ".join(texts_of(each)))) | each.vocabulary for each in tools]
         self._search = next((each for each in tools if is_search(each)), None)
 
-    def route(self, speech: Speech) -> Route:
-        """The tool or act that a request is about; a question that matches none goes to the search."""
-        if (act := self.act(speech.said)) is not None:
-            return Route(act=act)
+    def route(self, speech: Speech) -> Tool | None:
+        """The tool that a request is about; a question that matches none goes to the search."""
+        if self.act(speech.said) is not None:
+            return None
         scores = self._scores(speech)
         best = max(scores, key=lambda each: scores[each], default=None)
         if best is not None:
             second = max((score for tool, score in scores.items() if tool is not best), default=0.0)
             ahead = scores[best] - second >= _AHEAD
             if scores[best] >= _ABOUT or (scores[best] >= _LIKELY and ahead):
-                return Route(best)
-        return Route(self._search if asks_for_facts(speech.said) else None)
+                return best
+        return self._search if asks_for_facts(speech.said) else None
 
     def closest(self, speech: Speech) -> list[Tool]:
         """The tools of this session by how close a request is to them."""
@@ -97,7 +88,7 @@ class Router:
 
     def is_text_only(self, speech: Speech) -> bool:
         """Whether a request is for a tool that a voice session lacks."""
-        return bool(self._text_only) and self.route(speech).tool in self._text_only
+        return bool(self._text_only) and self.route(speech) in self._text_only
 
     def act(self, text: str) -> DialogueAct | None:
         """The act that a text is, where no tool is as close to it."""
