@@ -27,7 +27,7 @@ from jackfield_local.agent.decision import ModelDecider, written_call
 from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool, nested
 from jackfield_local.agent.router import Router
-from jackfield_local.agent.searches import MOST, MOST_SPOKEN, first_search, merged, reading, searches
+from jackfield_local.agent.searches import MOST, MOST_SPOKEN, merged, reading, searches
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.state import (
     Call,
@@ -121,7 +121,7 @@ class CallPlanner:
             return [Words(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nested(found.args))]
         if found.missing is not None:
             return [self._ask(tool, Grounded(args, missing), question)]
-        return [self.confirm(tool, found.args)]
+        return [self._confirm(tool, found.args)]
 
     def grounded(
         self, tool: Tool, hints: Mapping[str, Any] | None, text: str, question: Question | None
@@ -138,13 +138,18 @@ class CallPlanner:
             return found
         return ground(tool, hints, replace(speech, earlier=()), last.args)
 
-    def act(self, tool: Tool, found: Grounded, question: Question | None) -> Thought:
-        """The call with the arguments that were found, or a question for the one that is missing."""
+    def act(self, tool: Tool, found: Grounded, question: Question | None, *, is_sure: bool = True) -> Thought:
+        """The call with the arguments that were found, or a question: for what is missing, or for consent.
+
+        A value that is only likely never reaches a tool that writes without the user's consent.
+        """
         last = self._state.last
         if found.missing is not None and question is None and (search := self._search_for(found.missing)):
             tool, found = search, Grounded({search.required[0].name: self._state.request})
         if found.missing is not None:
             return self._ask(tool, found, question)
+        if tool.writes and not tool.confirmed and (found.guessed or not is_sure):
+            return self._confirm(tool, found.args)
         if last is not None and last.repeats(tool, found.args):
             if last.waiting:
                 names = ", ".join(each.spoken for each in tool.parameters if each.required)
@@ -183,7 +188,7 @@ class CallPlanner:
         state.question = Question(Expects.VALUE, (tool,), text, said, found.args, parameter, attempts)
         return Words(text)
 
-    def confirm(self, tool: Tool, args: Mapping[str, Any]) -> Words:
+    def _confirm(self, tool: Tool, args: Mapping[str, Any]) -> Words:
         """What is to be called, for the user to say yes or no."""
         values = describe_values(args, self._setting.style)
         text = f"Do you mean this: {tool.purpose}{f' ({values})' if values else ''}? Please say yes or no."
@@ -204,9 +209,9 @@ class CallPlanner:
 
     def _search_for(self, missing: Parameter) -> Tool | None:
         """The search that finds an identifier which the user cannot know: its description names it."""
-        if missing.kind is not Kind.IDENTIFIER:
-            return None
-        return first_search(each for each in self._setting.tools if each.id in missing.description)
+        search = self._setting.router.search
+        is_found = missing.kind is Kind.IDENTIFIER and search is not None and search.id in missing.description
+        return search if is_found else None
 
     def take_results(self, results: Sequence[ToolResult]) -> Thought:
         """What follows from the answers to the calls of one message."""

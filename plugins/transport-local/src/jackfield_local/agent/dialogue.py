@@ -16,9 +16,8 @@ from jackfield_local.agent.decision import Decision, written_call, written_words
 from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Parameter, Tool, flat
 from jackfield_local.agent.router import DialogueAct, texts_of
-from jackfield_local.agent.searches import first_search
 from jackfield_local.agent.state import Call, DialogueState, Expects, Question, is_declined, outcome_in
-from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexplained, untyped
+from jackfield_local.agent.texts import is_search, reply, unexplained
 from jackfield_local.language.amounts import amounts
 from jackfield_local.language.numbers import ORDINALS, WORDS
 from jackfield_local.language.questions import agrees, asks_for_facts, is_continuation, is_question, refuses
@@ -27,10 +26,6 @@ from jackfield_local.language.words import stem, stems, words
 from jackfield_local.mind import Thought, Words
 
 _log = logging.getLogger(__name__)
-
-_ABOUT, _CLEARLY_ABOUT = 0.15, 0.3
-"""Words that give a tool none of its values are about it if they are at least so near to its examples; the
-second is for a tool that needs no value, which is called at once."""
 
 _CLAIM = re.compile(r"\bI(?:['\u2019]ve| have| just|['\u2019]ll| will| am going to)\b", re.IGNORECASE)
 """The model says of itself that it did or will do something; it never did."""
@@ -179,9 +174,7 @@ class AgentDialogue:
         if found is None:
             return None
         self.state.note(text, written_call(tool.id, found.args))
-        if found.missing is None and tool.writes and not (tool.confirmed or self._model_decides):
-            return self._calls.confirm(tool, found.args)
-        return self._calls.act(tool, found, question)
+        return self._calls.act(tool, found, question, is_sure=self._model_decides)
 
     def _filled(self, question: Question, parameter: Parameter, text: str) -> Grounded | None:
         """The arguments with the reply, where the types tell that it is one."""
@@ -244,21 +237,19 @@ class AgentDialogue:
             self.state.leave_last()
             self.state.note(text, written_words(decision.text))
             return [Words(self._words(decision, text))]
-        tool, hints, speech = decision.tool, decision.args or {}, self._calls.speech(text)
-        if tool.writes and question is None and (better := self._setting.router.better(tool, speech)):
+        tool, hints = decision.tool, decision.args or {}
+        router, speech = self._setting.router, self._calls.speech(text)
+        if tool.writes and question is None and (better := router.better(tool, speech)):
             # Where the two disagree about something that cannot be undone, the user is asked.
             return self._calls.propose(better, text, None)
         found = self._calls.grounded(tool, hints, text, question)
         self.state.note(text, written_call(tool.id, hints))
         self.state.request = text
         answers = question is not None and question.tool is tool
-        if not answers and not self._is_meant(tool, found, text):
-            search = first_search(self._setting.tools) if asks_for_facts(text) else None
-            if search is None:
+        if not answers and not router.is_meant(tool, found, speech):
+            if router.search is None or not asks_for_facts(text):
                 return [Words(NO_TOOL)]
-            tool, found = search, ground(search, {}, speech)
-        if found.missing is None and found.guessed and tool.writes and not tool.confirmed:
-            return [self._calls.confirm(tool, found.args)]
+            tool, found = router.search, ground(router.search, {}, speech)
         return [self._calls.act(tool, found, question)]
 
     def _amended(self, decision: Decision | None, text: str) -> Decision | None:
@@ -272,23 +263,6 @@ class AgentDialogue:
         verb = {stem(each) for each in words(decision.text)[:1]}
         known = tool is not None and (asks_for_facts(text) or verb & stems(" ".join(texts_of(tool))))
         return Decision(tool, {}) if known else decision
-
-    def _is_meant(self, tool: Tool, found: Grounded, text: str) -> bool:
-        """Whether a tool can be what the user means: its values were said, or the words are about it."""
-        if found.missing is not None and found.missing.kind is Kind.RECORDS:
-            return False  # Nobody can be asked for these.
-        asked = asks_for_facts(text)
-        lacking = [each for each in tool.required if each.name not in found.args]
-        if asked and any(is_handed_over(tool, each) for each in lacking):
-            return False
-        if any(value != self._setting.zone for value in found.args.values()):
-            return True
-        speech = self._calls.speech(text)
-        if asked and len(unexplained(tool, speech, ())) * 3 >= len(untyped(tool, speech)) > 0:
-            return False
-        embed = self._setting.style.embed
-        near = float((embed(texts_of(tool)) @ embed([text])[0]).max())
-        return near >= (_ABOUT if tool.required and not asked else _CLEARLY_ABOUT)
 
     def _words(self, decision: Decision, text: str) -> str:
         if decision.helps:

@@ -26,6 +26,9 @@ value that the tool needs and whose form can be recognised; each in proportion."
 _ABOUT, _LIKELY = 0.4, 0.3
 """A request is about a tool from this score on; from the second if no other tool is nearly as close."""
 
+_RELATED = 0.2
+"""Words that give a tool none of its values are about it from this likeness on."""
+
 _AHEAD, _CLEARLY_AHEAD = 0.1, 0.15
 _STRANGE = 1 / 3
 """So much of a question may be unknown to a tool that is not clearly close to it."""
@@ -59,7 +62,7 @@ class Router:
         self._acts = _Texts([each.value for each in DialogueAct], embed)
         self._texts = _Texts([texts_of(each) for each in tools], embed)
         self._stems = [frozenset(content(" ".join(texts_of(each)))) | each.vocabulary for each in tools]
-        self._search = next((each for each in tools if is_search(each)), None)
+        self.search = next((each for each in tools if is_search(each)), None)
 
     def route(self, speech: Speech) -> Tool | None:
         """The tool that a request is about; a question that matches none goes to the search."""
@@ -72,7 +75,7 @@ class Router:
             ahead = scores[best] - second >= _AHEAD
             if scores[best] >= _ABOUT or (scores[best] >= _LIKELY and ahead):
                 return best
-        return self._search if asks_for_facts(speech.said) else None
+        return self.search if asks_for_facts(speech.said) else None
 
     def closest(self, speech: Speech) -> list[Tool]:
         """The tools of this session by how close a request is to them."""
@@ -85,6 +88,12 @@ class Router:
         best = max(scores, key=lambda each: scores[each], default=tool)
         score = scores.get(best, 0.0)
         return best if score >= max(_ABOUT, scores.get(tool, 0.0) + _CLEARLY_AHEAD) else None
+
+    def is_meant(self, tool: Tool, found: Grounded, speech: Speech) -> bool:
+        """Whether a tool that the model chose can be meant: its values were said, or it is related."""
+        near = self._near(speech.said)[self._tools.index(tool)]
+        related = found.has_values(speech.zone) or near >= _RELATED
+        return related and self._can_be_meant(tool, found, speech, near)
 
     def is_text_only(self, speech: Speech) -> bool:
         """Whether a request is for a tool that a voice session lacks."""
@@ -122,11 +131,11 @@ class Router:
         lacking = [each for each in tool.required if each.name not in found.args]
         if any(each.kind is Kind.RECORDS for each in lacking):
             return False  # Nobody can be asked for these.
-        if tool is self._search or not asks_for_facts(speech.said):
+        if tool is self.search or not asks_for_facts(speech.said):
             return True
         if any(is_handed_over(tool, each) for each in lacking):
             return False
-        if self._search is None or (near >= _ABOUT and found.has_values(speech.zone)):
+        if self.search is None or (near >= _ABOUT and found.has_values(speech.zone)):
             return True
         # What a search can look up is not forced into a value of another tool.
         forced = any(each.name in found.guessed for each in tool.required)
