@@ -96,6 +96,16 @@ def test_who_says_no_to_a_likely_value_is_taken_at_their_word(answer: str) -> No
     _third(steps)
 
 
+def test_a_number_replaces_that_of_the_last_call() -> None:
+    async def steps(talk: Session) -> None:
+        await talk.says("21 degrees in the kitchen")
+        await talk.says("yes")
+        await talk.gets({"ok": True})
+        assert "celsius: 18, room: bedroom" in await talk.says("and 18 in the bedroom")
+
+    _third(steps)
+
+
 def test_a_client_with_forms_gets_one_with_all_values_that_were_found() -> None:
     async def steps(talk: Session) -> None:
         said = await talk.says("reserve a table for two tomorrow for Kim")
