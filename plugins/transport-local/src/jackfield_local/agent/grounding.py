@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jsonschema_rs
@@ -188,7 +188,7 @@ def _unusable(
             continue  # A call that is complete does without an option.
         hinted, usable = _members(hints.get(parameter.name)), _members(found.get(parameter.name))
         for each in map(str, hinted):
-            name = replace(speech, earlier=()).verbatim(each.partition("@")[0])
+            name = speech.verbatim(each.partition("@")[0]) or (each if has_pronoun(speech.said) else "")
             if name and len(usable) < len(hinted) and each.lower() not in map(str.lower, map(str, usable)):
                 return name, parameter
     return "", None

@@ -91,9 +91,9 @@ class Router:
 
     def is_meant(self, tool: Tool, found: Grounded, speech: Speech) -> bool:
         """Whether a tool that the model chose can be meant: its values were said, or it is related."""
-        near = self._near(speech.said)[self._tools.index(tool)]
-        related = found.has_values(speech.zone) or near >= _RELATED
-        return related and self._can_be_meant(tool, found, speech, near)
+        said = found.has_values(speech.zone)
+        related = said or self._near(speech.said)[self._tools.index(tool)] >= _RELATED
+        return related and self._can_be_meant(tool, found, speech, clearly=said)
 
     def is_text_only(self, speech: Speech) -> bool:
         """Whether a request is for a tool that a voice session lacks."""
@@ -118,13 +118,14 @@ class Router:
         said = content(speech.said)
         for near, stems, tool in zip(self._near(speech.said), self._stems, self._tools, strict=True):
             found = ground(tool, {}, speech)
-            if self._can_be_meant(tool, found, speech, near):
+            clearly = near >= _ABOUT and found.has_values(speech.zone)
+            if self._can_be_meant(tool, found, speech, clearly=clearly):
                 needed = [each.name in found.args for each in tool.required if each.kind not in _SHAPELESS]
                 known = sum(each in stems for each in said) / max(1, len(said))
                 scores[tool] = near + _WORDS * known + _VALUES * sum(needed) / max(1, len(needed))
         return scores
 
-    def _can_be_meant(self, tool: Tool, found: Grounded, speech: Speech, near: float) -> bool:
+    def _can_be_meant(self, tool: Tool, found: Grounded, speech: Speech, *, clearly: bool) -> bool:
         """Whether a question can be for a tool: it changes nothing, and is answered from what was said."""
         if tool.writes and not may_ask_for_deeds(speech.said):
             return False
@@ -135,7 +136,7 @@ class Router:
             return True
         if any(is_handed_over(tool, each) for each in lacking):
             return False
-        if self.search is None or (near >= _ABOUT and found.has_values(speech.zone)):
+        if self.search is None or clearly:
             return True
         # What a search can look up is not forced into a value of another tool.
         forced = any(each.name in found.guessed for each in tool.required)
