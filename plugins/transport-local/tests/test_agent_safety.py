@@ -209,6 +209,26 @@ def test_a_text_that_the_model_thought_up_is_shown_before_a_tool_that_writes_get
     asyncio.run(steps())
 
 
+def test_a_text_that_the_model_thought_up_is_not_kept_while_the_user_is_asked_for_another_value() -> None:
+    required = {"command": _text("What to run."), "minutes": {"type": "integer", "description": "How long."}}
+    schema = {"type": "object", "required": [*required], "properties": required}
+    shown = (
+        ("list the files here for 5 minutes", '{"command": "ls -la", "minutes": 5}'),
+        ("how full is the disk within 2 minutes", '{"command": "df -h", "minutes": 2}'),
+    )
+    run: Tool = ("Run a command in the shell.", schema, _guide("run_command", *shown))
+    model = Scripted({"run_command": {"command": "rm -rf out"}})
+
+    async def steps() -> None:
+        writers = frozenset(("run_command",))
+        async with asyncio.timeout(60), agent_session({"run_command": run}, model, writers=writers) as talk:
+            assert await talk.says("clean up the build in the shell") == "Please tell me what to run."
+            dialogue: Any = talk.connection._dialogue  # type: ignore[attr-defined]
+            assert dialogue.state.question.args == {}
+
+    asyncio.run(steps())
+
+
 def test_a_question_of_the_agent_does_not_outlive_an_interruption() -> None:
     async def run() -> None:
         async with asyncio.timeout(60), agent_session(TOOLS, Scripted({"cannot": "do it"})) as talk:

@@ -233,15 +233,11 @@ def _whole_sentences(body: str, title: str) -> list[str]:
 
 
 def _shared_words(question: str, found: Sequence[tuple[int, str]], records: Sequence[Record]) -> Vectors:
-    """How much of a question each sentence has, with its record's title and kind; rare words count more."""
-    asked = sorted(set(content(question)))
+    """How much of a question each sentence has, with its record's title and kind."""
+    asked = set(content(question))
     about = [set(content(" ".join(str(each.get(key, "")) for key in _ABOUT))) for each in records]
-    known = np.array(
-        [[word in about[place] | set(content(sentence)) for word in asked] for place, sentence in found]
-    ).reshape(len(found), len(asked))
-    rarity = 1 / (1 + known.sum(axis=0))
-    shares: Vectors = (known @ rarity / (rarity.sum() or 1.0)).astype(np.float32)
-    return shares
+    known = [len(asked & (about[place] | set(content(sentence)))) for place, sentence in found]
+    return np.array(known, np.float32) / np.float32(max(1, len(asked)))
 
 
 def _ranks(records: Sequence[Record]) -> Vectors:

@@ -53,10 +53,7 @@ _OPTIONS = 3
 """Tools among which the user may choose where none is close enough."""
 
 CHANGE = 10
-"""Words of a message that changes an open card, at most."""
-
-FOLLOW_UP = 6
-"""Words of a message that goes on with a call that was made, such as "and tomorrow?", at most."""
+"""Words of a message that changes the last call, such as "and tomorrow?", at most."""
 
 NO_TOOL = "I have no tool for that."
 STOPPED = "All right, nothing was done."
@@ -107,12 +104,10 @@ class CallPlanner:
         self._state.request = text
         strange = unexplained(tool, self.speech(text), found.args.values())
         doubtful = found.guessed if tool.writes else frozenset()
-        args = {name: value for name, value in found.args.items() if name not in doubtful}
-        missing = next((each for each in tool.required if each.name not in args), None)
         # A tool that nothing was said for but its name has to be named without more.
         said = found.has_values(self._setting.zone) or asks_for_facts(text)
         unsure = doubtful or (strange and (tool.writes or not said))
-        if missing is None and not unsure and (tool.confirmed or not tool.writes):
+        if found.missing is None and not unsure and (tool.confirmed or not tool.writes):
             return [self.act(tool, found, question)]
         if self._forms:
             # What is written without a card is shown first, and so is every value that is only likely.
@@ -120,7 +115,7 @@ class CallPlanner:
             self._state.question = Question(Expects.FORM, (tool,), intro, text)
             return [Words(intro), FormRequest(f"form-{secrets.token_hex(8)}", tool.id, nested(found.args))]
         if found.missing is not None:
-            return [self._ask(tool, Grounded(args, missing), question)]
+            return [self._ask(tool, found, question)]
         return [self._confirm(tool, found.args)]
 
     def grounded(
@@ -174,7 +169,10 @@ class CallPlanner:
         return ToolCalls(tuple(_tool_call(tool, each) for each in every))
 
     def _ask(self, tool: Tool, found: Grounded, question: Question | None) -> Words:
-        parameter, state = found.missing, self._state
+        state = self._state
+        # What is kept while the user is asked must not be a guess once all is there.
+        args = found.certain if tool.writes else found.args
+        parameter = next((each for each in tool.required if each.name not in args), found.missing)
         assert parameter is not None  # noqa: S101 - asked only where something is missing
         if parameter.kind is Kind.RECORDS:
             return Words(f"I cannot fill in the {parameter.spoken} here, which this needs: {tool.purpose}.")
@@ -182,10 +180,10 @@ class CallPlanner:
         if question is not None and question.tool is tool:
             said = f"{said}\n{question.said}"
             # Who answers something else about the call has brought it further, and may be asked again.
-            attempts += question.attempts if dict(question.args) == dict(found.args) else 0
+            attempts += question.attempts if dict(question.args) == dict(args) else 0
         if attempts > _ATTEMPTS:
             return Words(f"I cannot go on without the {parameter.spoken}. Ask again when you have it.")
-        state.question = Question(Expects.VALUE, (tool,), text, said, found.args, parameter, attempts)
+        state.question = Question(Expects.VALUE, (tool,), text, said, args, parameter, attempts)
         return Words(text)
 
     def _confirm(self, tool: Tool, args: Mapping[str, Any]) -> Words:
@@ -268,5 +266,5 @@ def _is_change(last: Call, found: Grounded, speech: Speech) -> bool:
     if (complete and not only_values) or not (last.waiting or only_values):
         return False
     given = sum(each.name in found.args for each in last.tool.required)
-    few = len(speech.said.split()) <= (CHANGE if last.waiting else FOLLOW_UP)
+    few = len(speech.said.split()) <= CHANGE
     return few or (last.waiting and given * 2 <= len(last.tool.required))

@@ -38,9 +38,14 @@ class Grounded:
     guessed: frozenset[str] = frozenset()
     """The arguments that are likely rather than certain; a tool that writes must not get them."""
 
+    @property
+    def certain(self) -> dict[str, Any]:
+        """The arguments that were not guessed."""
+        return {name: value for name, value in self.args.items() if name not in self.guessed}
+
     def has_values(self, zone: str) -> bool:
         """Whether any argument is certain; the user's own time zone, which was not said, is none."""
-        return any(value != zone for name, value in self.args.items() if name not in self.guessed)
+        return any(value != zone for value in self.certain.values())
 
 
 def ground(

@@ -140,8 +140,8 @@ class Router:
             return True
         # What a search can look up is not forced into a value of another tool.
         forced = any(each.name in found.guessed for each in tool.required)
-        sure = [value for name, value in found.args.items() if name not in found.guessed]
-        strange = len(unexplained(tool, speech, sure)) / max(1, len(untyped(tool, speech)))
+        unknown = unexplained(tool, speech, found.certain.values())
+        strange = len(unknown) / max(1, len(untyped(tool, speech)))
         return strange < _STRANGE and not forced
 
 
