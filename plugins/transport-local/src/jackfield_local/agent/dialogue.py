@@ -188,7 +188,9 @@ class AgentDialogue:
             value = said[0].value
         hints = {parameter.name: [value] if parameter.many and value else value}
         found = ground(question.tool, hints, speech, question.args)
-        return found if dict(found.args) != dict(question.args) else None
+        if dict(found.args) == dict(question.args):
+            return None
+        return replace(found, guessed=found.guessed - {parameter.name})  # It answers the question.
 
     def _continued(self, text: str) -> Tool | None:
         """The tool of the last call, where the words move its time or go on with a question."""
