@@ -260,11 +260,15 @@ class AgentDialogue:
             return Decision(tool, {})
         if decision is None or not decision.refused:
             return decision
+        speech = self._calls.speech(text)
+        tool = self._setting.router.route(speech)
+        if tool is None:
+            return decision
         # A question is looked up, and a deed is done by a tool that calls it by the same verb.
-        tool = self._setting.router.route(self._calls.speech(text))
         verb = {stem(each) for each in words(decision.text)[:1]}
-        known = tool is not None and (asks_for_facts(text) or verb & stems(" ".join(texts_of(tool))))
-        return Decision(tool, {}) if known else decision
+        known = asks_for_facts(text) or verb & stems(" ".join(texts_of(tool)))
+        complete = tool.required and not tool.writes and ground(tool, {}, speech).missing is None
+        return Decision(tool, {}) if known or complete else decision
 
     def _words(self, decision: Decision, text: str) -> str:
         if decision.helps:

@@ -118,7 +118,10 @@ class Router:
         said = content(speech.said)
         for near, stems, tool in zip(self._near(speech.said), self._stems, self._tools, strict=True):
             found = ground(tool, {}, speech)
-            clearly = near >= _ABOUT and found.has_values(speech.zone)
+            if tool.writes and not may_ask_for_deeds(speech.said):
+                continue
+            # What a search can look up is not forced into a value of another tool.
+            clearly = self.search is None or (near >= _ABOUT and found.has_values(speech.zone))
             if self._can_be_meant(tool, found, speech, clearly=clearly):
                 needed = [each.name in found.args for each in tool.required if each.kind not in _SHAPELESS]
                 known = sum(each in stems for each in said) / max(1, len(said))
@@ -126,9 +129,7 @@ class Router:
         return scores
 
     def _can_be_meant(self, tool: Tool, found: Grounded, speech: Speech, *, clearly: bool) -> bool:
-        """Whether a question can be for a tool: it changes nothing, and is answered from what was said."""
-        if tool.writes and not may_ask_for_deeds(speech.said):
-            return False
+        """Whether a question can be for a tool: its words and values explain most of it."""
         lacking = [each for each in tool.required if each.name not in found.args]
         if any(each.kind is Kind.RECORDS for each in lacking):
             return False  # Nobody can be asked for these.
@@ -136,9 +137,8 @@ class Router:
             return True
         if any(is_handed_over(tool, each) for each in lacking):
             return False
-        if self.search is None or clearly:
+        if clearly:
             return True
-        # What a search can look up is not forced into a value of another tool.
         forced = any(each.name in found.guessed for each in tool.required)
         unknown = unexplained(tool, speech, found.certain.values())
         strange = len(unknown) / max(1, len(untyped(tool, speech)))
