@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from jackfield_cli import main
-from jackfield_policies.bans import Bans
+from jackfield_policies.access import Bans
 from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.sites import Site
 
@@ -39,9 +39,9 @@ def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfi
         host = await SqliteStore.open(Path("kept.db"))
         try:
             bans = Bans(host)
-            until = await bans.impose("ada", 600)
-            await bans.impose(None, 60, "\x1b[31m")
-            await bans.impose("session:abc", 60)
+            until = await bans.add("ada", 600)
+            await bans.add(None, 60, "\x1b[31m")
+            await bans.add("session:abc", 60)
 
             def run(*arguments: str) -> Result:
                 done = jackfield("bans", *arguments)
@@ -82,7 +82,7 @@ def test_who_was_banned_is_let_through_again(jackfield: Jackfield) -> None:
 
     async def ban() -> None:
         store = await SqliteStore.open(Path("kept.db"))
-        await Bans(store).impose("ada", 600)
+        await Bans(store).add("ada", 600)
         await store.close()
 
     asyncio.run(ban())
@@ -144,8 +144,8 @@ def test_a_ban_that_is_lifted_has_a_line_in_the_audit_with_who_did_it(
 
     async def ban() -> None:
         store = await SqliteStore.open(Path("kept.db"))
-        await Bans(store).impose("ada", 600)
-        await Bans(store).impose(None, 600, "abc")
+        await Bans(store).add("ada", 600)
+        await Bans(store).add(None, 600, "abc")
         await store.close()
 
     asyncio.run(ban())
@@ -169,7 +169,7 @@ def test_without_its_audit_a_ban_is_not_lifted(jackfield: Jackfield, monkeypatch
     async def banned(seconds: float) -> float:
         store = await SqliteStore.open(Path("kept.db"))
         try:
-            await Bans(store).impose("ada", seconds)
+            await Bans(store).add("ada", seconds)
             return await Bans(store).remaining("ada")
         finally:
             await store.close()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-import jackfield_intents
+import jackfield_policies.intents
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import MemoryStore
 
 SERVICES = Services(MemoryStore())
-OFFERS = {offer.name: offer for offer in jackfield_intents.jackfield_intent_handlers()}
+OFFERS = {offer.name: offer for offer in jackfield_policies.intents.jackfield_intent_handlers()}
 HANDLERS: dict[str, IntentHandler] = {name: offer.create({}, SERVICES) for name, offer in OFFERS.items()}
 
 
