@@ -15,7 +15,7 @@ import orjson
 import pytest
 from jackfield import ToolResponse, ok
 from jackfield.governance import Call
-from jackfield_observability.off_path import INTERVAL_SECONDS, _drain_all
+from jackfield_observability.background import INTERVAL_SECONDS, _drain_all
 
 Host = Callable[[str], subprocess.Popen[str]]
 
@@ -54,7 +54,7 @@ def test_a_line_is_written_within_a_second_without_being_asked_for(
 
 def test_nothing_is_written_on_the_path(audited: Callable[..., Any], path: Path) -> None:
     talk = audited()
-    with talk.audit._at_work:
+    with talk.audit._work_lock:
         talk.call(number=1)
         assert path.stat().st_size == 0
         assert len(talk.audit.waiting) == 1
@@ -117,7 +117,7 @@ def test_a_forked_child_writes_its_own_lines_and_not_its_parents(
     audited: Callable[..., Any], path: Path
 ) -> None:
     talk = audited()
-    with talk.audit._at_work:
+    with talk.audit._work_lock:
         talk.call(number=1)
         child = os.fork()
         if child == 0:

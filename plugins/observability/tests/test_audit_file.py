@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_whole_lines_and_what_did_not_fit_comes_when_there_is
     assert drained == "True"
     assert 5000 < int(size) <= 6000
     assert "File too large" in complaints
-    assert "is written; 0 lines before are missing" in complaints
+    assert "is written again; 0 earlier lines are missing" in complaints
     assert process.returncode == 0
     lines = [orjson.loads(each) for each in path.read_bytes().splitlines()]
     assert [each["arguments"]["number"] for each in lines] == list(range(40))
@@ -244,7 +244,7 @@ def test_when_the_disk_stays_full_lines_are_dropped_counted_and_reported(
     missing = sum(each["lines"] for each in lines if each["event"] == "dropped")
     assert missing == talk.audit.dropped
     assert [each["arguments"]["number"] for each in lines if each["event"] == "call"][-1] == 101
-    assert "lines before are missing" in caplog.text
+    assert "earlier lines are missing" in caplog.text
     assert caplog.text.count("cannot be written") == 1
 
 
@@ -267,7 +267,7 @@ def test_a_queue_that_nobody_empties_has_an_end(
 ) -> None:
     monkeypatch.setattr(audit_module, "QUEUE_LIMIT", 50)
     talk = audited()
-    with talk.audit._at_work:
+    with talk.audit._work_lock:
         for number in range(80):
             assert talk.call(number=number).response.ok
     lines = talk.lines()

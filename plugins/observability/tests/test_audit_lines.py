@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jackfield import ErrorType, ToolCall, ToolResponse, fail, ok
 from jackfield.offers import Stage
-from jackfield_observability.record import MAX_LINE
+from jackfield_observability.audit import MAX_LINE
 
 
 class Lets:
@@ -241,7 +241,7 @@ def test_a_call_of_which_no_line_can_be_made_is_counted_and_reported(
 
     assert fine["tool"] == "fine"
     assert (dropped["event"], dropped["lines"]) == ("dropped", 1)
-    assert "no line could be made of a call of echo" in caplog.text
+    assert "a call of echo could not be encoded" in caplog.text
 
 
 def test_a_line_says_how_many_violations_of_returns_were_found(

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from jackfield import ok
 from jackfield.offers import Stage
 from jackfield_observability.audit import Audit
-from jackfield_observability.redaction import REDACTED, Redactor, text
-from jackfield_observability.sensitive import sensitive
+from jackfield_observability.redaction import REDACTED, Redactor, sensitive_properties, text
 from jackfield_observability.settings import AuditSettings
 
 SECRET = "tr0ub4dor"  # what no line may hold
@@ -119,12 +118,12 @@ def test_marks_that_lead_to_each_other_in_a_circle_are_all_found() -> None:
             "B": {"items": {"$ref": "#/$defs/A"}},
         },
     }
-    assert sensitive(parameters).names == {"a", "b"}
+    assert sensitive_properties(parameters).names == {"a", "b"}
 
 
 @pytest.mark.parametrize("reference", ["#anchor", "https://example.org/schema", "#/$defs/missing", 7])
 def test_a_reference_that_cannot_be_followed_is_taken_for_a_mark(reference: Any) -> None:
-    assert sensitive({"properties": {"odd": {"$ref": reference}}}).names == {"odd"}
+    assert sensitive_properties({"properties": {"odd": {"$ref": reference}}}).names == {"odd"}
 
 
 def test_a_mark_on_the_parameters_hides_all_arguments() -> None:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, fail
-from jackfield_observability import audit_tail
+from jackfield_observability import audit_file
 from jackfield_observability.audit import Audit
-from jackfield_observability.audit_tail import read_tail
+from jackfield_observability.audit_file import read_tail
 from jackfield_observability.settings import AuditSettings
 
 
@@ -62,7 +62,7 @@ def test_what_is_no_file_has_no_lines(tmp_path: Path) -> None:
 
 def test_the_look_back_has_an_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"".join(orjson.dumps({"n": n}) + b"\n" for n in range(1000)))
-    monkeypatch.setattr(audit_tail, "MOST_BYTES", 1000)
+    monkeypatch.setattr(audit_file, "MAX_SCAN_BYTES", 1000)
     lines, complete = read_tail(path, 0, 1000, lambda line: line["n"] > 990)
     assert [line["n"] for line in lines] == list(range(999, 990, -1))
     assert not complete
@@ -75,7 +75,7 @@ def test_no_cut_between_blocks_loses_or_splits_a_line(
     path = tmp_path_factory.mktemp("audit") / "audit.jsonl"
     path.write_bytes(b"".join(orjson.dumps({"text": text}) + b"\n" for text in texts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit_tail, "BLOCK", block)
+        patch.setattr(audit_file, "BLOCK", block)
         found = read_tail(path, 0, 1000, lambda _: True).lines
     assert [line["text"] for line in found] == texts[::-1]
 

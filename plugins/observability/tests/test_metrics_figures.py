@@ -17,9 +17,8 @@ from jackfield.offers import Stage
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield_observability import metrics as metrics_module
-from jackfield_observability.metrics import CONTENT_TYPE, Metrics
+from jackfield_observability.metrics import CONTENT_TYPE, WINDOW, Metrics, ToolMetrics, percentiles
 from jackfield_observability.settings import MetricsSettings
-from jackfield_observability.windows import WINDOW, ToolFigures, percentiles
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -46,7 +45,7 @@ def test_percentiles_of_one_value_and_of_none() -> None:
 
 
 def test_percentiles_are_over_the_last_thousand() -> None:
-    figures = ToolFigures(1000)
+    figures = ToolMetrics(1000)
     for size in range(2500):
         figures.add(size / 1000, size)
     sizes = figures.size_percentiles()
@@ -194,7 +193,7 @@ def test_a_few_large_responses_among_many_are_no_warning(talk: Any, caplog: pyte
 def test_responses_that_become_large_later_are_warned_of(
     talk: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics_module, "_LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(metrics_module, "_CHECK_SECONDS", 0.0)
     for _ in range(100):
         talk.call("varied", size=100)
     for _ in range(5):

@@ -219,7 +219,7 @@ def test_a_flood_is_cut_off(
 ) -> None:
     monkeypatch.setattr(traces_module, "QUEUE_LIMIT", 5)
     talk = opened(observers=[telemetry.traces])
-    with telemetry.traces._at_work:
+    with telemetry.traces._work_lock:
         for _ in range(8):
             talk.call()
     telemetry.traces.drain()
