@@ -234,7 +234,7 @@ def test_a_filler_that_is_refused_bothers_nobody(meeting: Any, run: Any, code: s
 def test_a_filler_that_never_ends_does_not_hold_up_the_answer(
     meeting: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jackfield_openai.realtime.filler.PATIENCE", 0.1)
+    monkeypatch.setattr("jackfield_openai.realtime.responses.FILLER_SECONDS", 0.1)
 
     async def scenario() -> None:
         script = Held()

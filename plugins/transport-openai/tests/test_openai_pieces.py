@@ -9,9 +9,8 @@ from typing import Any
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_openai.chat.reply import Reply
-from jackfield_openai.realtime.spoken import Spoken
-from jackfield_openai.realtime.turns import Turns
+from jackfield_openai.chat.history import Reply
+from jackfield_openai.realtime.responses import AudioLengths, ResponseScheduler
 from jackfield_testkit.providers.openai.chat_model import DeltaStyle, deltas
 
 arguments = st.dictionaries(
@@ -135,7 +134,7 @@ class Crossing:
     """A client and a server whose messages are under way for any time."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
+        self.responses = ResponseScheduler()
         self.server = Server()
         self.said = 0
         self.now = 0.0
@@ -151,26 +150,26 @@ class Crossing:
         }
         happen[name]()
         self.now += 0.01
-        if self.turns.take_leave_to_ask(self.now):
+        if self.responses.try_request(self.now):
             assert "create" not in self.server.inbound
             self.server.inbound.append("create")
 
     def say(self) -> None:
         self.said += 1
         self.server.inbound.append(f"item{self.said}")
-        self.turns.want(f"item{self.said}")
+        self.responses.want(f"item{self.said}")
 
     def read(self) -> None:
         if not self.server.outbound:
             return
         kind, _, item = self.server.outbound.pop(0).partition(" ")
         follow: dict[str, Callable[[], None]] = {
-            "added": lambda: self.turns.item_added(item),
-            "created": lambda: self.turns.began("resp", ours=item == "ours"),
-            "done": self.turns.ended,
-            "refused": self.turns.refused,
-            "speech": self.turns.speech_started,
-            "silence": lambda: self.turns.speech_stopped(self.now),
+            "added": lambda: self.responses.item_added(item),
+            "created": lambda: self.responses.began("resp", ours=item == "ours"),
+            "done": self.responses.ended,
+            "refused": self.responses.refused,
+            "speech": self.responses.speech_started,
+            "silence": lambda: self.responses.speech_stopped(self.now),
         }
         follow[kind]()
 
@@ -190,12 +189,12 @@ def test_every_message_is_answered_whatever_crosses_it(steps: list[str]) -> None
         # Time for what the server was expected to do and did not.
         crossing.now += 10
     assert not crossing.server.unanswered
-    assert not crossing.turns.take_leave_to_ask(crossing.now)
+    assert not crossing.responses.try_request(crossing.now)
 
 
 @given(st.lists(st.integers(0, 9600), min_size=1, max_size=20), st.integers(-10, 10_000))
 def test_a_cut_lies_within_what_was_sent(pieces: list[int], heard: int) -> None:
-    spoken = Spoken()
+    spoken = AudioLengths()
     for length in pieces:
         spoken.add("item", length)
     cut = spoken.clamped("item", heard)
@@ -206,34 +205,34 @@ def test_a_cut_lies_within_what_was_sent(pieces: list[int], heard: int) -> None:
 
 
 def test_a_response_that_failed_does_not_keep_the_next_from_being_cancelled() -> None:
-    turns = Turns()
+    turns = ResponseScheduler()
     turns.want("item1")
-    assert turns.take_leave_to_ask(0.0)
-    assert turns.take_leave_to_cancel()
+    assert turns.try_request(0.0)
+    assert turns.try_cancel()
     turns.failed()
     turns.want("item2")
-    assert turns.take_leave_to_ask(1.0)
-    assert turns.take_leave_to_cancel()
-    assert not turns.take_leave_to_cancel()
+    assert turns.try_request(1.0)
+    assert turns.try_cancel()
+    assert not turns.try_cancel()
 
 
 def test_a_response_that_the_server_made_answers_what_it_knew() -> None:
     """Ours crossed it and was refused; asking again would make the model say everything twice."""
-    turns = Turns()
+    turns = ResponseScheduler()
     turns.want("item1")
-    assert turns.take_leave_to_ask(0.0)
+    assert turns.try_request(0.0)
     turns.item_added("item1")
     turns.began("its own", ours=False)
     turns.refused()
     turns.ended()
-    assert not turns.take_leave_to_ask(100.0)
+    assert not turns.try_request(100.0)
 
 
 def test_a_server_that_makes_no_response_after_speech_is_asked_for_one() -> None:
-    turns = Turns()
+    turns = ResponseScheduler()
     turns.speech_started()
     turns.want("item1")
     turns.speech_stopped(10.0)
-    assert not turns.take_leave_to_ask(10.0)
+    assert not turns.try_request(10.0)
     assert turns.deadline == 15.0
-    assert turns.take_leave_to_ask(15.0)
+    assert turns.try_request(15.0)

@@ -1,16 +1,18 @@
-"""What a Live session begins with."""
+"""A Live session: its configuration, and its messages on the socket."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
-
 from jackfield.transport.protocol import Opening, TransportError
-
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.troubles import LONGEST_DETAIL
+from binascii import b2a_base64
+from collections.abc import Mapping, Sequence
+import orjson
 
 if TYPE_CHECKING:
     from google.genai.types import LiveConnectConfig
+    from google.genai.live import AsyncSession
 
 
 def live_config(opening: Opening, settings: GeminiSettings) -> LiveConnectConfig:
@@ -72,3 +74,43 @@ def _speech(opening: Opening, settings: GeminiSettings) -> dict[str, Any]:
     if language := opening.voice.language or settings.language:
         speech["language_code"] = language
     return speech
+
+_AUDIO_HEAD = b'{"realtimeInput":{"audio":{"mimeType":"audio/pcm;rate=16000","data":"'
+_AUDIO_TAIL = b'"}}}'
+
+
+class Wire:
+    """One Live session, as messages."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self._session = session
+        self._socket = session._ws  # noqa: SLF001 - see above
+
+    async def receive(self) -> dict[str, Any]:
+        """The next message; `ConnectionClosed` at the end, `ValueError` or `TypeError` when it is none."""
+        message = orjson.loads(await self._socket.recv(decode=False))
+        if not isinstance(message, dict):
+            raise TypeError("a message is an object")
+        return message
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """Speech of the user: PCM16, 16 kHz."""
+        data = b2a_base64(pcm, newline=False)
+        await self._socket.send(_AUDIO_HEAD + data + _AUDIO_TAIL, text=True)
+
+    async def end_audio(self) -> None:
+        """The microphone was closed; the model need not wait for a silence that will not come."""
+        await self._session.send_realtime_input(audio_stream_end=True)
+
+    async def send_turns(self, turns: Sequence[tuple[str, str]], *, answer: bool) -> None:
+        """What was said, as roles and texts; `answer` has the model speak now."""
+        content: list[Any] = [{"role": role, "parts": [{"text": text}]} for role, text in turns]
+        await self._session.send_client_content(turns=content, turn_complete=answer)
+
+    async def send_results(self, results: Sequence[Mapping[str, Any]]) -> None:
+        """Answers to calls, each with `id`, `name` and `response`."""
+        await self._session.send_tool_response(function_responses=list(results))  # type: ignore[arg-type]
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._session.close()

@@ -1,11 +1,10 @@
-"""What Gemini says when something goes wrong, in the kernel's words: tables, and how they are looked up."""
+"""Maps errors of Gemini, its SDK and its sockets to the kernel's provider errors."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
-
 import orjson
 from jackfield.transport.protocol import TransportError
 
