@@ -142,7 +142,7 @@ def test_speech_that_the_provider_reports_is_believed() -> None:
 
 
 def test_a_microphone_that_falls_silent_is_flushed_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jackfield_gemini.live.microphone.PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr("jackfield_gemini.live.audio.PAUSE_SECONDS", 0.05)
 
     async def waits(model: LiveModel) -> None:
         await model.inbox.until(lambda: True if model.inbox.audio_ended == 2 else None)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_gemini.live.resampling import Resampler
+from jackfield_gemini.live.audio import SpeechResampler
 
 Samples = np.ndarray
 
@@ -16,7 +16,7 @@ def sine(hertz: float, seconds: float = 1.0, level: float = 10_000, rate: int = 
 
 
 def resampled(sound: Samples, frame: int = 480) -> Samples:
-    resampler = Resampler()
+    resampler = SpeechResampler()
     pcm = np.rint(sound).astype("<i2").tobytes()
     out = [resampler.feed(pcm[place : place + 2 * frame]) for place in range(0, len(pcm), 2 * frame)]
     return np.frombuffer(b"".join([*out, resampler.flush()]), "<i2").astype(float)
@@ -55,7 +55,7 @@ def test_a_sweep_has_no_clicks_where_frames_meet() -> None:
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
 def test_however_the_sound_is_cut_the_same_comes_out(lengths: list[int], seed: int) -> None:
     noise = np.random.default_rng(seed).integers(-32768, 32768, sum(lengths)).astype("<i2").tobytes()
-    whole, cut = Resampler(), Resampler()
+    whole, cut = SpeechResampler(), SpeechResampler()
     expected = whole.feed(noise) + whole.flush()
     made, place = [], 0
     for length in lengths:
@@ -66,7 +66,7 @@ def test_however_the_sound_is_cut_the_same_comes_out(lengths: list[int], seed: i
 
 
 def test_frames_come_out_as_evenly_as_they_go_in() -> None:
-    resampler = Resampler()
+    resampler = SpeechResampler()
     frames = [len(resampler.feed(sine(440, 0.02).astype("<i2").tobytes())) // 2 for _ in range(100)]
     assert set(frames[1:]) == {320}
     assert frames[0] > 320 - 64  # It looks less than four milliseconds ahead.
@@ -80,7 +80,7 @@ def test_the_loudest_sound_is_cut_and_not_wrapped_around() -> None:
 
 
 def test_after_a_flush_a_new_stream_begins() -> None:
-    resampler = Resampler()
+    resampler = SpeechResampler()
     pcm = np.rint(sine(440, 0.1)).astype("<i2").tobytes()
     first = resampler.feed(pcm) + resampler.flush()
     assert resampler.flush() == b""

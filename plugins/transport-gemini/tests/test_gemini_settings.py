@@ -12,7 +12,7 @@ import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield.transport.troubles import TROUBLES
-from jackfield_gemini import troubles
+from jackfield_gemini import errors
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 
@@ -127,7 +127,7 @@ def test_asking_what_is_offered_loads_nothing_heavy() -> None:
     ],
 )
 def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> None:
-    assert troubles.of_close(code, reason)[0] == trouble
+    assert errors.close_error(code, reason)[0] == trouble
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> No
     ],
 )
 def test_what_a_status_means(status: int, message: str, trouble: str) -> None:
-    assert troubles.of_status(status, message).code == trouble
+    assert errors.status_error(status, message).code == trouble
 
 
 def test_details_of_an_error_say_when_to_try_again_and_whether_that_helps() -> None:
@@ -155,12 +155,12 @@ def test_details_of_an_error_say_when_to_try_again_and_whether_that_helps() -> N
         violations = {"violations": [{"quotaId": quota}]}
         return {"error": {"details": [violations, {"retryDelay": "36.5s"}, "nonsense"]}}
 
-    minute = troubles.of_status(429, "", error("GenerateRequestsPerMinutePerProject"))
+    minute = errors.status_error(429, "", error("GenerateRequestsPerMinutePerProject"))
     assert (minute.code, minute.retry_after) == ("rate_limit_exceeded", 36.5)
-    assert troubles.of_status(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
+    assert errors.status_error(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
 
 
 def test_every_table_speaks_the_kernels_words() -> None:
-    tables = (troubles.CLOSE_CODES, troubles.STATUSES, troubles.FINISH_REASONS, troubles.TURN_REASONS)
-    codes = {code for table in tables for code in table.values()} | {said.code for said in troubles.WORDS}
+    tables = (errors.CLOSE_CODES, errors.STATUSES, errors.FINISH_REASONS, errors.TURN_REASONS)
+    codes = {code for table in tables for code in table.values()} | {said.code for said in errors.WORDS}
     assert codes <= set(TROUBLES)

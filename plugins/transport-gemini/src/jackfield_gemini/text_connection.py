@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-import orjson
-from google.genai.types import (
-    Content,
-    FunctionCall,
-    GenerateContentResponse,
-    Part,
-)
-from jackfield.contract.call import ToolCall
-from jackfield.transport.events import Event, TextDelta, Usage
-from jackfield_schemas.names import ToolNames
-from collections.abc import Sequence
-from typing import Any
-from google.genai.types import Content, FunctionCall, FunctionResponse, Part
-from jackfield.transport.protocol import ToolResult
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
-from google.genai.types import AutomaticFunctionCallingConfig, Content, GenerateContentConfig, Part
-from jackfield.transport.events import Closed, Event, Interrupted, ToolCalls, Trouble, TurnComplete
+
+import orjson
+from google.genai.types import (
+    AutomaticFunctionCallingConfig,
+    Content,
+    FunctionCall,
+    FunctionResponse,
+    GenerateContentConfig,
+    GenerateContentResponse,
+    Part,
+)
+from jackfield.contract.call import ToolCall
+from jackfield.transport.events import (
+    Closed,
+    Event,
+    Interrupted,
+    TextDelta,
+    ToolCalls,
+    Trouble,
+    TurnComplete,
+    Usage,
+)
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
-from jackfield_gemini import troubles
+from jackfield_schemas.names import ToolNames
+
+from jackfield_gemini import errors
 from jackfield_gemini.settings import GeminiSettings
 
 if TYPE_CHECKING:
@@ -35,19 +42,19 @@ _WORDS = {"text", "thought"}
 
 
 class StreamedAnswer:
-    """What has come of an answer so far, and how it ended."""
+    """An answer that is being received."""
 
     def __init__(self) -> None:
         self.blocked = ""
-        """Why the question itself was refused."""
+        """Why the request itself was refused."""
         self.finish = ""
-        """Why the answer ended; empty while it has not."""
+        """Why the answer ended; empty until then."""
         self.calls: list[FunctionCall] = []
         self._parts: list[Part] = []
         self._usage: Usage | None = None
 
     def add(self, chunk: GenerateContentResponse) -> Iterator[Event]:
-        """Take the next piece in; what of it is for the user comes out."""
+        """Add a chunk; yield the events for the user."""
         if chunk.prompt_feedback and chunk.prompt_feedback.block_reason:
             self.blocked = str(chunk.prompt_feedback.block_reason.value)
         if used := chunk.usage_metadata:
@@ -67,12 +74,12 @@ class StreamedAnswer:
             self.finish = str(candidate.finish_reason.value)
 
     def usage(self) -> Iterator[Event]:
-        """The tokens; every piece counts them from the start, so the last count is the one."""
+        """Yield the token usage; every chunk counts from the start, so the last count is the total."""
         if self._usage:
             yield self._usage
 
     def tool_calls(self, names: ToolNames) -> tuple[ToolCall, ...]:
-        """The calls, in the kernel's words."""
+        """Return the function calls as tool calls."""
         return tuple(
             ToolCall(names.tool_id(call.name or ""), orjson.dumps(call.args or {}), call.id or None)
             for call in self.calls
@@ -80,13 +87,13 @@ class StreamedAnswer:
 
     @property
     def said(self) -> bool:
-        """Whether the user has read something of it."""
+        """True if the user has received text of it."""
         return any(part.text and not part.thought for part in self._parts)
 
     def content(self, *, whole: bool) -> Content | None:
-        """It, for the history: with its calls, or as what was said of an answer that was cut short.
+        """Return the answer for the history: complete with its calls, or the text of a cancelled one.
 
-        Parts go back as they came, because a model recognises its own thoughts by the signatures on them.
+        Parts are returned unchanged, because a model recognises its thoughts by their signatures.
         """
         parts = self._parts if whole else [part for part in self._parts if not part.function_call]
         return Content(role="model", parts=parts) if parts else None
@@ -94,7 +101,7 @@ class StreamedAnswer:
     def _keep(self, part: Part) -> None:
         last = self._parts[-1] if self._parts else None
         if last is not None and _joins(last) and _joins(part) and bool(last.thought) == bool(part.thought):
-            # Words that carry no signature may be put together, or a long talk would be sent in crumbs.
+            # Parts without a signature are joined; otherwise a long text would be stored in many parts.
             self._parts[-1] = last.model_copy(update={"text": (last.text or "") + (part.text or "")})
         else:
             self._parts.append(part)
@@ -104,8 +111,8 @@ def _joins(part: Part) -> bool:
     return part.text is not None and part.model_dump(exclude_none=True).keys() <= _WORDS
 
 
-class Exchange:
-    """Complete when every call has its answer; Gemini takes them only all together."""
+class CallBatch:
+    """The calls of one message; Gemini accepts their results only together."""
 
     def __init__(self, calls: Sequence[FunctionCall], names: ToolNames) -> None:
         self._names = names
@@ -113,7 +120,7 @@ class Exchange:
         self._answers: list[Any] = [None] * len(calls)
 
     def take(self, result: ToolResult) -> None:
-        """An answer; one to a call without an id belongs to the first open call of that tool."""
+        """Add a result; for a call without an id, it belongs to the first open call of that tool."""
         for index, call in enumerate(self._calls):
             if self._answers[index] is None and self._fits(call, result):
                 self._answers[index] = orjson.loads(result.envelope)
@@ -121,11 +128,11 @@ class Exchange:
 
     @property
     def complete(self) -> bool:
-        """Whether the model can go on."""
+        """True if every call has its result."""
         return all(answer is not None for answer in self._answers)
 
     def content(self) -> Content:
-        """The answers for the history, in the order of the calls."""
+        """Return the results for the history, in the order of the calls."""
         parts = [
             Part(function_response=FunctionResponse(id=call.id, name=call.name, response=answer))
             for call, answer in zip(self._calls, self._answers, strict=True)
@@ -138,8 +145,8 @@ class Exchange:
         return self._names.tool_id(call.name or "") == result.tool_id
 
 
-class TextConnection:
-    """A line that stands as long as nobody hangs up: each answer is a request of its own."""
+class GeminiTextConnection:
+    """A text conversation; each answer is a request of its own."""
 
     def __init__(self, client: Client, settings: GeminiSettings, opening: Opening) -> None:
         self._client = client
@@ -154,48 +161,48 @@ class TextConnection:
         self._events = EventQueue()
         self._waiting: list[Content] = []
         self._wanted = False
-        self._exchange: Exchange | None = None
+        self._batch: CallBatch | None = None
         self._answer: StreamedAnswer | None = None
         self._request: asyncio.Task[None] | None = None
 
     @property
     def resume(self) -> str | None:
-        """Nothing: the history is here, not at the provider's."""
+        """None: the history is stored here, not at the provider."""
         return None
 
     def events(self) -> AsyncIterator[Event]:
-        """Everything that comes, in order, up to `Closed`."""
+        """Return the events, in order, up to `Closed`."""
         return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
-        """A message of the user; it waits for an answer, or for calls, that are under way."""
+        """Add a user message; it waits for an active answer or for pending calls."""
         self._waiting.append(_words(text))
         self._wanted = True
-        self._go_on()
+        self._start_request()
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Nothing: a conversation in text has no microphone."""
+        """Ignored: text has no audio."""
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Answers to calls; with the last of them the model goes on, or with what the user says next."""
-        if self._exchange is None:
+        """Add tool results; the last one starts the next request, unless `respond` is false."""
+        if self._batch is None:
             return
         for result in results:
-            self._exchange.take(result)
-        if self._exchange.complete:
-            self._history.append(self._exchange.content())
-            self._exchange = None
+            self._batch.take(result)
+        if self._batch.complete:
+            self._history.append(self._batch.content())
+            self._batch = None
             self._wanted = self._wanted or respond
-            self._go_on()
+            self._start_request()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Something the model should know, in its next request or in one of its own."""
+        """Add a note for the model to the next request, or send one for it."""
         self._waiting.append(_words(text))
         self._wanted = self._wanted or respond
-        self._go_on()
+        self._start_request()
 
     async def interrupt(self) -> None:
-        """Close the stream; what was said of the answer stays in the history."""
+        """Cancel the stream; the received text stays in the history."""
         request = self._request
         if request is None or self._answer is None:
             return
@@ -204,20 +211,20 @@ class TextConnection:
         await asyncio.wait((request,))
         self._remember(answer, whole=False)
         self._events.put_nowait(Interrupted())
-        self._go_on()
+        self._start_request()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """Nothing: what is written is read."""
+        """Ignored: text has no playback."""
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._events.close(Closed())
         if self._request is not None:
             self._request.cancel()
             await asyncio.wait((self._request,))
 
-    def _go_on(self) -> None:
-        if self._events.closed or self._answer is not None or self._exchange is not None:
+    def _start_request(self) -> None:
+        if self._events.closed or self._answer is not None or self._batch is not None:
             return
         self._history += self._waiting
         self._waiting.clear()
@@ -231,13 +238,13 @@ class TextConnection:
         try:
             await self._stream(answer)
         except Exception as error:  # noqa: BLE001 - whatever fails here is a trouble of the provider's
-            trouble = troubles.of_exception(error)
+            trouble = errors.transport_error(error)
         if self._answer is not answer:
-            return  # It was interrupted in the moment in which it ended.
+            return  # It was interrupted while it ended.
         self._answer = None
         for event in self._ended(answer, trouble):
             self._events.put_nowait(event)
-        self._go_on()
+        self._start_request()
 
     async def _stream(self, answer: StreamedAnswer) -> None:
         contents: list[Any] = list(self._history)
@@ -251,18 +258,18 @@ class TextConnection:
                 await self._events.room()
 
     def _ended(self, answer: StreamedAnswer, trouble: TransportError | None) -> Iterator[Event]:
-        """What the end of an answer means, for the history and for whoever listens."""
+        """Update the history for the end of an answer, and yield its events."""
         yield from answer.usage()
-        code, detail = _judge(answer, trouble)
+        code, detail = _error_of(answer, trouble)
         if code:
             if answer.blocked:
-                # A question that is refused would be refused again with every further one.
+                # A refused message would be refused again with every later request.
                 self._history.pop()
             self._remember(answer, whole=False)
             yield Trouble(code, detail)
         elif answer.calls and answer.finish != "MAX_TOKENS":
             self._remember(answer, whole=True)
-            self._exchange = Exchange(answer.calls, self._names)
+            self._batch = CallBatch(answer.calls, self._names)
             yield ToolCalls(answer.tool_calls(self._names))
         else:
             self._remember(answer, whole=not answer.calls)
@@ -273,8 +280,8 @@ class TextConnection:
             self._history.append(content)
 
 
-def _judge(answer: StreamedAnswer, trouble: TransportError | None) -> tuple[str, str]:
-    """The code of what went wrong, if something did, and a sentence about it."""
+def _error_of(answer: StreamedAnswer, trouble: TransportError | None) -> tuple[str, str]:
+    """Return the error code and its description; empty if nothing went wrong."""
     if trouble is not None:
         wait = f"; it may be tried again in {trouble.retry_after:g} s" if trouble.retry_after else ""
         return trouble.code, trouble.detail + wait
@@ -284,7 +291,7 @@ def _judge(answer: StreamedAnswer, trouble: TransportError | None) -> tuple[str,
         return "network", "the answer broke off before its end"
     if answer.finish == "MAX_TOKENS" and not answer.said:
         return "server_error", "the model reached its limit before it said a word"
-    return troubles.FINISH_REASONS.get(answer.finish, ""), f"the answer ended with {answer.finish}"
+    return errors.FINISH_REASONS.get(answer.finish, ""), f"the answer ended with {answer.finish}"
 
 
 def _config(opening: Opening) -> GenerateContentConfig:
@@ -299,7 +306,7 @@ def _config(opening: Opening) -> GenerateContentConfig:
         return GenerateContentConfig.model_validate(fields)
     except ValueError as error:
         detail = f"the SDK does not take what the session begins with: {error}"
-        raise TransportError("invalid_request_error", detail[: troubles.LONGEST_DETAIL]) from None
+        raise TransportError("invalid_request_error", detail[: errors.MAX_DETAIL]) from None
 
 
 def _words(text: str, role: str = "user") -> Content:

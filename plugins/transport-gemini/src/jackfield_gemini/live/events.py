@@ -2,49 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-from jackfield.transport.events import Event, Speaker, SpeechStarted, SpeechStopped, Transcript
 from binascii import a2b_base64
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
 from jackfield.transport.events import (
     Audio,
     Event,
     GoingAway,
     Interrupted,
+    Speaker,
+    SpeechStarted,
+    SpeechStopped,
     TextDelta,
     ToolCalls,
     ToolCallsCancelled,
+    Transcript,
     Trouble,
     TurnComplete,
     Usage,
 )
-from jackfield_gemini import troubles
-from jackfield_gemini.live.calls import Calls
+
+from jackfield_gemini import errors
+from jackfield_gemini.live.calls import LiveCalls
 
 MAX_TURNS = 4
 
 
 class Utterances:
-    """Puts pieces of transcripts together, and tells from them who speaks where the provider does not say it.
+    """Joins transcripts, and derives from them who speaks if the provider does not report it.
 
-    Gemini marks the end of a transcript seldom, and the begin of speech not for every model. So a user began
-    to speak when words of theirs come or when they cut the model short, and ended when the model answers.
+    Gemini rarely marks the end of a transcript, and not every model reports the start of speech. So the user
+    starts to speak with the first words or an interruption, and stops when the model answers.
     """
 
     def __init__(self) -> None:
-        self._said: dict[Speaker, list[str]] = {"user": [], "assistant": []}
+        self._pattern: dict[Speaker, list[str]] = {"user": [], "assistant": []}
         self._spoken: dict[str, str] = {}
         self._listening = False
         self._told = False
         self._users = 0
 
     def words(self, item: str) -> str:
-        """What was said in one of the model's last turns."""
+        """Return the transcript of one of the model's last turns."""
         return self._spoken.get(item, "")
 
     def user_begins(self, *, told: bool = False) -> Iterator[Event]:
-        """The user began to speak; `told` when the provider says so itself, which then is believed."""
+        """The user started to speak; `told` if the provider reports it, which then takes precedence."""
         self._told = self._told or told
         if not self._listening:
             yield from self._whole("user", self._user_item)
@@ -53,37 +57,37 @@ class Utterances:
             yield SpeechStarted()
 
     def user_stops(self) -> Iterator[Event]:
-        """The user fell silent; words may still come."""
+        """The user stopped speaking; more transcript may follow."""
         if self._listening:
             self._listening = False
             yield SpeechStopped()
 
     def user_ends(self) -> Iterator[Event]:
-        """The user's turn is over, and its words are complete as far as they came."""
+        """The user's turn ended; its transcript is complete."""
         yield from self.user_stops()
         yield from self._whole("user", self._user_item)
 
     def hear(self, transcription: Mapping[str, Any], *, late: bool) -> Iterator[Event]:
-        """A piece of what the user said; a `late` one, while the model speaks, begins nothing."""
+        """Add a part of the user's transcript; a `late` one, while the model speaks, starts no turn."""
         if text := transcription.get("text"):
             if not self._told and not late:
                 yield from self.user_begins()
-            self._said["user"].append(text)
+            self._pattern["user"].append(text)
             yield Transcript("user", text, final=False, item=self._user_item)
         if transcription.get("finished"):
             yield from self.user_ends()
 
     def speak(self, transcription: Mapping[str, Any], item: str) -> Iterator[Event]:
-        """A piece of what the model says."""
+        """Add a part of the model's transcript."""
         if text := transcription.get("text"):
-            self._said["assistant"].append(text)
+            self._pattern["assistant"].append(text)
             yield Transcript("assistant", text, final=False, item=item)
 
     def model_ends(self, item: str) -> Iterator[Event]:
-        """The model has said what it says in this turn."""
+        """The model's turn ended."""
         if not self._listening:
             yield from self._whole("user", self._user_item)
-        self._spoken[item] = "".join(self._said["assistant"])
+        self._spoken[item] = "".join(self._pattern["assistant"])
         while len(self._spoken) > MAX_TURNS:
             self._spoken.pop(next(iter(self._spoken)))
         yield from self._whole("assistant", item)
@@ -93,25 +97,31 @@ class Utterances:
         return f"user-{self._users}"
 
     def _whole(self, speaker: Speaker, item: str) -> Iterator[Event]:
-        text = "".join(self._said[speaker])
-        self._said[speaker].clear()
+        text = "".join(self._pattern[speaker])
+        self._pattern[speaker].clear()
         if text.strip():
             yield Transcript(speaker, text, final=True, item=item)
 
+
 BYTES_PER_MS = 48
 """PCM16, 24 kHz, mono."""
-"""So many of the last turns can still be cut; the one that plays is seldom before the last."""
+"""The number of recent turns that can be truncated; an older one is rarely still playing."""
 
 
-class Spoken:
-    """The turns of the model: how long each became, and its words."""
+class SpokenTurns:
+    """The model's turns: the length of their audio, and their transcripts.
+
+    Gemini cannot truncate a turn: audio that was sent before an interruption stays in its context, and it is
+    sent faster than it plays. So a note tells the model how much was heard, without requesting a response.
+    There is no note if everything was heard.
+    """
 
     def __init__(self, utterances: Utterances) -> None:
         self._utterances = utterances
         self._bytes: dict[str, int] = {}
 
     def add(self, item: str, size: int) -> None:
-        """So many bytes of speech belong to a turn."""
+        """Add bytes of audio to a turn."""
         if item not in self._bytes:
             self._bytes[item] = 0
             while len(self._bytes) > MAX_TURNS:
@@ -119,7 +129,7 @@ class Spoken:
         self._bytes[item] += size
 
     def note(self, item: str, heard_ms: int) -> str | None:
-        """What to tell the model when so much of a turn was heard; None when there is nothing to tell."""
+        """Return the note for a turn that was heard up to a position; None if there is nothing to say."""
         sent_ms = self._bytes.pop(item, 0) // BYTES_PER_MS
         if heard_ms >= sent_ms:
             return None
@@ -133,24 +143,25 @@ class Spoken:
             f"[Note: the user interrupted and heard only the first {heard_ms} ms of your last answer{until}.]"
         )
 
+
 _TO_STANDARD = str.maketrans("-_", "+/")
 
 
-class Reader:
-    """Understands one connection's messages; it remembers which turn they belong to."""
+class LiveEvents:
+    """Decodes the messages of one connection, and tracks its turns."""
 
-    def __init__(self, calls: Calls) -> None:
+    def __init__(self, calls: LiveCalls) -> None:
         self.resume: str | None = None
-        """What takes the session up again, while the provider says that this is possible."""
+        """The resumption handle, while the provider allows resumption."""
         self.speaking = False
-        """Whether a turn of the model is under way."""
-        self.cut_by_us = False
-        """Whether what interrupts the model is ours, and not the user's voice."""
-        self.awaited = False
-        """Whether the model was asked and has not begun to answer."""
+        """True while the model's turn is active."""
+        self.interrupted_by_host = False
+        """True if the host interrupts the model, not the user's voice."""
+        self.answer_pending = False
+        """True if the model was asked and has not started to answer."""
         self.calls = calls
         self.utterances = Utterances()
-        self.spoken = Spoken(self.utterances)
+        self.spoken = SpokenTurns(self.utterances)
         self._turn = 1
         self._muted = False
         self._spent = False
@@ -166,7 +177,7 @@ class Reader:
         }
 
     def read(self, message: Mapping[str, Any]) -> list[Event]:
-        """What a message says; of kinds that are not known, nothing."""
+        """Return the events of a message; unknown kinds are ignored."""
         events: list[Event] = []
         for kind, body in message.items():
             understand = self._kinds.get(kind)
@@ -175,14 +186,14 @@ class Reader:
         return events
 
     def mute(self) -> Iterable[Event]:
-        """We stop the model: what it still sends of this turn is dropped."""
+        """Mute the model: the rest of its turn is dropped."""
         if self.speaking and not self._muted:
             self._muted = True
             yield from self.utterances.model_ends(self._item)
             yield Interrupted()
 
     def settle(self) -> Iterable[Event]:
-        """Calls that were shown in a turn, and that nothing took back, are meant."""
+        """Deliver calls that appeared in the turn and were not cancelled."""
         if calls := self.calls.settle():
             yield ToolCalls(calls)
 
@@ -219,21 +230,21 @@ class Reader:
                 yield TextDelta(text)
 
     def _begin(self) -> Iterator[Event]:
-        """The model takes its turn, so the user's is over."""
+        """The model's turn starts, so the user's turn ends."""
         if not self.speaking:
             self.speaking = True
-            self._spent = self.awaited = False
+            self._spent = self.answer_pending = False
             yield from self.utterances.user_ends()
 
     def _interrupted(self) -> Iterator[Event]:
-        if not self.cut_by_us:
-            self.awaited = False
+        if not self.interrupted_by_host:
+            self.answer_pending = False
             yield from self.utterances.user_begins()
         if not self._muted:
             yield from self.utterances.model_ends(self._item)
             yield Interrupted()
         self._end_turn()
-        # The turn that was cut short is still reported complete, which is no second end.
+        # The interrupted turn is still reported as complete, which is not a second end.
         self._spent = True
 
     def _complete(self, reason: str) -> Iterator[Event]:
@@ -241,17 +252,17 @@ class Reader:
             self._end_turn()
             self._spent = False
             return
-        self.awaited = False
+        self.answer_pending = False
         yield from self.settle()
         yield from self.utterances.model_ends(self._item)
         self._end_turn()
-        trouble = troubles.of_turn(reason)
+        trouble = errors.turn_error_code(reason)
         yield Trouble(trouble, f"the turn ended with {reason}") if trouble else TurnComplete()
 
     def _end_turn(self) -> None:
         if self.speaking:
             self._turn += 1
-        self.speaking = self._muted = self.cut_by_us = False
+        self.speaking = self._muted = self.interrupted_by_host = False
         self.calls.end_turn()
 
     def _tool_call(self, body: Mapping[str, Any]) -> Iterator[Event]:
@@ -270,7 +281,7 @@ class Reader:
             yield Usage(taken, given)
 
     def _go_away(self, body: Mapping[str, Any]) -> Iterator[Event]:
-        yield GoingAway(troubles.seconds(body.get("timeLeft")) or 0.0)
+        yield GoingAway(errors.seconds(body.get("timeLeft")) or 0.0)
 
     def _resumption(self, body: Mapping[str, Any]) -> Iterator[Event]:
         self.resume = body.get("newHandle") or None if body.get("resumable") else None
@@ -283,7 +294,7 @@ class Reader:
             yield from self.utterances.user_stops()
 
     def _error(self, body: Mapping[str, Any]) -> Iterator[Event]:
-        error = troubles.of_status(int(body.get("code") or 500), str(body.get("message") or ""), body)
+        error = errors.status_error(int(body.get("code") or 500), str(body.get("message") or ""), body)
         yield Trouble(error.code, error.detail)
 
 
