@@ -70,7 +70,7 @@ def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfi
             assert await bans.remaining(None, "\x1b[31m") == 0
             answer = await asyncio.to_thread(run, "lift", "session:abc", "--json")
             assert json.loads(answer.stdout) == {"user": "session:abc", "session": None, "lifted": True}
-            assert (await asyncio.to_thread(run)).stdout == "nobody is banned\n"
+            assert (await asyncio.to_thread(run)).stdout == "no active bans\n"
         finally:
             await host.close()
 
@@ -177,5 +177,5 @@ def test_without_its_audit_a_ban_is_not_lifted(jackfield: Jackfield, monkeypatch
     asyncio.run(banned(600))
     refused = jackfield("bans", "lift", "ada")
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("Error: observers.audit.path: ")
+    assert refused.stderr.startswith("Error: [observers.audit] path: ")
     assert asyncio.run(banned(1)) > 500

@@ -51,7 +51,7 @@ def list_(settings: Settings, as_json: bool) -> None:
         ]
         print_table(("user", "session", "until", "left"), rows)
     else:
-        echo("nobody is banned")
+        echo("no active bans")
 
 
 @bans.command()
@@ -59,7 +59,7 @@ def list_(settings: Settings, as_json: bool) -> None:
 @click.option("--session", metavar="ID", help="Lift the ban of a guest without a name, by the session's id.")
 @with_registry
 @as_json
-def remove(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
+def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
     """Lift the ban of USER on every host that shares the store; the next call passes.
 
     The audit log records it with the name of the logged-in operator.
