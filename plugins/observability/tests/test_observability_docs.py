@@ -100,7 +100,7 @@ def test_the_example_runs() -> None:
     exec(compile(example, "docs/observability.md", "exec"), {})
 
 
-def test_the_marks_are_documented() -> None:
+def test_the_sensitive_keywords_are_documented() -> None:
     assert [mark for mark in SENSITIVE_KEYWORDS if f'`"{mark}": true`' not in PAGE] == []
 
 

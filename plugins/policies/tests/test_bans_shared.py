@@ -213,9 +213,7 @@ def test_no_extension_is_lost_between_processes_and_the_ban_is_seen_all_the_time
 
 
 @pytest.mark.parametrize(("where", "counts"), [("read", 0), ("writing", 0), ("written", 60)])
-def test_who_is_killed_in_the_middle_keeps_nobody_from_extending(
-    host: Place, here: Any, where: str, counts: int
-) -> None:
+def test_a_killed_process_does_not_block_extensions(host: Place, here: Any, where: str, counts: int) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
         first = await bans.add("ada", 600)
         dying = host(where)
@@ -250,7 +248,7 @@ def test_nothing_acknowledged_is_lost_when_hosts_are_killed_while_they_extend(ho
     here(main)
 
 
-def test_a_host_that_hung_notices_that_others_went_past_it(host: Place, here: Any) -> None:
+def test_a_hung_host_notices_that_it_lost_the_lock(host: Place, here: Any) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
         first = await bans.add("ada", 600)
         hung = host("read", lease=0.5)
@@ -270,7 +268,7 @@ def test_a_host_that_hung_notices_that_others_went_past_it(host: Place, here: An
     here(main, lease=0.5)
 
 
-def test_a_ban_that_is_lifted_is_not_put_back_by_whoever_extends_it(here: Any, path: Path) -> None:
+def test_a_lifted_ban_is_not_restored_by_a_concurrent_extension(here: Any, path: Path) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
         await bans.add("ada", 600)
         store.writing.clear()

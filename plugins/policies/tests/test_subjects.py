@@ -31,13 +31,13 @@ def key_of(who: Subject) -> str:
 @given(subjects, subjects)
 @example(Subject("session:abc", None), Subject(None, "abc"))
 @example(Subject("session:abc", None), Subject("session:session:abc", None))
-def test_no_two_have_one_name_in_the_store(one: Subject, other: Subject) -> None:
+def test_subjects_have_unique_store_keys(one: Subject, other: Subject) -> None:
     assert (key_of(one) == key_of(other)) is (one == other)
     assert parse_subject(key_of(one)) == one
     assert key_of(one).startswith(subject_prefixes("ban"))
 
 
-def test_neither_a_user_nor_a_session_is_a_mistake() -> None:
+def test_a_ban_needs_a_user_or_a_session() -> None:
     with pytest.raises(ValueError, match="neither a user nor a session"):
         asyncio.run(Bans(MemoryStore()).add(None, 60))
 
@@ -66,7 +66,7 @@ async def passes(work: Workbench, session: Session, tool: str = "tool") -> bool:
     return (await work.call(session, tool, call_id=os.urandom(8).hex())).response.ok
 
 
-def test_a_user_called_like_a_session_shares_neither_its_bans_nor_its_limits() -> None:
+def test_a_user_named_like_a_session_does_not_share_its_bans_and_limits() -> None:
     store = MemoryStore()
     work, bans = bench(store), Bans(store)
     visitor = work.session(session_id="abc", user=None)
@@ -91,7 +91,7 @@ def test_a_user_called_like_a_session_shares_neither_its_bans_nor_its_limits() -
 
 
 @pytest.mark.parametrize("user", [None, "ada", "session:abc"])
-def test_a_tool_bans_whoever_is_talking_and_nobody_else(user: str | None) -> None:
+def test_a_tool_bans_only_its_own_user(user: str | None) -> None:
     work = bench(MemoryStore())
     sessions = [work.session(session_id="abc", user=each) for each in (None, "ada", "session:abc")]
 
@@ -102,7 +102,7 @@ def test_a_tool_bans_whoever_is_talking_and_nobody_else(user: str | None) -> Non
     assert asyncio.run(main()) == [user]
 
 
-def test_bans_that_a_store_holds_from_before_hold_on_and_are_listed() -> None:
+def test_existing_bans_of_a_store_are_kept_and_listed() -> None:
     store = MemoryStore()
     work, bans = bench(store), Bans(store)
 

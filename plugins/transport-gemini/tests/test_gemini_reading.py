@@ -54,7 +54,7 @@ messages = st.one_of(
 
 
 @given(st.lists(messages, max_size=40))
-def test_whatever_comes_holds_together(sent: list[Any]) -> None:
+def test_any_sequence_of_messages_gives_consistent_events(sent: list[Any]) -> None:
     reader = LiveEvents(LiveCalls(ToolNames({}), None))
     events: list[Event] = []
     for message in sent:
@@ -78,7 +78,7 @@ def test_whatever_comes_holds_together(sent: list[Any]) -> None:
 
 
 @given(st.lists(messages, max_size=40))
-def test_an_interruption_is_an_end_and_nothing_of_the_turn_follows_it(sent: list[Any]) -> None:
+def test_nothing_of_a_turn_follows_its_interruption(sent: list[Any]) -> None:
     reader = LiveEvents(LiveCalls(ToolNames({}), None))
     ours = False
     for message in sent:

@@ -192,7 +192,7 @@ BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("test", "mode", "change", "verbs", "sentence"), BROKEN)
-def test_a_broken_promise_is_found(
+def test_a_broken_transport_fails_its_contract_test(
     test: str,
     mode: Mode,
     change: Change,
@@ -231,7 +231,7 @@ def test_a_standard_test_cannot_be_replaced() -> None:
                 pass
 
 
-def test_a_suite_says_how_its_server_is_made() -> None:
+def test_a_suite_must_define_its_server() -> None:
     with pytest.raises(TypeError, match="define `def serving"):
 
         class Empty(TransportContractTests):

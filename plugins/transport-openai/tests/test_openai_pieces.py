@@ -28,7 +28,7 @@ def as_sdk(value: Any) -> Any:
 
 
 @given(made_calls, st.sampled_from(styles))
-def test_calls_come_out_as_they_were_made(calls: list[tuple[str, dict[str, Any]]], style: DeltaStyle) -> None:
+def test_streamed_calls_are_assembled(calls: list[tuple[str, dict[str, Any]]], style: DeltaStyle) -> None:
     written = [(f"call_{n}", tool, orjson.dumps(given).decode()) for n, (tool, given) in enumerate(calls)]
     reply = Reply()
     for chunk in deltas(written, style):
@@ -46,23 +46,23 @@ def pieces(*parts: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each.name, each.arguments) for each in reply.calls]
 
 
-def test_whole_calls_with_neither_index_nor_id_are_told_apart() -> None:
+def test_complete_calls_without_index_and_id_are_distinguished() -> None:
     whole = {"function": {"name": "look_up", "arguments": '{"title":"a"}'}}
     assert pieces(whole, whole) == [("look_up", '{"title":"a"}')] * 2
 
 
-def test_malformed_calls_with_one_index_are_told_apart_by_their_ids() -> None:
+def test_malformed_calls_with_the_same_index_are_distinguished_by_id() -> None:
     broken = {"index": 0, "function": {"name": "look_up", "arguments": '{"title":'}}
     assert pieces({**broken, "id": "a"}, {**broken, "id": "b"}) == [("look_up", '{"title":')] * 2
 
 
-def test_a_name_that_is_repeated_with_every_piece_is_one_call() -> None:
+def test_a_name_repeated_with_every_fragment_is_one_call() -> None:
     begun = {"function": {"name": "look_up", "arguments": '{"title":'}}
     rest = {"function": {"name": "look_up", "arguments": '"a"}'}}
     assert pieces(begun, rest) == [("look_up", '{"title":"a"}')]
 
 
-def test_arguments_that_come_as_an_object_are_text_to_us() -> None:
+def test_arguments_sent_as_an_object_become_text() -> None:
     reply = Reply()
     call = SimpleNamespace(
         index=0, id="x", function=SimpleNamespace(name="look_up", arguments={"title": "a"})
@@ -72,7 +72,7 @@ def test_arguments_that_come_as_an_object_are_text_to_us() -> None:
     assert reply.calls[0].arguments == '{"title":"a"}'
 
 
-def test_chunks_without_anything_are_passed_over() -> None:
+def test_empty_chunks_are_ignored() -> None:
     reply = Reply()
     for chunk in (
         SimpleNamespace(),
@@ -175,7 +175,7 @@ class Crossing:
 
 
 @given(st.lists(st.sampled_from(["say", "deliver", "read", "end", "speech"]), max_size=60))
-def test_every_message_is_answered_whatever_crosses_it(steps: list[str]) -> None:
+def test_every_message_is_answered_in_any_order_of_events(steps: list[str]) -> None:
     """In the end the model has answered everything, and nothing is wanted any more."""
     crossing = Crossing()
     for name in steps:
@@ -193,7 +193,7 @@ def test_every_message_is_answered_whatever_crosses_it(steps: list[str]) -> None
 
 
 @given(st.lists(st.integers(0, 9600), min_size=1, max_size=20), st.integers(-10, 10_000))
-def test_a_cut_lies_within_what_was_sent(pieces: list[int], heard: int) -> None:
+def test_a_truncation_point_lies_within_the_sent_audio(pieces: list[int], heard: int) -> None:
     spoken = AudioLengths()
     for length in pieces:
         spoken.add("item", length)
@@ -204,7 +204,7 @@ def test_a_cut_lies_within_what_was_sent(pieces: list[int], heard: int) -> None:
     assert spoken.clamped("another", heard) is None
 
 
-def test_a_response_that_failed_does_not_keep_the_next_from_being_cancelled() -> None:
+def test_after_a_failed_response_the_next_one_can_be_cancelled() -> None:
     turns = ResponseScheduler()
     turns.want("item1")
     assert turns.try_request(0.0)
@@ -216,7 +216,7 @@ def test_a_response_that_failed_does_not_keep_the_next_from_being_cancelled() ->
     assert not turns.try_cancel()
 
 
-def test_a_response_that_the_server_made_answers_what_it_knew() -> None:
+def test_a_response_of_the_server_answers_the_items_it_knew() -> None:
     """Ours crossed it and was refused; asking again would make the model say everything twice."""
     turns = ResponseScheduler()
     turns.want("item1")
@@ -228,7 +228,7 @@ def test_a_response_that_the_server_made_answers_what_it_knew() -> None:
     assert not turns.try_request(100.0)
 
 
-def test_a_server_that_makes_no_response_after_speech_is_asked_for_one() -> None:
+def test_a_response_is_requested_if_the_server_starts_none_after_speech() -> None:
     turns = ResponseScheduler()
     turns.speech_started()
     turns.want("item1")
