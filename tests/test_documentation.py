@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import inspect
 import json
 import os
@@ -22,7 +21,7 @@ from jackfield.contract.manifest import tool_schema
 from jackfield.installed import Distribution, Entry
 from jackfield.offers import Services
 from jackfield.plugins import KINDS, load
-from jackfield.settings import KEYS, TABLES
+from jackfield.settings import KEYS, TABLES, describe_settings, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
 from jackfield_builder.findings import Code, Severity
@@ -78,7 +77,8 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
     assert [type(each.offer) for each in plugins.offered] == [KINDS[hook]]
     for each in plugins.offered:
         if create := getattr(each.offer, "create", None):
-            given = [{}, Services(MemoryStore())][: len(inspect.signature(create).parameters)]
+            settings = parse_offer("example", each.offer, {})
+            given = [settings, Services(MemoryStore())][: len(inspect.signature(create).parameters)]
             assert create(*given) is not None
 
 
@@ -285,9 +285,9 @@ def test_every_standard_policy_is_documented_with_its_settings() -> None:
     offers = {offer.name: offer for offer in jackfield_policies.jackfield_policies()}
     assert headings("policies.md") == set(offers)
     for name, offer in offers.items():
-        documented = set(re.findall(r"^\| `(\w+)` \|", section("policies.md", name), re.MULTILINE))
+        documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| an? ", section("policies.md", name), re.MULTILINE)
         assert offer.settings is not None
-        assert documented == {field.name for field in dataclasses.fields(offer.settings)}
+        assert documented == [each.name for each in describe_settings(offer.settings)]
 
 
 def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told() -> None:

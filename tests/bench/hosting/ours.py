@@ -30,7 +30,7 @@ async def main() -> None:
         "requests_per_minute": 1e9,
         "start_seconds": 600,
     }
-    options = HostSettings.load({}, port=0, **many)
+    options = HostSettings.load({"port": 0, **many})
     async with opened(settings, options) as house:
         listener = listening(options)
         listener.listen(1024)
