@@ -10,13 +10,13 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from calendar_tables import read
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield_calendar import calendars
 from jackfield_calendar.backend import Span, Taken
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_calendar.drafts import prepared, uid_of
 from jackfield_calendar.merging import times
 from jackfield_capability_types.calendar import Busy, EventDraft

@@ -13,8 +13,7 @@ import jackfield_images
 import jackfield_policies
 import pytest
 from jackfield.offers import CapabilityOffer, PluginSettings, Services
-from jackfield.settings import SettingsError
-from jackfield_images.consent.policy import ImageConsent
+from jackfield.settings import SettingsError, parse_offer
 from jackfield_testkit import ImageServer
 from jackfield_testkit.workbench import Workbench, make_tool
 from jackfield_tool_image_generate.handler import execute
@@ -46,7 +45,7 @@ class Studio:
         (offer,) = jackfield_images.jackfield_capabilities()
 
         def create(_: PluginSettings, services: Services) -> Any:
-            self.images = offer.create(said, services)
+            self.images = offer.create(parse_offer("capabilities", offer, said), services)
             return self.images
 
         fields = {name: value for name, value in SCHEMA.items() if name not in ("$schema", "toolId")}
@@ -164,20 +163,25 @@ def test_words_of_another_language_replace_the_english_ones(server: ImageServer,
     assert studio.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
 
 
+_AMOUNT = "cost_limit: expected a number of US dollars from 0 up, got"
+_WORDS = "expected a non-empty list, each a word or phrase, got"
+
+
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "fault"),
     [
-        ({"cost_limits": 1}, "did you mean 'cost_limit'"),
-        ({"cost_limit": "cheap"}, "no amount of US dollars"),
-        ({"cost_limit": -1}, "no amount of US dollars"),
-        ({"cost_limit": float("inf")}, "no amount of US dollars"),
-        ({"cost_limit": True}, "no amount of US dollars"),
-        ({"nouns": "bild"}, "a list of words is wanted"),
-        ({"nouns": []}, "a list of words is wanted"),
-        ({"verbs": [1]}, "a list of words is wanted"),
+        ({"cost_limits": 1}, "cost_limits: unknown setting; did you mean 'cost_limit'?"),
+        ({"cost_limit": "cheap"}, f"{_AMOUNT} 'cheap'"),
+        ({"cost_limit": -1}, f"{_AMOUNT} -1"),
+        ({"cost_limit": float("inf")}, f"{_AMOUNT} inf"),
+        ({"cost_limit": True}, f"{_AMOUNT} true"),
+        ({"nouns": "bild"}, f"nouns: {_WORDS} 'bild'; write ['bild']"),
+        ({"nouns": []}, f"nouns: {_WORDS} []"),
+        ({"verbs": [1]}, "verbs[0]: expected a word or phrase, got 1"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_with_its_name(settings: Any, sentence: str) -> None:
-    with pytest.raises(SettingsError, match=r"policies\.image_consent") as raised:
-        ImageConsent(settings, Services(Workbench().store))
-    assert sentence in str(raised.value)
+def test_a_wrong_setting_is_reported_with_its_place(settings: Any, fault: str) -> None:
+    (offer,) = jackfield_images.jackfield_policies()
+    with pytest.raises(SettingsError) as raised:
+        parse_offer("policies", offer, settings)
+    assert str(raised.value) == f"[policies.image_consent] {fault}"

@@ -14,7 +14,7 @@ from jackfield_capability_types.images import ImageOrder
 from jackfield_images.gallery import Gallery
 from jackfield_images.images import Images
 from jackfield_images.inspection import NotAnImageError, inspect
-from jackfield_images.options import Options
+from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImageServer
 from jackfield_testkit.images_contract.png import png
 from PIL import Image
@@ -98,7 +98,8 @@ def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, monkeypatch: pytest.M
 
 
 def made_of(server: ImageServer, folder: Path) -> Images:
-    return Images(Options.of({"provider": "openai", "base_url": server.openai_url, "folder": str(folder)}))
+    settings = ImagesSettings("openai", base_url=server.openai_url, folder=folder)
+    return Images(ProviderConfig.of(settings))
 
 
 def failure(images: Images) -> ToolError:

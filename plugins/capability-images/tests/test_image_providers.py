@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
+from jackfield.settings import parse_settings
 from jackfield_capability_types.images import ImageOrder, Images, StoredImage
 from jackfield_images.images import Images as ProvidedImages
-from jackfield_images.options import Options
+from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests, ImageServer
 from jackfield_testkit.images_contract.png import png
 
@@ -43,18 +44,15 @@ def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) 
     address = server
     if isinstance(server, ImageServer):
         address = server.openai_url if kind == "openai" else server.url
-    return ProvidedImages(
-        Options.of(
-            {
-                "provider": "openai" if kind == "openai" else "gemini",
-                "model": MODELS[kind],
-                "api_key_env": "TEST_KEY",
-                "base_url": address,
-                "folder": str(folder),
-                **settings,
-            }
-        )
-    )
+    given = {
+        "provider": "openai" if kind == "openai" else "gemini",
+        "model": MODELS[kind],
+        "api_key_env": "TEST_KEY",
+        "base_url": address,
+        "folder": str(folder),
+        **settings,
+    }
+    return ProvidedImages(ProviderConfig.of(parse_settings(ImagesSettings, given, "[capabilities.images]")))
 
 
 def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:

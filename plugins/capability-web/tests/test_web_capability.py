@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import ToolTestContext
@@ -27,8 +28,9 @@ PAGE = """<html><head><title>Hours</title></head><body>
 def using(settings: dict[str, Any], work: Callable[[Web], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         offer = next(each for each in jackfield_capabilities() if each.name == "web")
-        assert offer.unavailable(settings) is None
-        web = offer.create(settings, Services(MemoryStore()))
+        declared = parse_offer("capabilities", offer, settings)
+        assert offer.unavailable(declared) is None
+        web = offer.create(declared, Services(MemoryStore()))
         try:
             return await work(web)
         finally:

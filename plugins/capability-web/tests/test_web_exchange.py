@@ -19,12 +19,13 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
+from jackfield.settings import parse_settings
 from jackfield_testkit import WebSite as Site
 from jackfield_web.fetching.answers import Answer
 from jackfield_web.fetching.exchange import Exchange
 from jackfield_web.fetching.inflating import Body, DamagedError
 from jackfield_web.fetching.network import NoSuchHostError
-from jackfield_web.options import WebOptions
+from jackfield_web.settings import WebSettings
 
 PUBLIC = "93.184.215.14"
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -47,7 +48,7 @@ class Names:
 
 def get(url: str, allow: Sequence[str], resolve: Resolve | None = None, **given: Any) -> Answer:
     async def run() -> Answer:
-        exchange = Exchange(WebOptions.of({"allow": list(allow), **given}), resolve)
+        exchange = Exchange(parse_settings(WebSettings, {"allow": allow, **given}, ""), resolve)
         try:
             return await exchange.get(url)
         finally:
@@ -258,7 +259,7 @@ def test_nothing_is_kept_between_two_pages(site: Site, monkeypatch: pytest.Monke
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
 
     async def run() -> None:
-        exchange = Exchange(WebOptions.of({"allow": listed(site)}))
+        exchange = Exchange(parse_settings(WebSettings, {"allow": listed(site)}, ""))
         await exchange.get(site.url())
         await exchange.get(site.url())
         await exchange.close()

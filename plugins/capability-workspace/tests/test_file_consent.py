@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield.offers import CapabilityOffer
+from jackfield.settings import parse_offer
 from jackfield_testkit.workbench import Workbench, make_tool
 from jackfield_tool_bash.handler import execute as bash
 from jackfield_tool_edit_file.handler import execute as edit_file
@@ -34,7 +35,8 @@ class Desk:
 
     def __init__(self, root: Path, **settings: Any) -> None:
         def offer(each: CapabilityOffer) -> CapabilityOffer:
-            return CapabilityOffer(each.name, lambda _, services: each.create({"root": str(root)}, services))
+            settings = parse_offer("capabilities", each, {"root": str(root)})
+            return CapabilityOffer(each.name, lambda _, services: each.create(settings, services))
 
         self.work = Workbench(
             tool("write_file", write_file),

@@ -16,8 +16,8 @@ from jackfield import ToolCall
 from jackfield.governance import Call
 from jackfield_observability.audit import Audit
 from jackfield_observability.metrics import Metrics
-from jackfield_observability.options import AuditOptions
 from jackfield_observability.record import Marked, Records
+from jackfield_observability.settings import AuditSettings
 from jackfield_observability.traces import Traces
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -86,7 +86,7 @@ def main() -> None:
     call, response = collects.finished
 
     with tempfile.TemporaryDirectory() as folder:
-        audit = Audit(AuditOptions(str(Path(folder) / "audit.jsonl")))
+        audit = Audit(AuditSettings(Path(folder) / "audit.jsonl"))
         traces = Traces()
         for observer in (audit, traces):
             # Without their threads, which would be measured too.
@@ -106,7 +106,7 @@ def main() -> None:
             ("audit, arguments added by the thread", lambda: records.finish(line), lambda: None),
         ]:
             print(f"{best(work, after):8.2f}  {name}")
-        audit = Audit(AuditOptions(str(Path(folder) / "audit.jsonl")))
+        audit = Audit(AuditSettings(Path(folder) / "audit.jsonl"))
         for name, observers in [("no observer", []), ("audit and metrics", [audit, metrics])]:
             print(f"{governed(module, observers):8.2f}  a whole call through the orchestrator with {name}")
         asyncio.run(audit.close())

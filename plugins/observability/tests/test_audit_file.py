@@ -20,7 +20,7 @@ from jackfield.settings import SettingsError
 from jackfield_observability import audit as audit_module
 from jackfield_observability.audit import Audit
 from jackfield_observability.audit_file import AuditFile
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.settings import AuditSettings
 
 Host = Callable[[str], subprocess.Popen[str]]
 
@@ -144,7 +144,7 @@ def test_what_a_link_leads_to_is_rotated_and_not_the_link(
         (disk / "lines").touch()
     link = tmp_path / "audit.jsonl"
     link.symlink_to(disk / "lines")
-    audit = Audit(AuditOptions(str(link), max_bytes=1000, backups=2))
+    audit = Audit(AuditSettings(link, max_bytes=1000, backups=2))
     talk = opened(observers=[audit])
     for _ in range(5):
         talk.call()
@@ -158,9 +158,10 @@ def test_what_a_link_leads_to_is_rotated_and_not_the_link(
 
 def test_standard_output_is_never_renamed(path: Path) -> None:
     program = (
+        "from pathlib import Path\n"
         "from jackfield_observability.audit import Audit\n"
-        "from jackfield_observability.options import AuditOptions\n"
-        "print(Audit(AuditOptions('/dev/stdout'))._file.path)\n"
+        "from jackfield_observability.settings import AuditSettings\n"
+        "print(Audit(AuditSettings(Path('/dev/stdout')))._file.path)\n"
     )
     started = [sys.executable, "-c", program]
     piped = subprocess.run(started, stdout=subprocess.PIPE, text=True, check=True)
@@ -196,8 +197,8 @@ def test_processes_that_share_a_file_lose_nothing_when_it_rotates(path: Path, ho
 
 def test_a_path_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
     before = threading.active_count()
-    with pytest.raises(SettingsError, match=r"observers.audit.path: .*/no/audit.jsonl: No such file"):
-        Audit(AuditOptions(str(tmp_path / "no" / "audit.jsonl")))
+    with pytest.raises(SettingsError, match=r"^\[observers.audit\] path: .*/no/audit.jsonl: No such file"):
+        Audit(AuditSettings(tmp_path / "no" / "audit.jsonl"))
     assert threading.active_count() == before
 
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from jackfield import ok
 from jackfield.offers import Stage
 from jackfield_observability.audit import Audit
-from jackfield_observability.options import AuditOptions
 from jackfield_observability.redaction import REDACTED, Redactor, text
 from jackfield_observability.sensitive import sensitive
+from jackfield_observability.settings import AuditSettings
 
 SECRET = "tr0ub4dor"  # what no line may hold
 NAMES = st.sampled_from(
@@ -80,7 +80,7 @@ SHAPES = st.recursive(LEAVES, _around, max_leaves=8)
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> Any:
     made = Audit(
-        AuditOptions(str(tmp_path_factory.mktemp("redaction") / "audit.jsonl"), max_bytes=0, arguments=True)
+        AuditSettings(tmp_path_factory.mktemp("redaction") / "audit.jsonl", max_bytes=0, arguments=True)
     )
     yield made
     made._end()

@@ -16,7 +16,7 @@ from jackfield import ErrorType, fail
 from jackfield_observability import audit_tail
 from jackfield_observability.audit import Audit
 from jackfield_observability.audit_tail import read_tail
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.settings import AuditSettings
 
 
 def test_the_latest_come_first_and_filters_narrow_them_down(
@@ -81,7 +81,7 @@ def test_no_cut_between_blocks_loses_or_splits_a_line(
 
 
 def test_a_line_is_there_as_soon_as_its_call_is_over(exchange: ModuleType, path: Path) -> None:
-    audit = Audit(AuditOptions(str(path)))
+    audit = Audit(AuditSettings(path))
     talk = exchange.Exchange(observers=[audit])
     talk.call()
     assert len(audit.tail(1).lines) == 1

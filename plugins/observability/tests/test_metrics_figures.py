@@ -18,7 +18,7 @@ from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield_observability import metrics as metrics_module
 from jackfield_observability.metrics import CONTENT_TYPE, Metrics
-from jackfield_observability.options import MetricsOptions
+from jackfield_observability.settings import MetricsSettings
 from jackfield_observability.windows import WINDOW, ToolFigures, percentiles
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
@@ -63,7 +63,7 @@ def test_percentiles_are_over_the_last_thousand() -> None:
 
 @pytest.fixture
 def metrics() -> Metrics:
-    return Metrics(MetricsOptions(context_limit_tokens=1000))
+    return Metrics(MetricsSettings(context_limit_tokens=1000))
 
 
 async def _varied(args: dict[str, Any], ctx: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from jackfield import Mode
 from jackfield_gemini.schemas import as_json_schema
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 from jackfield_testkit.providers.gemini import GeminiServer
 from jackfield_testkit.providers.model import Refusal, Script
@@ -17,8 +18,8 @@ from jackfield_testkit.transport_contract import Served, TransportContractTests
 @asynccontextmanager
 async def _served(mode: Mode, scripts: Sequence[Script], **options: Any) -> AsyncIterator[Served]:
     async with GeminiServer(*scripts, tls=mode == "voice", **options) as server:
-        settings = {"base_url": server.base_url, "ca_file": server.ca_file or ""}
-        yield Served(GeminiTransport.from_settings(settings), server.models)
+        settings = GeminiSettings(base_url=server.base_url, ca_file=server.ca_file)
+        yield Served(GeminiTransport(settings), server.models)
 
 
 class TestGeminiTransport(TransportContractTests):

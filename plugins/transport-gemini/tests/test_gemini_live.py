@@ -16,6 +16,7 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import Opening, TransportError, Utterance, VoiceSettings
 from jackfield_gemini.schemas import native
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 from jackfield_testkit.providers.audio import tone
 from jackfield_testkit.providers.gemini import GeminiServer, LiveModel
@@ -179,8 +180,8 @@ def test_errors_never_hold_the_key(caplog: pytest.LogCaptureFixture) -> None:
     async def talk() -> None:
         refusal = Refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
         async with GeminiServer(answers, refusals=[refusal]) as server:
-            settings = {"base_url": server.base_url, "ca_file": server.ca_file or ""}
-            transport = GeminiTransport.from_settings(settings)
+            settings = GeminiSettings(base_url=server.base_url, ca_file=server.ca_file)
+            transport = GeminiTransport(settings)
             with pytest.raises(TransportError) as refused:
                 await transport.connect(Opening("voice", "", {}))
             await transport.close()
@@ -195,7 +196,7 @@ def test_errors_never_hold_the_key(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_certificate_that_nobody_vouches_for_is_not_trusted() -> None:
     async def talk() -> None:
         async with GeminiServer(answers) as server:
-            transport = GeminiTransport.from_settings({"base_url": server.base_url})
+            transport = GeminiTransport(GeminiSettings(base_url=server.base_url))
             with pytest.raises(TransportError, match="ca_file"):
                 await transport.connect(Opening("voice", "", {}))
             await transport.close()
@@ -206,8 +207,8 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted() -> None:
 
 def test_a_server_that_says_nothing_is_given_up_on() -> None:
     async def talk(port: int) -> None:
-        settings = {"base_url": f"https://127.0.0.1:{port}", "connect_timeout": 0.2}
-        transport = GeminiTransport.from_settings(settings)
+        settings = GeminiSettings(base_url=f"https://127.0.0.1:{port}", connect_timeout=0.2)
+        transport = GeminiTransport(settings)
         with pytest.raises(TransportError) as given_up:
             await transport.connect(Opening("voice", "", {}))
         assert given_up.value.code == "network"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from jackfield.offers import Detected, Undetected
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_offer
 from jackfield_openai import jackfield_transports, local_servers
 from jackfield_openai.local_servers import VARIABLE, find
 
@@ -279,7 +279,8 @@ def _ranked(settings: Mapping[str, Any]) -> list[Detected | Undetected]:
     (offer,) = jackfield_transports()
     ranks = [each.rank for each in offer.detectors]
     assert ranks == sorted(ranks)
-    return [each.detect(settings) for each in offer.detectors]
+    declared = parse_offer("transports", offer, settings)
+    return [each.detect(declared) for each in offer.detectors]
 
 
 def test_the_transport_is_set_up_for_the_server_that_was_found(
@@ -292,8 +293,9 @@ def test_the_transport_is_set_up_for_the_server_that_was_found(
     assert isinstance(found, Detected)
     assert found.reason == f"Ollama at {server.address} offers qwen3:8b"
     (offer,) = jackfield_transports()
-    assert offer.unavailable(found.settings) is None
-    transport = offer.create(found.settings)
+    declared = parse_offer("transports", offer, found.settings)
+    assert offer.unavailable(declared) is None
+    transport = offer.create(declared)
     assert transport.modes == {"text"}
 
 
@@ -309,7 +311,9 @@ def test_the_settings_name_the_servers_to_ask(start: Start, monkeypatch: pytest.
 
 def test_only_loopback_addresses_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("10.0.0.1:80", "example.com:80", "localhost:80", "127.0.0.1", "127.0.0.1:0"):
-        with pytest.raises(SettingsError, match="local_servers is a list of loopback addresses"):
+        with pytest.raises(
+            SettingsError, match=r"local_servers\[0\]: expected a loopback address with a port"
+        ):
             _ranked({"local_servers": [wrong]})
     monkeypatch.setenv(VARIABLE, "10.0.0.1:80,127.0.0.1:1234,[::1]:8080")
     assert local_servers.addresses(()) == ("127.0.0.1:1234", "[::1]:8080")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from jackfield.transport.events import Trouble
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
 
@@ -58,7 +58,7 @@ def test_a_request_that_stays_silent_is_given_up(meeting: Any, run: Any) -> None
     ],
 )
 def test_a_server_on_this_machine_gets_a_shorter_prompt(base_url: str | None, tokens: int | None) -> None:
-    assert OpenAITransport(Options(base_url=base_url)).prompt_tokens == tokens
+    assert OpenAITransport(OpenAISettings(base_url=base_url)).prompt_tokens == tokens
 
 
 @pytest.mark.parametrize("refused", ["", "max_tokens"])

@@ -20,7 +20,7 @@ from jackfield_capability_types.agents import Report, Tell
 
 from jackfield_agents import troubles
 from jackfield_agents.briefing import brief
-from jackfield_agents.options import Options
+from jackfield_agents.settings import AgentsSettings
 from jackfield_agents.unattended import usable
 from jackfield_agents.work import StepsUsedError, Work, told
 
@@ -55,8 +55,8 @@ class _Shift:
 class Agents:
     """Starts agents, counts them, and knows what each of them was lent."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, settings: AgentsSettings) -> None:
+        self._settings = settings
         self._runtime: Runtime | None = None
         self._tools: dict[str, RegisteredTool] = {}
         self._transport: Transport | None = None
@@ -64,7 +64,7 @@ class Agents:
 
     def started(self, runtime: Runtime) -> None:
         """Everything stands: what may be used unattended is known from here on."""
-        self._tools = usable(runtime.registry, self._options.tools)
+        self._tools = usable(runtime.registry, self._settings.tools)
         self._runtime = runtime
 
     def for_session(self, session: SessionView) -> View:
@@ -107,15 +107,15 @@ class Agents:
     async def _carried_out(
         self, shift: _Shift, session: Session, transport: Transport, instructions: str, tell: Tell
     ) -> Report:
-        options, began, text, cut_short = self._options, time.monotonic(), "", ""
-        work = Work(self._here.orchestrator, session, shift.tools, options, tell)
+        settings, began, text, cut_short = self._settings, time.monotonic(), "", ""
+        work = Work(self._here.orchestrator, session, shift.tools, settings, tell)
         try:
-            async with asyncio.timeout(0 if shift.stopped else options.seconds) as shift.clock:
+            async with asyncio.timeout(0 if shift.stopped else settings.seconds) as shift.clock:
                 text = await work.run(transport, self._brief(shift.tools), instructions)
         except TimeoutError:
-            cut_short = shift.stopped or f"Its time of {options.seconds:g} seconds was over."
+            cut_short = shift.stopped or f"Its time of {settings.seconds:g} seconds was over."
         except StepsUsedError:
-            cut_short = f"Its {options.steps} steps were used up."
+            cut_short = f"Its {settings.steps} steps were used up."
         except TransportError as error:
             _log.warning("the agent of session %s could not finish: %s", session.id, error)
             raise troubles.failure(error, wrote=work.wrote, so_far=told(work)) from None
@@ -136,7 +136,7 @@ class Agents:
         return self._runtime
 
     def _brief(self, tools: Mapping[str, RegisteredTool]) -> str:
-        return brief(tools, steps=self._options.steps, characters=self._options.characters)
+        return brief(tools, steps=self._settings.steps, characters=self._settings.characters)
 
     def _lent(self, tools: Sequence[str]) -> dict[str, RegisteredTool]:
         for name in tools:
@@ -158,10 +158,10 @@ class Agents:
 
     def _admit(self, who: str) -> None:
         own = sum(shift.who == who for shift in self._shifts.values())
-        if own >= self._options.per_user:
-            raise troubles.too_many(self._options.per_user, own=True)
-        if len(self._shifts) >= self._options.at_once:
-            raise troubles.too_many(self._options.at_once, own=False)
+        if own >= self._settings.per_user:
+            raise troubles.too_many(self._settings.per_user, own=True)
+        if len(self._shifts) >= self._settings.at_once:
+            raise troubles.too_many(self._settings.at_once, own=False)
 
     async def _session(
         self, parent: SessionView, session_id: str, tools: Mapping[str, RegisteredTool]

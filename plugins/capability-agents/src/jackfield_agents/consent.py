@@ -8,29 +8,14 @@ from typing import Any, Protocol
 
 from jackfield import ToolResponse
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
-from jackfield.settings import SettingsError
 
-from jackfield_agents.options import refuse_unknown
+from jackfield_agents.settings import NEGATIONS, WORDS, TaskConsentSettings
 from jackfield_agents.unattended import CAPABILITY
 
 TOOL = "task"
-
-WORDS = (
-    "research", "investigate", "look into", "looking into", "dig into", "find out", "in the background",
-    "meanwhile", "on the side", "take your time", "report back", "write a report", "write me a report",
-    "put together", "compile", "collect", "gather", "work through", "go through", "analyse", "analyze",
-    "compare", "background task", "let me know when", "tell me when", "get back to me",
-)  # fmt: skip
-"""What asks for work that takes a while."""
-
-NEGATIONS = (
-    "not", "no", "never", "without", "don't", "dont", "doesn't", "didn't", "can't", "cannot", "won't",
-    "shouldn't", "needn't", "stop", "cancel", "instead of", "rather than", "nothing",
-)  # fmt: skip
-"""A sentence with one of these asks for nothing."""
 
 _QUESTIONS = frozenset(
     ("how", "why", "when", "where", "what", "who", "which", "whether", "if", "did", "does", "do", "was")
@@ -50,10 +35,8 @@ class Lenders(Protocol):
 class TaskConsent(Check):
     """Lets a task begin without asking, or says on the card why the user is asked."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        refuse_unknown("policies.task_consent", settings, ("words", "negations"))
-        self._words = _phrases(settings, "words", WORDS)
-        self._negations = _phrases(settings, "negations", NEGATIONS)
+    def __init__(self, settings: TaskConsentSettings, services: Services) -> None:
+        self._words, self._negations = settings.words, settings.negations
         self._agents: Lenders | None = services.lent.get(CAPABILITY)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
@@ -104,14 +87,3 @@ def _first(heard: str, phrases: Collection[str]) -> int | None:
 
 def _named(args: Mapping[str, Any]) -> list[str]:
     return [str(each) for each in args.get("tools") or ()]
-
-
-def _phrases(settings: PluginSettings, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    given = settings.get(name, default)
-    if not isinstance(given, list | tuple) or not given or not all(_is_phrase(each) for each in given):
-        raise SettingsError(f'policies.task_consent.{name}: a list of words is wanted, e.g. ["recherchiere"]')
-    return tuple(each.casefold() for each in given)
-
-
-def _is_phrase(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())

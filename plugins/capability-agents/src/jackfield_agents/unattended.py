@@ -9,12 +9,10 @@ from typing import Protocol
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
-
-from jackfield_agents.options import refuse_unknown
 
 _log = logging.getLogger("jackfield.agents")
 
@@ -37,7 +35,7 @@ def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]
 
 def _allowed(registry: Registry, name: str) -> bool:
     """Whether a tool that the deployment names is there; one that agents cannot use is refused."""
-    where = "capabilities.agents.tools"
+    where = "[capabilities.agents] tools"
     tool = registry.get(name)
     if name in registry.withdrawn:
         _log.warning("%s: %s is left out, because it %s", where, name, registry.withdrawn[name])
@@ -67,8 +65,7 @@ class Leases(Protocol):
 class Unattended(Check):
     """Refuses an agent what was not lent to it; a model may ask for a tool it was never told of."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        refuse_unknown("policies.unattended", settings, ())
+    def __init__(self, services: Services) -> None:
         self._agents: Leases | None = services.lent.get(CAPABILITY)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:

@@ -18,7 +18,7 @@ from jackfield_capability_types.agents import Tell
 from jackfield_conversation.output import cut
 
 from jackfield_agents.briefing import GO_ON, LAST_STEP, NOTHING_WRITTEN
-from jackfield_agents.options import Options
+from jackfield_agents.settings import AgentsSettings
 from jackfield_agents.sources import Sources
 
 PAUSES = (1.0, 3.0, 8.0)
@@ -37,7 +37,7 @@ class Work:
         orchestrator: Orchestrator,
         session: Session,
         tools: Mapping[str, RegisteredTool],
-        options: Options,
+        settings: AgentsSettings,
         tell: Tell,
     ) -> None:
         self.steps = 0
@@ -48,7 +48,7 @@ class Work:
         self._orchestrator = orchestrator
         self._session = session
         self._tools = tools
-        self._options = options
+        self._settings = settings
         self._tell = tell
         self._writing = ""
         self._retries = 0
@@ -62,9 +62,9 @@ class Work:
         """What is known although no report was written: remarks on the way, else what was looked at."""
         written = "\n\n".join([*self.remarks, self._writing.strip()]).strip()
         if written:
-            return shortened(written, self._options.characters)
+            return shortened(written, self._settings.characters)
         titles = [str(each["title"]) for each in self.sources.for_report("")]
-        looked = shortened("; ".join(titles), self._options.characters)
+        looked = shortened("; ".join(titles), self._settings.characters)
         return f"Nothing was written yet. What had been found: {looked}" if titles else ""
 
     async def run(self, transport: Transport, instructions: str, task: str) -> str:
@@ -74,7 +74,7 @@ class Work:
             await connection.send_text(task)
             async for event in connection.events():
                 if report := await self._take(connection, event):
-                    return shortened(report, self._options.characters)
+                    return shortened(report, self._settings.characters)
             raise TransportError("network", "the stream of events ended")
         finally:
             await connection.close()
@@ -93,7 +93,7 @@ class Work:
         """Do what an event calls for; the report, once it is written."""
         if isinstance(event, TextDelta):
             # A model that writes without end is cut here already, and not only in the report.
-            if len(self._writing) <= self._options.characters:
+            if len(self._writing) <= self._settings.characters:
                 self._writing += event.text
         elif isinstance(event, ToolCalls):
             await self._call(connection, event.calls)
@@ -114,7 +114,7 @@ class Work:
         answers = await self._orchestrator.handle(self._session, calls)
         for answer in answers:
             self.sources.take(answer.tool_id, answer.response.data)
-        if self.steps == self._options.steps - 1:
+        if self.steps == self._settings.steps - 1:
             await connection.send_context(LAST_STEP)
         results = [ToolResult(each.call_id or "", each.tool_id, cut(each.wire)) for each in answers]
         await connection.send_results(results)
@@ -137,7 +137,7 @@ class Work:
 
     def _step(self, *, report: bool = False) -> None:
         self.steps += 1
-        if self.steps >= self._options.steps and not report:
+        if self.steps >= self._settings.steps and not report:
             raise StepsUsedError
 
     def _remember(self) -> None:

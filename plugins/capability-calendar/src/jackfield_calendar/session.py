@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 
 from jackfield import ErrorType, ToolError
@@ -11,9 +11,9 @@ from jackfield_capability_types.calendar import Agenda, CreatedEvent, EventDraft
 
 from jackfield_calendar import faults
 from jackfield_calendar.backend import Backend, Found, Span
-from jackfield_calendar.configuration import Configuration
 from jackfield_calendar.drafts import prepared
 from jackfield_calendar.merging import times
+from jackfield_calendar.settings import CalendarCapabilitySettings, CalendarConfiguration
 from jackfield_calendar.users import filled
 
 
@@ -22,32 +22,33 @@ class SessionCalendars:
 
     def __init__(
         self,
-        configuration: Configuration,
+        settings: CalendarCapabilitySettings,
         user: str | None,
-        names: Sequence[str],
+        calendars: Mapping[str, CalendarConfiguration],
         backend: Callable[[str, str | None], Awaitable[Backend]],
     ) -> None:
-        self._configuration = configuration
+        self._zone = settings.zone
+        self._meetings = settings.meetings
         self._user = user
-        self._names = tuple(names)
+        self._calendars = calendars
         self._backend = backend
 
     @property
     def names(self) -> Sequence[str]:
         """The calendars that are set up for this user."""
-        return self._names
+        return tuple(self._calendars)
 
     @property
     def zone(self) -> str:
         """The zone in which times are told when nobody asks for another."""
-        return self._configuration.zone.key
+        return self._zone.key
 
     @property
     def has_meeting_links(self) -> bool:
         """Whether a provider of meeting links is configured, and serves a calendar of this user."""
-        if self._configuration.google_meet:
-            return any(self._configuration.calendars[name].backend == "google" for name in self._names)
-        return self._configuration.meeting_template is not None
+        if self._meetings.google_meet:
+            return any(calendar.backend == "google" for calendar in self._calendars.values())
+        return self._meetings.template is not None
 
     async def busy(
         self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False
@@ -70,18 +71,18 @@ class SessionCalendars:
     async def create(self, draft: EventDraft) -> CreatedEvent:
         """Write an event whose time is free."""
         backend = await self._find(draft.calendar)
-        said = self._configuration.calendars[draft.calendar]
+        calendar = self._calendars[draft.calendar]
         if draft.meeting_link:
             self._check_meetings(backend, draft.calendar)
-        organizer = filled({"organizer": said.organizer}, self._user, raw=frozenset({"organizer"}))[
+        organizer = filled({"organizer": calendar.organizer}, self._user, raw=frozenset({"organizer"}))[
             "organizer"
         ]
         event = prepared(
             draft,
             user=self._user,
-            zone=said.zone,
+            zone=calendar.zone,
             organizer=organizer,
-            template=self._configuration.meeting_template,
+            template=self._meetings.template,
         )
         booked = await backend.book(event)
         notice = _notice(draft.calendar, booked.unreadable)
@@ -97,14 +98,12 @@ class SessionCalendars:
         )
 
     async def _find(self, name: str) -> Backend:
-        if name not in self._names:
-            raise faults.not_set_up(name, list(self._names))
+        if name not in self._calendars:
+            raise faults.not_set_up(name, list(self._calendars))
         return await self._backend(name, self._user)
 
     def _check_meetings(self, backend: Backend, calendar: str) -> None:
-        if self._configuration.meeting_template is None and not (
-            self._configuration.google_meet and backend.makes_meetings
-        ):
+        if self._meetings.template is None and not (self._meetings.google_meet and backend.makes_meetings):
             raise ToolError(
                 ErrorType.PERMANENT,
                 f"Nobody makes meeting links for the {calendar} calendar, so there is none to give.",

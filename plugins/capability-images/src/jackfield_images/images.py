@@ -11,9 +11,9 @@ from jackfield_capability_types.images import ImageOrder, StoredImage
 
 from jackfield_images.gallery import Gallery
 from jackfield_images.inspection import NotAnImageError, inspect
-from jackfield_images.options import Options
 from jackfield_images.providers import connect, refusals
 from jackfield_images.providers.drawing import Drawing, Provider
+from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
@@ -21,9 +21,9 @@ _log = logging.getLogger("jackfield.images")
 class Images:
     """Pictures belong to nobody: whoever has the id may see them, so every session has the same view."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._gallery = Gallery(options.folder)
+    def __init__(self, config: ProviderConfig) -> None:
+        self._config = config
+        self._gallery = Gallery(config.folder)
         self._provider: Provider | None = None
         self._connecting = asyncio.Lock()
 
@@ -33,17 +33,17 @@ class Images:
 
     def cost(self, order: ImageOrder) -> float | None:
         """About what an order costs, in US dollars; nothing when nobody knows."""
-        return self._options.prices.cost(self._options.provider, self._options.model, order)
+        return self._config.prices.cost(self._config.provider, self._config.model, order)
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
         """Have pictures made and keep them."""
         await self._prepare_folder()
         provider = await self._connected()
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._config.timeout):
                 drawings = await provider.draw(order)
         except TimeoutError:
-            raise refusals.no_answer(self._options.timeout) from None
+            raise refusals.no_answer(self._config.timeout) from None
         kept: list[StoredImage] = []
         failure: ToolError | None = None
         for drawing in drawings:
@@ -70,7 +70,7 @@ class Images:
         async with self._connecting:
             if self._provider is None:
                 # The provider's package takes a second to import, which the loop must not wait for.
-                self._provider = await asyncio.to_thread(connect, self._options)
+                self._provider = await asyncio.to_thread(connect, self._config)
             return self._provider
 
     async def _prepare_folder(self) -> None:
@@ -82,14 +82,14 @@ class Images:
             raise refusals.cannot_keep(paid=False) from None
 
     async def _keep(self, drawing: Drawing) -> StoredImage:
-        options = self._options
-        if len(drawing.content) > options.max_bytes:
+        config = self._config
+        if len(drawing.content) > config.max_bytes:
             raise self._unusable(f"an image of {len(drawing.content)} bytes is over max_bytes")
         try:
             seen = await asyncio.to_thread(inspect, drawing.content)
         except NotAnImageError as error:
             raise self._unusable(str(error)) from None
-        by = options.provider, options.model
+        by = config.provider, config.model
         try:
             return await asyncio.to_thread(
                 self._gallery.keep, drawing.content, seen, prompt=drawing.prompt, by=by
@@ -99,5 +99,5 @@ class Images:
             raise refusals.cannot_keep(paid=True) from None
 
     def _unusable(self, why: str) -> ToolError:
-        _log.error("what %s sent as a picture cannot be used: %s", self._options.provider, why)
+        _log.error("what %s sent as a picture cannot be used: %s", self._config.provider, why)
         return refusals.unusable()

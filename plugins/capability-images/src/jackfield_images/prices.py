@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.settings import SettingsError
-from jackfield_capability_types.images import QUALITIES, SHAPES, ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 Price = float | Mapping[str, float]
 """US dollars for one picture: the same for every shape, or by shape."""
@@ -44,8 +43,6 @@ BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Price]]] = {
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{3}|preview(-[\w-]+)?|latest)$")
 """What is behind the name of a model when a certain state of it is meant."""
 
-_WHERE = "capabilities.images.prices"
-
 
 class Prices:
     """What one picture costs, by provider, model, quality and shape."""
@@ -54,12 +51,11 @@ class Prices:
         self._tables = tables
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], *, built_in: bool) -> Prices:
-        """What a deployment says, over the price lists if they apply."""
-        _refuse_unusable(said)
+    def of(cls, own: Mapping[Any, Mapping[str, Mapping[Any, Any]]], *, built_in: bool) -> Prices:
+        """The prices of the deployment, over the price lists if they apply."""
         listed = BUILT_IN if built_in else {}
-        providers = {*listed, *said}
-        return cls({name: {**listed.get(name, {}), **said.get(name, {})} for name in providers})
+        providers = {*listed, *own}
+        return cls({name: {**listed.get(name, {}), **own.get(name, {})} for name in providers})
 
     def cost(self, provider: str, model: str, order: ImageOrder) -> float | None:
         """About what an order costs; nothing when no price is known."""
@@ -68,33 +64,3 @@ class Prices:
         if isinstance(price, Mapping):
             price = price.get(order.shape)
         return None if price is None else round(price * order.count, 6)
-
-
-def _refuse_unusable(said: Mapping[str, Any]) -> None:
-    for provider, models in said.items():
-        if provider not in BUILT_IN:
-            known = ", ".join(BUILT_IN)
-            raise SettingsError(f"{_WHERE}: {provider!r} is no provider; there are {known}")
-        for model, qualities in _table(f"{_WHERE}.{provider}", models).items():
-            place = f'{_WHERE}.{provider}."{model}"'
-            for quality, price in _table(place, qualities).items():
-                if quality not in QUALITIES:
-                    raise SettingsError(
-                        f"{place}: {quality!r} is no quality; there are {', '.join(QUALITIES)}"
-                    )
-                _refuse_price(f"{place}.{quality}", price)
-
-
-def _refuse_price(place: str, price: Any) -> None:
-    by_shape = price if isinstance(price, Mapping) else dict.fromkeys(SHAPES, price)
-    for shape, each in by_shape.items():
-        if shape not in SHAPES:
-            raise SettingsError(f"{place}: {shape!r} is no shape; there are {', '.join(SHAPES)}")
-        if isinstance(each, bool) or not isinstance(each, int | float) or each < 0:
-            raise SettingsError(f"{place}: {each!r} is not a price in US dollars")
-
-
-def _table(place: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SettingsError(f"{place}: a table is wanted, not {value!r}")
-    return value

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from jackfield import ErrorType, ToolError
 from jackfield.contract.context import SessionView
@@ -38,9 +38,9 @@ class LibraryKnowledge:
         self._warm = False
 
     @classmethod
-    def from_settings(cls, table: Mapping[str, Any]) -> LibraryKnowledge:
+    def from_settings(cls, settings: KnowledgeSettings) -> LibraryKnowledge:
         """The library that the settings name."""
-        return cls(open_library(table), KnowledgeSettings.read(table))
+        return cls(open_library(settings), settings)
 
     def for_session(self, session: SessionView) -> SessionKnowledge:
         """The library as the user of a session sees it."""

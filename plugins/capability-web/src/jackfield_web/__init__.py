@@ -9,43 +9,32 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, Services
+from jackfield.offers import CapabilityOffer, Services
 
 if TYPE_CHECKING:
     from jackfield_web.searching.search import Search
+    from jackfield_web.settings import WebSearchSettings, WebSettings
     from jackfield_web.web import Web
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Pages, where the deployment says whose; search, where it says by whom."""
+    """Pages, if the deployment allows any host; search, if it names a provider."""
+    from jackfield_web.settings import WebSearchSettings, WebSettings
+
     return [
-        CapabilityOffer("web", _web, _no_web),
-        CapabilityOffer("web_search", _search, _no_search),
+        CapabilityOffer("web", _web, WebSettings.unavailable, WebSettings),
+        CapabilityOffer("web_search", _search, WebSearchSettings.unavailable, WebSearchSettings),
     ]
 
 
-def _web(settings: PluginSettings, services: Services) -> Web:  # noqa: ARG001
-    from jackfield_web.options import WebOptions
+def _web(settings: WebSettings, services: Services) -> Web:  # noqa: ARG001
     from jackfield_web.web import Web
 
-    return Web(WebOptions.of(settings))
+    return Web(settings)
 
 
-def _no_web(settings: PluginSettings) -> str | None:
-    from jackfield_web.options import WebOptions
-
-    return WebOptions.of(settings).unavailable
-
-
-def _search(settings: PluginSettings, services: Services) -> Search:  # noqa: ARG001
-    from jackfield_web.searching.options import SearchOptions
+def _search(settings: WebSearchSettings, services: Services) -> Search:  # noqa: ARG001
     from jackfield_web.searching.search import Search
 
-    return Search(SearchOptions.of(settings))
-
-
-def _no_search(settings: PluginSettings) -> str | None:
-    from jackfield_web.searching.options import SearchOptions
-
-    return SearchOptions.of(settings).unavailable
+    return Search(settings)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from jackfield_capability_types.web import Link, Page
 
 from jackfield_web.fetching import refusals
-from jackfield_web.options import WebOptions
 from jackfield_web.reading.room import ReadingRoom
 from jackfield_web.reading.texts import UnreadableError
+from jackfield_web.settings import WebSettings
 
 if TYPE_CHECKING:
     from jackfield_web.fetching.exchange import Exchange
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Web:
     """Fetches and reads; every session sees the same web, and none leaves anything behind in it."""
 
-    def __init__(self, options: WebOptions, resolve: Resolve | None = None) -> None:
-        self._options = options
+    def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
+        self._settings = settings
         self._resolve = resolve
         self._starting = asyncio.Lock()
         self._started: tuple[Exchange, ReadingRoom] | None = None
@@ -31,12 +31,12 @@ class Web:
         """The page at an address."""
         exchange, room = await self._ready()
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._settings.timeout):
                 answer = await exchange.get(url.strip())
                 fetched_at = datetime.now(UTC)
                 text = await room.read(answer)
         except TimeoutError:
-            raise refusals.too_slow(self._options.timeout) from None
+            raise refusals.too_slow(self._settings.timeout) from None
         except UnreadableError as error:
             raise refusals.unreadable(str(error)) from None
         return Page(
@@ -74,4 +74,4 @@ class Web:
 
         # A loop of its own, only so that the rest of anyio is imported here and not on the host's loop.
         anyio.run(anyio.sleep, 0)
-        return Exchange(self._options, self._resolve)
+        return Exchange(self._settings, self._resolve)

@@ -21,8 +21,8 @@ from jackfield_workspace.files.searching import LineSearch, find_files
 from jackfield_workspace.files.texts import NotTextError, read_text
 from jackfield_workspace.files.tree import Tree, read_file
 from jackfield_workspace.files.walking import Effort, Walk
-from jackfield_workspace.options import WorkspaceOptions
 from jackfield_workspace.seen import Seen, state_of
+from jackfield_workspace.settings import WorkspaceSettings, resolved_root
 
 _R = TypeVar("_R")
 
@@ -30,32 +30,33 @@ _R = TypeVar("_R")
 class FolderWorkspace:
     """The files of one folder; any number of processes may use it."""
 
-    def __init__(self, options: WorkspaceOptions, store: Store) -> None:
-        self.options = options
-        self.tree = Tree(options.root)
-        self.hidden = Hidden(options.hidden)
+    def __init__(self, settings: WorkspaceSettings, store: Store) -> None:
+        self.settings = settings
+        self.root = resolved_root(settings)
+        self.tree = Tree(self.root)
+        self.hidden = Hidden(settings.hidden)
         self._store = store
 
     def for_session(self, session: SessionView) -> SessionWorkspace:
         """What the handler of a call in this session is given."""
-        return SessionWorkspace(self, Seen(self._store, self.options.root, session.id))
+        return SessionWorkspace(self, Seen(self._store, self.root, session.id))
 
 
 class SessionWorkspace:
     """The workspace as one session uses it. The disk is read and written in threads."""
 
     def __init__(self, workspace: FolderWorkspace, seen: Seen) -> None:
-        self._options = workspace.options
+        self._settings = workspace.settings
         self._tree = workspace.tree
         self._hidden = workspace.hidden
-        self._changes = Changes(workspace.tree, workspace.options.max_file_bytes)
+        self._changes = Changes(workspace.tree, workspace.settings.max_file_bytes)
         self._seen = seen
 
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
         """Lines of a text file; the session has then seen the file as it is."""
         parts = self._parts(path)
         data = await _in_thread(lambda _: self._content(parts))
-        passage = _passage("/".join(parts), data, first, min(limit, self._options.max_lines))
+        passage = _passage("/".join(parts), data, first, min(limit, self._settings.max_lines))
         await self._seen.note(passage.path, state_of(data))
         return passage
 
@@ -68,18 +69,18 @@ class SessionWorkspace:
         def look(stop: Event) -> Listing:
             effort = self._effort(stop)
             walk = self._walk(glob, effort, include_ignored=include_ignored)
-            return find_files(walk, self._tree, parts, effort, min(limit, self._options.max_files))
+            return find_files(walk, self._tree, parts, effort, min(limit, self._settings.max_files))
 
         return await _in_thread(look)
 
     async def grep(self, search: Search) -> Matches:
         """Lines that fit; no pattern takes more than linear time."""
         parts, glob = self._parts(search.folder), for_names(search.glob)
-        limit = min(search.limit, self._options.max_matches)
+        limit = min(search.limit, self._settings.max_matches)
 
         def look(stop: Event) -> Matches:
             effort = self._effort(stop)
-            lines = LineSearch(search, limit=limit, max_bytes=self._options.max_file_bytes, effort=effort)
+            lines = LineSearch(search, limit=limit, max_bytes=self._settings.max_file_bytes, effort=effort)
             if parts and self._tree.is_file(parts):
                 with self._tree.folder(parts[:-1]) as here:
                     return lines.within(here, parts[-1], "/".join(parts))
@@ -116,16 +117,16 @@ class SessionWorkspace:
             raise refusals.folder(path)
         try:
             with self._tree.folder(parts[:-1]) as here:
-                return read_file(here, parts[-1], path, self._options.max_file_bytes)[0]
+                return read_file(here, parts[-1], path, self._settings.max_file_bytes)[0]
         except OSError as error:
             raise refusals.trouble(path, error) from None
 
     def _effort(self, stop: Event) -> Effort:
-        until = time.monotonic() + self._options.search_seconds
-        return Effort(self._options.max_entries, until, stop)
+        until = time.monotonic() + self._settings.search_seconds
+        return Effort(self._settings.max_entries, until, stop)
 
     def _walk(self, glob: Glob, effort: Effort, *, include_ignored: bool) -> Walk:
-        gitignore = self._options.gitignore and not include_ignored
+        gitignore = self._settings.gitignore and not include_ignored
         return Walk(self._hidden, glob, effort, gitignore=gitignore)
 
     async def _known(self, parts: Parts) -> Callable[[bytes], bool]:

@@ -7,23 +7,22 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import IntentHandlerOffer, PluginSettings, Services
-from jackfield.settings import SettingsError
+from jackfield.offers import IntentHandlerOffer, Services
 
 from jackfield_intents.handlers import HANDLERS
 
 if TYPE_CHECKING:
     from jackfield.session.intents import IntentHandler
+    from jackfield.settings import NoSettings
 
 
 @hookimpl
 def jackfield_intent_handlers() -> Iterable[IntentHandlerOffer]:
     """One handler for each intent that the kernel has a function for."""
-    return [IntentHandlerOffer(intent, partial(_create, intent)) for intent in HANDLERS]
+    from jackfield.settings import NoSettings
+
+    return [IntentHandlerOffer(intent, partial(_create, intent), NoSettings) for intent in HANDLERS]
 
 
-def _create(intent: str, settings: PluginSettings, services: Services) -> IntentHandler:  # noqa: ARG001
-    if settings:
-        unknown = ", ".join(sorted(map(repr, settings)))
-        raise SettingsError(f"intents.{intent}: unknown setting {unknown}; this intent has none")
+def _create(intent: str, settings: NoSettings, services: Services) -> IntentHandler:  # noqa: ARG001
     return HANDLERS[intent]

@@ -16,7 +16,7 @@ from jackfield_observability import record
 from jackfield_observability.audit_file import AuditFile
 from jackfield_observability.audit_tail import Record, Tail, read_tail
 from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.settings import AuditSettings
 
 PENDING_BYTES = 16 * 1024 * 1024
 """How much of what cannot be written is kept until it can."""
@@ -33,16 +33,16 @@ _log = logging.getLogger(__name__)
 class Audit(OffPath[record.Line | record.Marked]):
     """Writes a line for every call, and a line in place of those it had to drop."""
 
-    def __init__(self, options: AuditOptions | None = None) -> None:
-        options = options or AuditOptions()
-        self._file = AuditFile(_place(Path(options.path)), options.max_bytes, options.backups)
+    def __init__(self, settings: AuditSettings | None = None) -> None:
+        settings = settings or AuditSettings()
+        self._file = AuditFile(_place(settings.path), settings.max_bytes, settings.backups)
         # Opened at once: a path that cannot be written is for whoever starts the host to mend.
         try:
             self._file.open()
         except OSError as error:
-            raise SettingsError(f"observers.audit.path: {self._file.path}: {error.strerror}") from None
-        self._backups = options.backups
-        self._records = record.Records(arguments=options.arguments)
+            raise SettingsError(f"[observers.audit] path: {self._file.path}: {error.strerror}") from None
+        self._backups = settings.backups
+        self._records = record.Records(arguments=settings.arguments)
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._lost = 0

@@ -13,7 +13,7 @@ from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_observability.options import MetricsOptions
+from jackfield_observability.settings import MetricsSettings
 from jackfield_observability.windows import CHARACTERS_PER_TOKEN, ENOUGH, Series, ToolFigures
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class _ContextUse:
 class Metrics:
     """Counts calls, sessions and turns of this process since its start."""
 
-    def __init__(self, options: MetricsOptions | None = None) -> None:
-        self.options = options or MetricsOptions()
+    def __init__(self, settings: MetricsSettings | None = None) -> None:
+        self.settings = settings or MetricsSettings()
         self.tools: dict[str, ToolFigures] = {}
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.confirmed = 0
@@ -65,8 +65,8 @@ class Metrics:
         self.declaration_tokens = Series()
         self.context_warnings = 0
         self._open: dict[str, _ContextUse] = {}
-        self._large = self.options.response_limit_characters
-        limit = self.options.context_limit_tokens
+        self._large = self.settings.response_limit_characters
+        limit = self.settings.context_limit_tokens
         self._near_limit = limit * NEAR_THE_LIMIT * CHARACTERS_PER_TOKEN if limit else float("inf")
         self._registry: CollectorRegistry | None = None
 
@@ -195,5 +195,5 @@ class Metrics:
     def _warn_of_context(self, session_id: str, use: _ContextUse) -> None:
         use.warned = True
         self.context_warnings += 1
-        limit = self.options.context_limit_tokens
+        limit = self.settings.context_limit_tokens
         _log.warning("session %s: about %d of %d tokens of context are used", session_id, use.tokens, limit)

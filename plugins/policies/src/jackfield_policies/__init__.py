@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, CommandOffer, PluginSettings, PolicyOffer, Services, Stage
-from jackfield.settings import SettingsError
+from jackfield.offers import CapabilityOffer, CommandOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
     import click
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 def jackfield_policies() -> Iterable[PolicyOffer]:
     """Every policy, with its place in the chain."""
     # Here, because a plugin is also loaded for its commands, and a policy brings in the path of a call.
+    from jackfield.settings import NoSettings
+
+    from jackfield_policies import settings as declared
     from jackfield_policies.availability import Availability
     from jackfield_policies.bans import BanPolicy
     from jackfield_policies.budgets import Budgets
@@ -31,38 +33,39 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     from jackfield_policies.rate_limits import RateLimits
     from jackfield_policies.recovery import Recovery
 
+    confirms = ("requiresConfirmation",)
     return [
-        PolicyOffer("duplicates", Stage.ADMIT, 10, Duplicates),
-        PolicyOffer("modes", Stage.ADMIT, 20, Modes, enforces=("allowedModes",)),
-        PolicyOffer("bans", Stage.ADMIT, 30, BanPolicy),
-        PolicyOffer("availability", Stage.ADMIT, 40, Availability, enforces=("availability",)),
-        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimits, enforces=("rateLimit",)),
-        PolicyOffer("budgets", Stage.ADMIT, 60, Budgets),
-        PolicyOffer("loops", Stage.ADMIT, 70, Loops),
-        PolicyOffer("clamping", Stage.SHAPE, 10, Clamping),
-        PolicyOffer("confirmation", Stage.SHAPE, 20, Confirmation, enforces=("requiresConfirmation",)),
-        PolicyOffer("recovery", Stage.SHAPE, 30, Recovery),
-        PolicyOffer("latency", Stage.SHAPE, 40, Latency),
+        PolicyOffer("duplicates", Stage.ADMIT, 10, Duplicates, (), declared.DuplicatesSettings),
+        PolicyOffer("modes", Stage.ADMIT, 20, lambda *_: Modes(), ("allowedModes",), NoSettings),
+        PolicyOffer("bans", Stage.ADMIT, 30, BanPolicy, (), NoSettings),
+        PolicyOffer("availability", Stage.ADMIT, 40, Availability, ("availability",), NoSettings),
+        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimits, ("rateLimit",), NoSettings),
+        PolicyOffer("budgets", Stage.ADMIT, 60, Budgets, (), declared.BudgetsSettings),
+        PolicyOffer("loops", Stage.ADMIT, 70, Loops, (), declared.LoopsSettings),
+        PolicyOffer("clamping", Stage.SHAPE, 10, Clamping, (), declared.ClampingSettings),
+        PolicyOffer("confirmation", Stage.SHAPE, 20, Confirmation, confirms, declared.ConfirmationSettings),
+        PolicyOffer("recovery", Stage.SHAPE, 30, Recovery, (), declared.RecoverySettings),
+        PolicyOffer("latency", Stage.SHAPE, 40, lambda *_: Latency(), (), NoSettings),
     ]
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """What a tool needs to ban somebody."""
-    return [CapabilityOffer("bans", _bans)]
+    """Let a tool ban its user."""
+    from jackfield.settings import NoSettings
+
+    return [CapabilityOffer("bans", _bans, settings=NoSettings)]
 
 
-def _bans(settings: PluginSettings, services: Services) -> Bans:
+def _bans(settings: object, services: Services) -> Bans:  # noqa: ARG001
     from jackfield_policies.bans import Bans
 
-    if settings:
-        raise SettingsError(f"[capabilities.bans] has no setting {min(settings)!r}; there are none")
     return Bans(services.store)
 
 
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """What whoever runs a host needs to see bans and to lift one."""
+    """Let an operator see bans and lift one."""
     return [CommandOffer("bans", "See who is banned, and lift a ban.", _bans_command)]
 
 

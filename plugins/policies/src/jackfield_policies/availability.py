@@ -7,18 +7,16 @@ from typing import Any
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
-
-from jackfield_policies.settings import numbers
+from jackfield.settings import NoSettings
 
 
 class Availability(Check):
     """Refuses a tool to sessions that its `availability` leaves out."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        numbers("availability", settings, {})
+    def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._capabilities = services.capabilities
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:

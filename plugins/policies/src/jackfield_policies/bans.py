@@ -7,13 +7,13 @@ import math
 import orjson
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Proceed
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
+from jackfield.settings import NoSettings
 from jackfield.store import Store
 
 from jackfield_policies.exclusive import Exclusive
-from jackfield_policies.settings import numbers
 from jackfield_policies.subjects import Subject, key, prefixes, subject
 
 
@@ -60,8 +60,7 @@ class Bans:
 class BanPolicy:
     """Refuses the calls of a banned user."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        numbers("bans", settings, {})
+    def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._store = services.store
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002

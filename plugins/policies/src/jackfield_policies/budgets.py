@@ -6,32 +6,22 @@ import logging
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import BudgetsSettings
 
 _log = logging.getLogger(__name__)
-
-_DEFAULTS = {
-    "voice_calls": 3,
-    "voice_retrievals": 2,
-    "voice_tool_ms": 1500,
-    "text_calls": 0,
-    "text_retrievals": 5,
-    "text_tool_ms": 0,
-}
 
 
 class Budgets(Check):
     """Refuses calls beyond a turn's budget; a limit of 0 is none. Time is told, not refused."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
-        limits = numbers("budgets", settings, _DEFAULTS)
+    def __init__(self, settings: BudgetsSettings, services: Services) -> None:  # noqa: ARG002
         self._limits = {
-            mode: (limits[f"{mode}_calls"], limits[f"{mode}_retrievals"], limits[f"{mode}_tool_ms"])
-            for mode in ("voice", "text")
+            "voice": (settings.voice_calls, settings.voice_retrievals, settings.voice_tool_ms),
+            "text": (settings.text_calls, settings.text_retrievals, settings.text_tool_ms),
         }
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import ClampingSettings
 
 
 class Clamping(Check):
     """Lowers `top_k` in voice sessions before the handler sees it, and says so."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
-        self._top_k = int(numbers("clamping", settings, {"voice_top_k": 3})["voice_top_k"])
+    def __init__(self, settings: ClampingSettings, services: Services) -> None:  # noqa: ARG002
+        self._top_k = settings.voice_top_k
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:
         """Tools with a `top_k`, in voice."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from jackfield import ToolResponse
 from jackfield.confirmation import Confirmations, waiting
 from jackfield.governance import Call, Proceed
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
-from jackfield.settings import SettingsError
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import ConfirmationSettings
 
 
 class Confirmation:
@@ -20,11 +19,9 @@ class Confirmation:
     that came before vouches for this call.
     """
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        self._trusted = frozenset(_names(settings.get("trusted", ())))
-        rest = {name: value for name, value in settings.items() if name != "trusted"}
-        known = numbers("confirmation", rest, {"expiry_seconds": 300}, ["trusted"])
-        self._seconds = known["expiry_seconds"]
+    def __init__(self, settings: ConfirmationSettings, services: Services) -> None:
+        self._trusted = frozenset(settings.trusted)
+        self._seconds = settings.expiry_seconds
         self._confirmations = Confirmations(services.store)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
@@ -43,9 +40,3 @@ class Confirmation:
         pending = await self._confirmations.ask(call, seconds=self._seconds)
         call.end("confirmation", "pending")
         return waiting(pending)
-
-
-def _names(given: object) -> list[str]:
-    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
-        raise SettingsError("policies.confirmation.trusted: a list of tool ids is wanted")
-    return list(given)

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from jackfield import ToolResponse
 from jackfield.governance import Call, Proceed
-from jackfield.ledger import REMEMBER_SECONDS, CallLedger, idempotency_key
-from jackfield.offers import PluginSettings, Services
+from jackfield.ledger import CallLedger, idempotency_key
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import DuplicatesSettings
 
 
 class Duplicates:
     """Gives a call its idempotency key, before anything else is decided about it."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        seconds = numbers("duplicates", settings, {"remember_seconds": REMEMBER_SECONDS})["remember_seconds"]
-        self._ledger = CallLedger(services.store, seconds)
+    def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
+        self._ledger = CallLedger(services.store, settings.remember_seconds)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """Every call of every tool."""

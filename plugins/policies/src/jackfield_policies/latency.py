@@ -6,18 +6,12 @@ import logging
 
 from jackfield import ToolResponse
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
-
-from jackfield_policies.settings import numbers
 
 _log = logging.getLogger(__name__)
 
 
 class Latency(Check):
     """Holds the time of the handler against the tool's budget."""
-
-    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
-        numbers("latency", settings, {})
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Warn when it was late."""

@@ -7,23 +7,17 @@ from typing import Any
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
-from jackfield.settings import SettingsError
+from jackfield.offers import Services
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import LoopsSettings
 
 
 class Loops(Check):
     """Answers the third identical call of a turn, and a tool's second empty result in it; 0 is never."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
-        limits = numbers("loops", settings, {"identical_calls": 3, "empty_results": 2})
-        if limits["identical_calls"] == 1:
-            raise SettingsError(
-                "policies.loops.identical_calls: 1 refuses every call; 2 the first that repeats"
-            )
-        self._identical = limits["identical_calls"] or math.inf
-        self._empty = limits["empty_results"] or math.inf
+    def __init__(self, settings: LoopsSettings, services: Services) -> None:  # noqa: ARG002
+        self._identical = settings.identical_calls or math.inf
+        self._empty = settings.empty_results or math.inf
 
     def before(self, call: Call) -> ToolResponse | None:
         """Let the call pass unless it goes in a circle."""

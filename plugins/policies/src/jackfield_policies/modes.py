@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
-
-from jackfield_policies.settings import numbers
 
 
 class Modes(Check):
     """Refuses a tool in a mode it is not made for; the mode of a session never changes."""
-
-    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
-        numbers("modes", settings, {})
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:
         """Only where the answer is no."""

@@ -6,19 +6,18 @@ import math
 
 from jackfield import ErrorType, ToolResponse, fail
 from jackfield.governance import Call, Proceed
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
+from jackfield.settings import NoSettings
 
-from jackfield_policies.settings import numbers
 from jackfield_policies.subjects import key
 
 
 class RateLimits:
     """Counts the calls of a user in the tool's window, over all hosts that share the store."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        numbers("rate_limits", settings, {})
+    def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
         self._store = services.store
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002

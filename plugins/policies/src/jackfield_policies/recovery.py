@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from jackfield import ErrorType, Failure
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import RecoverySettings
 
 
 class Recovery(Check):
     """Retries once, after a pause; in voice nobody would wait for it."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:  # noqa: ARG002
-        self._pause = numbers("recovery", settings, {"pause_ms": 250})["pause_ms"] / 1000
+    def __init__(self, settings: RecoverySettings, services: Services) -> None:  # noqa: ARG002
+        self._pause = settings.pause_ms / 1000
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:
         """Idempotent tools in text."""

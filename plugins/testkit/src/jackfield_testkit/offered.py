@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield.offers import CapabilityOffer, Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
 
@@ -19,5 +20,6 @@ def capability(name: str, settings: Mapping[str, Any] | None = None) -> Any:
     """
     for each in plugins(discover().plugins).of("jackfield_capabilities"):
         if isinstance(each.offer, CapabilityOffer) and each.name == name:
-            return each.offer.create(dict(settings or {}), Services(MemoryStore()))
+            read = parse_offer("capabilities", each.offer, dict(settings or {}))
+            return each.offer.create(read, Services(MemoryStore()))
     raise LookupError(f"no installed plugin offers the capability {name!r}; install one to test with it")

@@ -17,6 +17,7 @@ from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.registry.invoke import as_handler
 from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore, Store
 
 VERSION = "1.0.00000000"
@@ -43,6 +44,15 @@ def make_tool(tool_id: str, execute: Callable[..., Any], *, guide: str = "", **f
     return RegisteredTool(frozen, as_handler(execute), VERSION)
 
 
+def _created(
+    kind: str,
+    offer: PolicyOffer | IntentHandlerOffer | CapabilityOffer,
+    table: Mapping[str, Any],
+    services: Services,
+) -> Any:
+    return offer.create(parse_offer(kind, offer, table), services)
+
+
 class Workbench:
     """Tools, policies and a store, put together without a build."""
 
@@ -62,7 +72,7 @@ class Workbench:
         said = settings or {}
         offered = list(capabilities)
         services = Services(self.store, frozenset(offer.name for offer in offered))
-        lent = {offer.name: offer.create({}, services) for offer in offered}
+        lent = {offer.name: _created("capabilities", offer, {}, services) for offer in offered}
         services = replace(services, lent=lent)
         by_id = {tool.id: tool for tool in tools}
         snapshot = Snapshot(VERSION, "", {tool.id: tool.frozen for tool in tools}, {"capabilities": []})
@@ -70,10 +80,10 @@ class Workbench:
         self.orchestrator = Orchestrator(
             Registry(snapshot, by_id),
             [
-                (offer.name, offer.stage, offer.create(said.get(offer.name, {}), services))
+                (offer.name, offer.stage, _created("policies", offer, said.get(offer.name, {}), services))
                 for offer in ordered
             ],
-            intents={offer.name: offer.create({}, services) for offer in intents},
+            intents={offer.name: _created("intents", offer, {}, services) for offer in intents},
             capabilities=lent,
             observers=list(observers),
             enforce_returns=enforce_returns,

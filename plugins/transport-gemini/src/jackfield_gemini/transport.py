@@ -6,10 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from jackfield.contract.context import Mode
-from jackfield.offers import PluginSettings
 from jackfield.transport.protocol import Connection, Opening
 
-from jackfield_gemini.options import Options, options
+from jackfield_gemini.settings import GeminiSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -22,34 +21,29 @@ class GeminiTransport:
 
     modes: frozenset[Mode] = frozenset(("text", "voice"))
 
-    def __init__(self, chosen: Options) -> None:
-        self._options = chosen
-        self._trusted = chosen.trusted()
+    def __init__(self, settings: GeminiSettings) -> None:
+        self._settings = settings
+        self._trusted = settings.trusted()
         self._client: Client | None = None
         self._making = asyncio.Lock()
 
-    @classmethod
-    def from_settings(cls, settings: PluginSettings) -> GeminiTransport:
-        """A transport as `[transports.gemini]` describes it."""
-        return cls(options(settings))
-
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - both of Gemini's APIs take both forms
         """The schema adapter whose declarations it wants."""
-        return self._options.adapter
+        return self._settings.adapter
 
     async def connect(self, opening: Opening) -> Connection:
         """Open a line; `TransportError` when that fails."""
         async with self._making:
             if self._client is None:
                 # Loading the SDK takes a second or more, in which other sessions would fall silent.
-                self._client = await asyncio.to_thread(_load, self._options, self._trusted)
+                self._client = await asyncio.to_thread(_load, self._settings, self._trusted)
         if opening.mode == "voice":
             from jackfield_gemini.live.connection import LiveConnection
 
-            return await LiveConnection.open(self._client, self._options, opening)
+            return await LiveConnection.open(self._client, self._settings, opening)
         from jackfield_gemini.text.connection import TextConnection
 
-        return TextConnection(self._client, self._options, opening)
+        return TextConnection(self._client, self._settings, opening)
 
     async def close(self) -> None:
         """Let go of the HTTP connections that text sessions share."""
@@ -59,7 +53,7 @@ class GeminiTransport:
             self._client = None
 
 
-def _load(chosen: Options, trusted: ssl.SSLContext | None) -> Client:
+def _load(settings: GeminiSettings, trusted: ssl.SSLContext | None) -> Client:
     from importlib import import_module
 
     for module in ("sdk", "live.connection", "text.connection"):
@@ -68,4 +62,4 @@ def _load(chosen: Options, trusted: ssl.SSLContext | None) -> Client:
     from jackfield_gemini.sdk import build_models
 
     build_models()
-    return make_client(chosen, trusted)
+    return make_client(settings, trusted)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jackfield.transport.protocol import TransportError
 
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -20,8 +20,8 @@ _NO_KEY = "none"
 class Client:
     """One client for all connections of a transport."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, settings: OpenAISettings) -> None:
+        self._settings = settings
         self._made: AsyncOpenAI | None = None
         self._making = asyncio.Lock()
 
@@ -31,13 +31,13 @@ class Client:
             if self._made is None:
                 key = self._key()
                 # The import takes long enough to be heard in a conversation that goes on beside it.
-                self._made = await asyncio.to_thread(_make, self._options, key)
+                self._made = await asyncio.to_thread(_make, self._settings, key)
             return self._made
 
     def _key(self) -> str:
-        if missing := without_key(self._options):
+        if missing := without_key(self._settings):
             raise TransportError("authentication", missing)
-        return os.environ.get(self._options.api_key_env, "").strip() or _NO_KEY
+        return os.environ.get(self._settings.api_key_env, "").strip() or _NO_KEY
 
     async def close(self) -> None:
         """Close what is open; a later `get` makes a new one."""
@@ -46,10 +46,10 @@ class Client:
             await made.close()
 
 
-def without_key(options: Options) -> str | None:
+def without_key(settings: OpenAISettings) -> str | None:
     """What to do about a key that is missing, if it is; a compatible server may ask for none."""
-    variable = options.api_key_env
-    if options.base_url or os.environ.get(variable, "").strip():
+    variable = settings.api_key_env
+    if settings.base_url or os.environ.get(variable, "").strip():
         return None
     return (
         f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
@@ -57,12 +57,12 @@ def without_key(options: Options) -> str | None:
     )
 
 
-def _make(options: Options, key: str) -> AsyncOpenAI:
+def _make(settings: OpenAISettings, key: str) -> AsyncOpenAI:
     from openai import AsyncOpenAI, Timeout
 
     return AsyncOpenAI(
         api_key=key,
-        base_url=options.base_url,
-        timeout=Timeout(options.request_timeout, connect=options.connect_timeout),
-        max_retries=options.retries,
+        base_url=settings.base_url,
+        timeout=Timeout(settings.request_timeout, connect=settings.connect_timeout),
+        max_retries=settings.retries,
     )

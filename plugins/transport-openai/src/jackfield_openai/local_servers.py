@@ -8,7 +8,6 @@ ignored.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import logging
 import os
@@ -17,13 +16,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jackfield_openai.settings import is_loopback_address
+
 if TYPE_CHECKING:
     from httpx import AsyncClient
 
 _log = logging.getLogger(__name__)
-
-USUAL = ("127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000")
-"""Where Ollama, LM Studio, llama.cpp and vLLM listen unless they are told otherwise."""
 
 VARIABLE = "JACKFIELD_LOCAL_SERVERS"
 """The environment variable that replaces the list; `none` asks nobody."""
@@ -73,28 +71,17 @@ class _Listed(NamedTuple):
     tools: Sequence[str] | None
 
 
-def loopback(address: str) -> bool:
-    """Whether this is HOST:PORT with a numeric loopback address, which no resolver can lead elsewhere."""
-    host, separator, port = address.rpartition(":")
-    try:
-        return (
-            bool(separator) and ipaddress.ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536
-        )
-    except ValueError:
-        return False
-
-
 def addresses(configured: Sequence[str]) -> tuple[str, ...]:
     """Which servers to ask: those of the environment variable if it is set, else those of the settings."""
     named = os.environ.get(VARIABLE, "").strip()
     if named:
         listed = () if named == "none" else tuple(each.strip() for each in named.split(","))
         for address in listed:
-            if not loopback(address):
+            if not is_loopback_address(address):
                 _log.warning(
                     "%s names %r, which is no loopback address with a port; ignored", VARIABLE, address
                 )
-        return tuple(filter(loopback, listed))
+        return tuple(filter(is_loopback_address, listed))
     return tuple(configured)
 
 

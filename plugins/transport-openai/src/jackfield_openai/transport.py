@@ -19,8 +19,8 @@ from jackfield_openai.chat.connection import ChatConnection
 from jackfield_openai.chat.request import Requests
 from jackfield_openai.client import Client
 from jackfield_openai.faults import of_sdk
-from jackfield_openai.options import Options, is_loopback
 from jackfield_openai.realtime.session import browser_session
+from jackfield_openai.settings import OpenAISettings, is_loopback_url
 from jackfield_openai.tool_names import ToolNames
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -33,26 +33,26 @@ LOOPBACK_PROMPT_TOKENS = 3_000
 class OpenAITransport:
     """Chat completions for text, Realtime over a WebSocket for voice."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._client = Client(options)
-        self._requests = Requests(options)
+    def __init__(self, settings: OpenAISettings) -> None:
+        self._settings = settings
+        self._client = Client(settings)
+        self._requests = Requests(settings)
 
     @property
     def modes(self) -> frozenset[Mode]:
         """Both, unless voice is switched off."""
-        return frozenset({"text"} if self._options.voice == "off" else {"text", "voice"})
+        return frozenset({"text"} if self._settings.voice == "off" else {"text", "voice"})
 
     def adapter(self, mode: Mode) -> str:
         """The form in which tools are declared."""
         if mode == "voice":
             return "openai-realtime"
-        return "openai-strict" if self._options.strict else "openai-chat"
+        return "openai-strict" if self._settings.strict else "openai-chat"
 
     @property
     def prompt_tokens(self) -> int | None:
         """A server on this machine reads its prompt slowly, so it gets a shorter one."""
-        return LOOPBACK_PROMPT_TOKENS if is_loopback(self._options.base_url) else None
+        return LOOPBACK_PROMPT_TOKENS if is_loopback_url(self._settings.base_url) else None
 
     async def connect(self, opening: Opening) -> Connection:
         """Open a line; in text the first request goes out with the first message."""
@@ -61,7 +61,7 @@ class OpenAITransport:
         client = await self._client.get()
         if opening.mode == "voice":
             voice = await asyncio.to_thread(_voice)
-            line: Connection = await voice.open_line(client, self._options, opening)
+            line: Connection = await voice.open_line(client, self._settings, opening)
             return line
         return ChatConnection(client, self._requests, opening)
 
@@ -78,7 +78,7 @@ class BrowserOpenAITransport(OpenAITransport):
         from openai import OpenAIError
 
         client = await self._client.get()
-        session = browser_session(opening, self._options, ToolNames(opening.declarations))
+        session = browser_session(opening, self._settings, ToolNames(opening.declarations))
         try:
             secret = await client.realtime.client_secrets.create(
                 expires_after={"anchor": "created_at", "seconds": seconds}, session=session
@@ -96,7 +96,7 @@ class BrowserOpenAITransport(OpenAITransport):
                 "invalid_request_error", f"an offer of {len(offer_sdp)} characters is no offer of a browser"
             )
         client = await self._client.get()
-        session = browser_session(opening, self._options, ToolNames(opening.declarations))
+        session = browser_session(opening, self._settings, ToolNames(opening.declarations))
         try:
             answer = await client.realtime.calls.create(sdp=offer_sdp, session=session)
         except OpenAIError as error:
@@ -109,7 +109,7 @@ class BrowserOpenAITransport(OpenAITransport):
         checked = _checked(call_id)
         client = await self._client.get()
         voice = await asyncio.to_thread(_voice)
-        line: Connection = await voice.open_beside(client, self._options, opening, checked)
+        line: Connection = await voice.open_beside(client, self._settings, opening, checked)
         return line
 
     async def hang_up(self, call_id: str) -> None:

@@ -15,7 +15,7 @@ from google.oauth2.service_account import Credentials as ServiceAccount
 from jackfield.settings import SettingsError
 
 from jackfield_calendar import faults
-from jackfield_calendar.configuration import HERE
+from jackfield_calendar.settings import PLACE
 
 SCOPES = ("https://www.googleapis.com/auth/calendar",)
 TOKEN_URL = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
@@ -98,7 +98,7 @@ def _credentials(calendar: str, options: Mapping[str, Any], environ: Mapping[str
         except (OSError, ValueError, GoogleAuthError) as error:
             # The file holds a key: its name and the kind of trouble are all that is said.
             raise SettingsError(
-                f"[{HERE}.calendars.{calendar}] service_account_file {path}: it cannot be read or is not the "
+                f"[{PLACE}.calendars.{calendar}] service_account_file: {path} cannot be read, or is not the "
                 f"JSON key of a service account ({type(error).__name__})"
             ) from None
         return cast(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from jackfield_images.options import Options
 from jackfield_images.providers.drawing import Provider
+from jackfield_images.settings import ProviderConfig
 
 
-def connect(options: Options) -> Provider:
+def connect(config: ProviderConfig) -> Provider:
     """The configured provider; importing its package takes a moment."""
-    if options.provider == "openai":
+    if config.provider == "openai":
         from jackfield_images.providers.openai import OpenAIImages
 
-        return OpenAIImages(options)
+        return OpenAIImages(config)
     from jackfield_images.providers.gemini import GeminiImages
 
-    return GeminiImages(options)
+    return GeminiImages(config)

@@ -14,9 +14,9 @@ from google.genai import errors, types
 from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
-from jackfield_images.options import Options
 from jackfield_images.providers import refusals
 from jackfield_images.providers.drawing import Drawing, words
+from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
@@ -29,16 +29,16 @@ _UNWILLING = re.compile(r"SAFETY|PROHIBITED|BLOCKLIST|SPII|RECITATION|JAILBREAK|
 class GeminiImages:
     """The models of the Gemini API; those named imagen-* are served by the enterprise platform."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._is_imagen = options.model.startswith("imagen-")
+    def __init__(self, config: ProviderConfig) -> None:
+        self._config = config
+        self._is_imagen = config.model.startswith("imagen-")
         self._client = genai.Client(
             # The package offers generate_images there alone; a key of that platform is enough.
             vertexai=self._is_imagen,
-            api_key=options.key or "none",
+            api_key=config.key or "none",
             http_options=types.HttpOptions(
-                base_url=options.base_url,
-                timeout=int(options.timeout * 1000),
+                base_url=config.base_url,
+                timeout=int(config.timeout * 1000),
                 # Each retry may be paid for, and the caller could not say so.
                 retry_options=types.HttpRetryOptions(attempts=1),
             ),
@@ -91,7 +91,7 @@ class GeminiImages:
             ),
         )
         answer = await self._client.aio.models.generate_content(
-            model=self._options.model, contents=prompt, config=config
+            model=self._config.model, contents=prompt, config=config
         )
         drawings = [Drawing(content, prompt) for content in _contents(answer)]
         reasons = list(_reasons(answer))
@@ -112,7 +112,7 @@ class GeminiImages:
             # The package announces the end of these models; whoever configured one has read it in the docs.
             warnings.simplefilter("ignore")
             request = self._client.aio.models.generate_images(
-                model=self._options.model, prompt=prompt, config=config
+                model=self._config.model, prompt=prompt, config=config
             )
         answer = await request
         made = answer.generated_images or []
@@ -133,7 +133,7 @@ class GeminiImages:
             status = 401
         # Not the message: it may repeat what was sent.
         _log.warning("gemini: status %d, code %s", status, code or "-")
-        return refusals.for_status(status, code, self._options.model, _wait(error, details))
+        return refusals.for_status(status, code, self._config.model, _wait(error, details))
 
 
 def _contents(answer: types.GenerateContentResponse) -> Iterator[bytes]:

@@ -12,9 +12,9 @@ import openai
 from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
-from jackfield_images.options import Options
 from jackfield_images.providers import refusals
 from jackfield_images.providers.drawing import Drawing, words
+from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
@@ -25,14 +25,14 @@ _QUALITIES: dict[str, Any] = {"draft": "low", "standard": "medium", "high": "hig
 class OpenAIImages:
     """The images endpoint of OpenAI's API."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, config: ProviderConfig) -> None:
+        self._config = config
         # No retries of the package's own: each of them may be paid for, and the caller could not say so.
         self._client = openai.AsyncOpenAI(
-            api_key=options.key or "none",
-            base_url=options.base_url,
+            api_key=config.key or "none",
+            base_url=config.base_url,
             max_retries=0,
-            timeout=options.timeout,
+            timeout=config.timeout,
         )
 
     async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
@@ -40,7 +40,7 @@ class OpenAIImages:
         prompt = words(order)
         try:
             answer = await self._client.images.generate(
-                model=self._options.model,
+                model=self._config.model,
                 prompt=prompt,
                 n=order.count,
                 size=_SIZES[order.shape],
@@ -60,7 +60,7 @@ class OpenAIImages:
     def _drawing(self, image: Any, prompt: str) -> Drawing:
         encoded = image.b64_json or ""
         # Four characters are three bytes: what is too large need not be decoded to be refused.
-        if not encoded or len(encoded) * 3 // 4 > self._options.max_bytes + 3:
+        if not encoded or len(encoded) * 3 // 4 > self._config.max_bytes + 3:
             _log.error("openai: an image of %d characters of base64 cannot be used", len(encoded))
             raise refusals.unusable()
         try:
@@ -75,7 +75,7 @@ class OpenAIImages:
 
     def _refusal(self, error: openai.OpenAIError) -> ToolError:
         if isinstance(error, openai.APITimeoutError):
-            return refusals.no_answer(self._options.timeout)
+            return refusals.no_answer(self._config.timeout)
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__
             return (
@@ -88,4 +88,4 @@ class OpenAIImages:
         # Not the message: for a wrong key it repeats a part of it.
         _log.warning("openai: status %d, code %s, request %s", status, code or "-", error.request_id)
         wait = refusals.retry_after(error.response.headers)
-        return refusals.for_status(status, code, self._options.model, wait)
+        return refusals.for_status(status, code, self._config.model, wait)

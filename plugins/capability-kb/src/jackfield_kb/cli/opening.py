@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
-from jackfield.settings import Settings, SettingsError
+from jackfield.settings import Settings, SettingsError, parse_settings
 from jackfield_cli.report import echo
 
 if TYPE_CHECKING:
@@ -20,12 +20,13 @@ def _notice(line: str) -> None:
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Library]:
-    """The library; what is wrong with it or with a setting is told without a traceback."""
+    """The library; a fault in it or in a setting ends the command without a traceback."""
     from jackfield_kb.errors import LibraryError
-    from jackfield_kb.settings import open_library
+    from jackfield_kb.settings import PLACE, KnowledgeSettings, open_library
 
     try:
-        library = open_library(settings.table("capabilities", "kb"), _notice)
+        declared = parse_settings(KnowledgeSettings, settings.table("capabilities", "kb"), PLACE)
+        library = open_library(declared, _notice)
         try:
             yield library
         finally:

@@ -12,8 +12,8 @@ from jackfield_web.fetching import refusals
 from jackfield_web.fetching.answers import Answer
 from jackfield_web.fetching.inflating import ACCEPTED, Body, DamagedError, UnknownEncodingError
 from jackfield_web.fetching.network import CheckedNetwork, InsideError, NoSuchHostError, Resolve
-from jackfield_web.options import WebOptions
 from jackfield_web.reading.kinds import kind_of
+from jackfield_web.settings import WebSettings
 
 MOST_REDIRECTS = 5
 LONGEST_ADDRESS = 2048
@@ -27,9 +27,10 @@ _MOST_AT_ONCE = 20
 class Exchange:
     """Asks hosts for pages; it keeps no cookies, no connections, and knows no proxies or passwords."""
 
-    def __init__(self, options: WebOptions, resolve: Resolve | None = None) -> None:
-        self._options = options
-        network = CheckedNetwork(options.hosts, resolve) if resolve else CheckedNetwork(options.hosts)
+    def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
+        self._settings = settings
+        self._hosts = settings.hosts
+        network = CheckedNetwork(self._hosts, resolve) if resolve else CheckedNetwork(self._hosts)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=httpx.create_ssl_context(),
             max_connections=_MOST_AT_ONCE,
@@ -64,7 +65,7 @@ class Exchange:
         if parsed.scheme not in _PORTS or not parsed.host:
             raise refusals.not_an_address(url)
         host, port = _place(parsed)
-        if not self._options.hosts.permits(host, port):
+        if not self._hosts.permits(host, port):
             raise refusals.not_allowed(parsed.host, port)
         return parsed
 
@@ -78,7 +79,7 @@ class Exchange:
         except NoSuchHostError as error:
             raise refusals.no_such_host(url.host, passing=error.passing) from None
         except httpcore.TimeoutException:
-            raise refusals.too_slow(self._options.timeout) from None
+            raise refusals.too_slow(self._settings.timeout) from None
         except httpcore.ConnectError as error:
             if isinstance(_root(error), ssl.SSLCertVerificationError):
                 raise refusals.bad_certificate(host) from None
@@ -107,7 +108,7 @@ class Exchange:
             kind = kind_of(content_type)
             if kind is None:
                 raise refusals.not_text(content_type.partition(";")[0].strip())
-            body = Body(headers.get("content-encoding", ""), self._options.max_bytes)
+            body = Body(headers.get("content-encoding", ""), self._settings.max_bytes)
             async for chunk in response.aiter_stream():
                 if not body.add(chunk):
                     break
@@ -116,7 +117,7 @@ class Exchange:
 
     def _headers(self) -> list[tuple[str, str]]:
         return [
-            ("User-Agent", self._options.user_agent),
+            ("User-Agent", self._settings.user_agent),
             (
                 "Accept",
                 "text/html, application/xhtml+xml, text/*, application/json, application/pdf, */*;q=0.1",
@@ -125,7 +126,7 @@ class Exchange:
         ]
 
     def _timeouts(self) -> dict[str, float]:
-        whole = self._options.timeout
+        whole = self._settings.timeout
         return {"connect": min(_CONNECT_SECONDS, whole), "read": whole, "write": whole, "pool": whole}
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
-
-from jackfield.settings import SettingsError
 
 USUAL_PORTS = frozenset((80, 443))
 """What an entry without a port stands for."""
@@ -26,20 +22,20 @@ class Entry:
     ports: frozenset[int]
 
     @classmethod
-    def of(cls, setting: str, text: Any) -> Entry:
-        """An entry as it is written, or a sentence about why it cannot be one."""
-        found = _ENTRY.fullmatch(text.lower()) if isinstance(text, str) else None
-        port = int(found["port"]) if found and found["port"] else None
-        if found is None or (port is not None and not 0 < port < 65536):
-            raise SettingsError(
-                f"capabilities.web.{setting}: {text!r} is not a host; write a name without http:// and path, "
-                'such as "docs.example.com", "*.example.org", "wiki.example.net:8080" or "*"'
-            )
-        if port and setting == "deny":
-            raise SettingsError(
-                f"capabilities.web.deny: {text!r} names a port; a denied host is denied on all"
-            )
+    def of(cls, text: str) -> Entry:
+        """An entry as it is written; `ValueError` if it is not a host."""
+        found = _ENTRY.fullmatch(text.lower())
+        if found is None:
+            raise ValueError
+        port = int(found["port"]) if found["port"] else None
+        if port is not None and not 0 < port < 65536:
+            raise ValueError
         return cls(normal(found["host"]), frozenset((port,)) if port else USUAL_PORTS)
+
+    @property
+    def has_port(self) -> bool:
+        """Whether it names a port."""
+        return self.ports != USUAL_PORTS
 
     @property
     def is_pattern(self) -> bool:
@@ -59,13 +55,6 @@ class Hosts:
 
     allow: tuple[Entry, ...]
     deny: tuple[Entry, ...] = ()
-
-    @classmethod
-    def of(cls, allow: Sequence[Any], deny: Sequence[Any]) -> Hosts:
-        """The two lists as they are written."""
-        return cls(
-            tuple(Entry.of("allow", each) for each in allow), tuple(Entry.of("deny", each) for each in deny)
-        )
 
     def permits(self, host: str, port: int) -> bool:
         """Whether a host may be asked on a port."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from jackfield_capability_types.web import WebResult
 
-from jackfield_web.searching.options import SearchOptions
 from jackfield_web.searching.provider import (
     LONGEST_SNIPPET,
     LONGEST_TITLE,
@@ -15,6 +14,7 @@ from jackfield_web.searching.provider import (
     moment,
     plain,
 )
+from jackfield_web.settings import WebSearchSettings
 
 _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 
@@ -22,21 +22,21 @@ _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 class Brave:
     """`/web/search`, results of the web only."""
 
-    def question(self, options: SearchOptions, query: str, limit: int, recency: str | None) -> Question:
+    def question(self, settings: WebSearchSettings, query: str, limit: int, recency: str | None) -> Question:
         """The key goes into a header."""
         asked = {
             "q": query,
             "count": str(limit),
-            "safesearch": options.safe,
+            "safesearch": settings.safe,
             "result_filter": "web",
             "text_decorations": "false",
         }
-        if options.language:
-            asked["search_lang"] = options.language
+        if settings.language:
+            asked["search_lang"] = settings.language
         if recency:
             asked["freshness"] = _FRESHNESS[recency]
-        headers = {"X-Subscription-Token": options.key}
-        return Question(f"{options.url}/web/search", asked, headers)
+        headers = {"X-Subscription-Token": settings.key}
+        return Question(f"{settings.server}/web/search", asked, headers)
 
     def results(self, answer: Any) -> list[WebResult]:
         """No `web` in the answer means that nothing was found; scores are not given."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 from jackfield_capability_types.web import WebResult
 
-from jackfield_web.searching.options import SearchOptions
+from jackfield_web.settings import WebSearchSettings
 
 LONGEST_TITLE = 200
 LONGEST_SNIPPET = 500
@@ -28,7 +28,7 @@ class Question(NamedTuple):
 class Provider(Protocol):
     """One provider's way."""
 
-    def question(self, options: SearchOptions, query: str, limit: int, recency: str | None) -> Question:
+    def question(self, settings: WebSearchSettings, query: str, limit: int, recency: str | None) -> Question:
         """What to ask for."""
 
     def results(self, answer: Any) -> list[WebResult]:

@@ -13,9 +13,9 @@ from jackfield_capability_types.web import WebResult
 
 from jackfield_web.fetching.inflating import ACCEPTED, Body, DamagedError, UnknownEncodingError
 from jackfield_web.searching.brave import Brave
-from jackfield_web.searching.options import SEARXNG, SearchOptions
 from jackfield_web.searching.provider import Provider, Question
 from jackfield_web.searching.searxng import Searxng
+from jackfield_web.settings import WebSearchSettings
 
 if TYPE_CHECKING:
     import httpx
@@ -38,24 +38,24 @@ _log = logging.getLogger("jackfield.web")
 class Search:
     """Search by one provider."""
 
-    def __init__(self, options: SearchOptions) -> None:
-        self._options = options
-        self._provider: Provider = Searxng() if options.provider == SEARXNG else Brave()
+    def __init__(self, settings: WebSearchSettings) -> None:
+        self._settings = settings
+        self._provider: Provider = Searxng() if settings.provider == "searxng" else Brave()
         self._starting = asyncio.Lock()
         self._client: httpx.AsyncClient | None = None
 
     async def search(self, query: str, *, limit: int = 5, recency: str | None = None) -> Sequence[WebResult]:
         """What fits best, each address once."""
         wanted = max(1, min(limit, MOST_RESULTS))
-        question = self._provider.question(self._options, query, wanted, recency)
+        question = self._provider.question(self._settings, query, wanted, recency)
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._settings.timeout):
                 answer = await self._asked(question)
             found = self._provider.results(json.loads(answer))
         except TimeoutError:
             raise _failed("The search did not answer in time.") from None
         except _SENSELESS:
-            _log.error("%s answered a search in a form that is not its own", self._options.provider)
+            _log.error("%s answered a search in a form that is not its own", self._settings.provider)
             raise _failed("The search gave an answer that makes no sense.", retryable=False) from None
         once: dict[str, WebResult] = {}
         for each in found:
@@ -86,7 +86,7 @@ class Search:
         except httpx.TimeoutException:
             raise _failed("The search did not answer in time.") from None
         except httpx.HTTPError as error:
-            _log.error("%s cannot be reached (%s)", self._options.provider, type(error).__name__)
+            _log.error("%s cannot be reached (%s)", self._settings.provider, type(error).__name__)
             raise _failed("The search cannot be reached.") from None
 
     async def _ready(self) -> httpx.AsyncClient:
@@ -100,11 +100,11 @@ class Search:
 
         headers = {"Accept": "application/json", "Accept-Encoding": ACCEPTED}
         # A redirect would take the key along to wherever it leads.
-        return httpx.AsyncClient(timeout=self._options.timeout, headers=headers, follow_redirects=False)
+        return httpx.AsyncClient(timeout=self._settings.timeout, headers=headers, follow_redirects=False)
 
     def _refused(self, status: int, headers: Mapping[str, Any]) -> ToolError:
         # What the provider says may repeat the key, so it is not passed on.
-        provider = self._options.provider
+        provider = self._settings.provider
         hint = "set url to where it leads" if 300 <= status < 400 else self._provider.hint(status)
         _log.error("%s refused a search with %d; %s", provider, status, hint)
         if status == 429:

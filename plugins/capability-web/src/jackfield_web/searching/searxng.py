@@ -6,7 +6,6 @@ from typing import Any
 
 from jackfield_capability_types.web import WebResult
 
-from jackfield_web.searching.options import SAFETIES, SearchOptions
 from jackfield_web.searching.provider import (
     LONGEST_SNIPPET,
     LONGEST_TITLE,
@@ -15,26 +14,29 @@ from jackfield_web.searching.provider import (
     moment,
     plain,
 )
+from jackfield_web.settings import WebSearchSettings
+
+_SAFETY = {"off": "0", "moderate": "1", "strict": "2"}
 
 
 class Searxng:
     """The JSON form of `/search`."""
 
-    def question(self, options: SearchOptions, query: str, limit: int, recency: str | None) -> Question:  # noqa: ARG002
+    def question(self, settings: WebSearchSettings, query: str, limit: int, recency: str | None) -> Question:  # noqa: ARG002
         """How many results there are is up to the server."""
         asked = {
             "q": query,
             "format": "json",
             "categories": "general",
-            "safesearch": str(SAFETIES.index(options.safe)),
+            "safesearch": _SAFETY[settings.safe],
         }
-        if options.language:
-            asked["language"] = options.language
+        if settings.language:
+            asked["language"] = settings.language
         if recency:
             asked["time_range"] = recency
         # A server behind a gate of its own mostly takes a bearer token.
-        headers = {"Authorization": f"Bearer {options.key}"} if options.key else {}
-        return Question(f"{options.url}/search", asked, headers)
+        headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
+        return Question(f"{settings.server}/search", asked, headers)
 
     def results(self, answer: Any) -> list[WebResult]:
         """Scores are open-ended and mean something only beside each other, so the best is 1."""

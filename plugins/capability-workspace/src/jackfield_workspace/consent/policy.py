@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from jackfield import ToolError, ToolResponse
 from jackfield.governance import Call, Check
-from jackfield.offers import PluginSettings
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.settings import SettingsError
 
-from jackfield_workspace.consent import words as english
 from jackfield_workspace.consent.request import Vocabulary
 from jackfield_workspace.files.globs import Glob
 from jackfield_workspace.files.paths import Parts, parts_of
-from jackfield_workspace.tables import Setting, read, texts
+from jackfield_workspace.settings import FileConsentSettings
 
 _TOOLS = ("write_file", "edit_file")
-
-SETTINGS: dict[str, Setting] = {
-    "trusted": texts((), '["notes/**", "*.md"]'),
-    "verbs": texts(english.VERBS, '["schreib", "ändere"]'),
-    "negations": texts(english.NEGATIONS, '["nicht", "kein"]'),
-}
-"""The settings of `[policies.file_consent]`."""
 
 
 class FileConsent(Check):
     """Lets a file be written or edited without asking, or says on the card why the user is asked."""
 
-    def __init__(self, settings: PluginSettings) -> None:
-        said = read("policies.file_consent", settings, SETTINGS)
-        lists = {name: tuple(each.casefold() for each in said[name]) for name in ("verbs", "negations")}
-        self._vocabulary = Vocabulary(**lists)
-        self._trusted = _Places(said["trusted"])
+    def __init__(self, settings: FileConsentSettings) -> None:
+        self._vocabulary = Vocabulary(settings.verbs, settings.negations)
+        self._trusted = _Places(settings.trusted)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
         """The tools that change files."""
@@ -71,11 +61,11 @@ class FileConsent(Check):
 class _Places:
     """Where nobody is asked, as glob patterns."""
 
-    def __init__(self, patterns: list[str]) -> None:
+    def __init__(self, patterns: Iterable[str]) -> None:
         try:
             self._globs = [Glob(pattern) for pattern in patterns]
         except ToolError as error:
-            raise SettingsError(f"policies.file_consent.trusted: {error.message}") from None
+            raise SettingsError(f"[policies.file_consent] trusted: {error.message}") from None
 
     def hold(self, parts: Parts) -> bool:
         """Whether one of them fits a path."""

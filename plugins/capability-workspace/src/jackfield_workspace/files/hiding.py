@@ -37,7 +37,7 @@ class Hidden:
         try:
             self._spec = GitIgnoreSpec.from_lines(lines, backend="re2")
         except ValueError as error:
-            raise SettingsError(f"capabilities.workspace.hidden: {error}") from None
+            raise SettingsError(f"[capabilities.workspace] hidden: {error}") from None
 
     def hides(self, parts: Parts) -> bool:
         """Whether a path or a folder on the way to it is hidden."""

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.workspace import Finished
 
-from jackfield_workspace.options import ShellOptions
+from jackfield_workspace.settings import ShellSettings, resolved_root
 from jackfield_workspace.shell.ending import MARK, end_all
 from jackfield_workspace.shell.output import Output
 from jackfield_workspace.shell.sandbox import command_line
@@ -37,15 +37,16 @@ Progress = Callable[[int], Awaitable[None]]
 class BashShell:
     """Runs commands in one folder."""
 
-    def __init__(self, options: ShellOptions) -> None:
-        self._options = options
+    def __init__(self, settings: ShellSettings) -> None:
+        self._settings = settings
+        self._root = resolved_root(settings)
         self._tried = False
 
     async def run(self, command: str, *, seconds: float, progress: Progress | None = None) -> Finished:
         """Run a command; nothing that it started is left when this returns, or is cancelled."""
-        if self._options.sandbox != "none" and not self._tried:
+        if self._settings.sandbox != "none" and not self._tried:
             await self._try_sandbox()
-        return await self._run(command, min(seconds, self._options.max_seconds), progress)
+        return await self._run(command, min(seconds, self._settings.max_seconds), progress)
 
     async def _try_sandbox(self) -> None:
         """A sandbox that cannot be set up must not look like a command that failed."""
@@ -61,7 +62,7 @@ class BashShell:
 
     async def _run(self, command: str, seconds: float, progress: Progress | None) -> Finished:
         began = time.monotonic()
-        output = Output(self._options.output_bytes)
+        output = Output(self._settings.output_bytes)
         async with _home() as home, self._started(command, home) as (process, stream):
             stopped = await _until_over(process, stream, output, began + seconds, progress)
         return Finished(
@@ -70,7 +71,7 @@ class BashShell:
             time.monotonic() - began,
             stopped,
             output.left_out,
-            isolated=self._options.sandbox != "none",
+            isolated=self._settings.sandbox != "none",
         )
 
     @asynccontextmanager
@@ -96,11 +97,11 @@ class BashShell:
     async def _start(self, command: str, home: str, mark: str, writing: int) -> asyncio.subprocess.Process:
         try:
             return await asyncio.create_subprocess_exec(
-                *command_line(self._options, command),
+                *command_line(self._settings, self._root, command),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writing,
                 stderr=writing,
-                cwd=self._options.root,
+                cwd=self._root,
                 env=self._environment(home, mark),
                 start_new_session=True,
             )
@@ -111,8 +112,8 @@ class BashShell:
 
     def _environment(self, home: str, mark: str) -> dict[str, str]:
         """Only what is listed, and a home that is empty and soon gone."""
-        listed = {name: os.environ[name] for name in self._options.environment if name in os.environ}
-        plain = {"TERM": "dumb", "NO_COLOR": "1", "PWD": str(self._options.root)}
+        listed = {name: os.environ[name] for name in self._settings.environment if name in os.environ}
+        plain = {"TERM": "dumb", "NO_COLOR": "1", "PWD": str(self._root)}
         return {**plain, **listed, "HOME": home, "TMPDIR": home, MARK: mark}
 
 

@@ -20,7 +20,7 @@ from jackfield_gemini.live.reading import Reader
 from jackfield_gemini.live.setup import live_config, past_turns
 from jackfield_gemini.live.wire import Wire
 from jackfield_gemini.names import Names
-from jackfield_gemini.options import Options
+from jackfield_gemini.settings import GeminiSettings
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -48,13 +48,13 @@ class LiveConnection:
         self._pump = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, client: Client, options: Options, opening: Opening) -> LiveConnection:
+    async def open(cls, client: Client, settings: GeminiSettings, opening: Opening) -> LiveConnection:
         """Connect, set the session up, and tell it what was said before."""
-        config = live_config(opening, options)
+        config = live_config(opening, settings)
         stack = AsyncExitStack()
         try:
-            async with asyncio.timeout(options.connect_timeout):
-                live = client.aio.live.connect(model=options.voice_model, config=config)
+            async with asyncio.timeout(settings.connect_timeout):
+                live = client.aio.live.connect(model=settings.voice_model, config=config)
                 session = await stack.enter_async_context(live)
                 if session.setup_complete is None:
                     raise TransportError("server_error", "the provider did not confirm the session")
@@ -66,7 +66,7 @@ class LiveConnection:
             if isinstance(error, Exception):
                 raise troubles.of_exception(error) from None
             raise
-        scheduling = options.scheduling.upper() if options.calls == "non_blocking" else None
+        scheduling = settings.scheduling.upper() if settings.calls == "non_blocking" else None
         return cls(wire, Calls(Names(opening.declarations), scheduling), stack)
 
     @property

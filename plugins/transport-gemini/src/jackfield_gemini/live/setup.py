@@ -6,25 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 from jackfield.transport.protocol import Opening, TransportError
 
-from jackfield_gemini.options import Options
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.troubles import LONGEST_DETAIL
 
 if TYPE_CHECKING:
     from google.genai.types import LiveConnectConfig
 
 
-def live_config(opening: Opening, options: Options) -> LiveConnectConfig:
+def live_config(opening: Opening, settings: GeminiSettings) -> LiveConnectConfig:
     """The configuration for `client.aio.live.connect`; `TransportError` when the SDK refuses it."""
     from google.genai.types import LiveConnectConfig
 
     try:
-        return LiveConnectConfig.model_validate(_fields(opening, options))
+        return LiveConnectConfig.model_validate(_fields(opening, settings))
     except ValueError as error:
         detail = f"the SDK does not take what the session begins with: {error}"
         raise TransportError("invalid_request_error", detail[:LONGEST_DETAIL]) from None
 
 
-def _fields(opening: Opening, options: Options) -> dict[str, Any]:
+def _fields(opening: Opening, settings: GeminiSettings) -> dict[str, Any]:
     config: dict[str, Any] = {
         "response_modalities": ["AUDIO"],
         "session_resumption": {"handle": opening.resume} if opening.resume else {},
@@ -38,9 +38,9 @@ def _fields(opening: Opening, options: Options) -> dict[str, Any]:
         config["system_instruction"] = opening.instructions
     if opening.answer_tokens:
         config["max_output_tokens"] = opening.answer_tokens
-    if tools := _tools(opening, options):
+    if tools := _tools(opening, settings):
         config["tools"] = tools
-    if speech := _speech(opening, options):
+    if speech := _speech(opening, settings):
         config["speech_config"] = speech
     if opening.voice.transcribe:
         config |= {"input_audio_transcription": {}, "output_audio_transcription": {}}
@@ -58,17 +58,17 @@ def past_turns(opening: Opening) -> list[tuple[str, str]]:
     ]
 
 
-def _tools(opening: Opening, options: Options) -> list[dict[str, Any]]:
+def _tools(opening: Opening, settings: GeminiSettings) -> list[dict[str, Any]]:
     # Models differ in whether they wait for their calls, so each declaration says it.
-    behavior = options.calls.upper()
+    behavior = settings.calls.upper()
     declared = [{"behavior": behavior, **each} for each in opening.declarations.values()]
     return [{"function_declarations": declared}] if declared else []
 
 
-def _speech(opening: Opening, options: Options) -> dict[str, Any]:
+def _speech(opening: Opening, settings: GeminiSettings) -> dict[str, Any]:
     speech: dict[str, Any] = {}
-    if voice := opening.voice.voice or options.voice:
+    if voice := opening.voice.voice or settings.voice:
         speech["voice_config"] = {"prebuilt_voice_config": {"voice_name": voice}}
-    if language := opening.voice.language or options.language:
+    if language := opening.voice.language or settings.language:
         speech["language_code"] = language
     return speech

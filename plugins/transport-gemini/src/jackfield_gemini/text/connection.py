@@ -14,7 +14,7 @@ from jackfield.transport.queue import EventQueue
 
 from jackfield_gemini import troubles
 from jackfield_gemini.names import Names
-from jackfield_gemini.options import Options
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.text.answer import StreamedAnswer
 from jackfield_gemini.text.exchange import Exchange
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 class TextConnection:
     """A line that stands as long as nobody hangs up: each answer is a request of its own."""
 
-    def __init__(self, client: Client, options: Options, opening: Opening) -> None:
+    def __init__(self, client: Client, settings: GeminiSettings, opening: Opening) -> None:
         self._client = client
-        self._model = options.text_model
+        self._model = settings.text_model
         self._names = Names(opening.declarations)
         self._config = _config(opening)
         self._history: list[Content] = [

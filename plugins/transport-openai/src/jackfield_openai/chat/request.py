@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from jackfield_openai.options import Options
+from jackfield_openai.settings import DEFAULT_TEXT_MODEL, OpenAISettings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 class Requests:
     """What all requests of a transport have in common, and what its server turned out not to know."""
 
-    def __init__(self, options: Options) -> None:
-        self._fixed: dict[str, Any] = {"model": options.text_model, "stream": True}
-        if options.temperature is not None:
-            self._fixed["temperature"] = options.temperature
+    def __init__(self, settings: OpenAISettings) -> None:
+        self._fixed: dict[str, Any] = {"model": settings.text_model or DEFAULT_TEXT_MODEL, "stream": True}
+        if settings.temperature is not None:
+            self._fixed["temperature"] = settings.temperature
         self._counts_tokens = True
         # OpenAI's reasoning models take only the new name; many compatible servers know only the old one.
         self._limits = ["max_completion_tokens", "max_tokens"]
-        if options.base_url:
+        if settings.base_url:
             self._limits.reverse()
 
     @asynccontextmanager

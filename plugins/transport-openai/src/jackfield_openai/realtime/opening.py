@@ -10,10 +10,10 @@ from openai import OpenAIError
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from jackfield_openai.faults import of_sdk, told, trouble_of_end
-from jackfield_openai.options import Options
 from jackfield_openai.realtime.connection import BesideConnection, RealtimeConnection
 from jackfield_openai.realtime.reading import Reading
 from jackfield_openai.realtime.session import beside_session, voice_session
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.tool_names import ToolNames
 
 if TYPE_CHECKING:
@@ -32,20 +32,20 @@ _SOCKET: Any = {
 }
 
 
-async def open_line(client: AsyncOpenAI, options: Options, opening: Opening) -> RealtimeConnection:
+async def open_line(client: AsyncOpenAI, settings: OpenAISettings, opening: Opening) -> RealtimeConnection:
     """A session that carries the sound."""
     names = ToolNames(opening.declarations)
-    line = _Line(RealtimeConnection, {"model": options.voice_model}, names)
-    return await _opened(client, options, opening, line, voice_session(opening, options, names))
+    line = _Line(RealtimeConnection, {"model": settings.voice_model}, names)
+    return await _opened(client, settings, opening, line, voice_session(opening, settings, names))
 
 
 async def open_beside(
-    client: AsyncOpenAI, options: Options, opening: Opening, call_id: str
+    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening, call_id: str
 ) -> RealtimeConnection:
     """A connection to the session of a browser's call."""
     names = ToolNames(opening.declarations)
     line = _Line(BesideConnection, {"call_id": call_id}, names)
-    return await _opened(client, options, opening, line, beside_session(opening, names))
+    return await _opened(client, settings, opening, line, beside_session(opening, names))
 
 
 class _Line(NamedTuple):
@@ -55,13 +55,13 @@ class _Line(NamedTuple):
 
 
 async def _opened(
-    client: AsyncOpenAI, options: Options, opening: Opening, line: _Line, session: dict[str, Any]
+    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening, line: _Line, session: dict[str, Any]
 ) -> RealtimeConnection:
     try:
-        async with asyncio.timeout(options.connect_timeout):
+        async with asyncio.timeout(settings.connect_timeout):
             manager = client.realtime.connect(websocket_connection_options=_SOCKET, **line.address)
             socket = await manager.enter()
-            renew_after = 60 * options.renew_after_minutes
+            renew_after = 60 * settings.renew_after_minutes
             reading = Reading(line.names, limited=bool(opening.answer_tokens))
             language = opening.voice.language
             connection = line.kind(socket, reading, renew_after=renew_after, language=language)
@@ -71,7 +71,7 @@ async def _opened(
                 await asyncio.shield(connection.close())
                 raise
     except TimeoutError:
-        detail = f"the session did not stand within {options.connect_timeout:g} s"
+        detail = f"the session did not stand within {settings.connect_timeout:g} s"
         raise TransportError("network", detail) from None
     except (OpenAIError, WebSocketException, OSError, ValueError) as error:
         raise _of_socket(error) from None

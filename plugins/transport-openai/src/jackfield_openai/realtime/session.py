@@ -6,7 +6,7 @@ from typing import Any
 
 from jackfield.transport.protocol import Opening, Utterance
 
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.tool_names import ToolNames
 
 _MOST_OUTPUT_TOKENS = 4096
@@ -19,22 +19,22 @@ _PCM = {"type": "audio/pcm", "rate": 24_000}
 _CONTENT = {"user": "input_text", "assistant": "output_text"}
 
 
-def voice_session(opening: Opening, options: Options, names: ToolNames) -> dict[str, Any]:
+def voice_session(opening: Opening, settings: OpenAISettings, names: ToolNames) -> dict[str, Any]:
     """Everything, for a connection that carries the sound itself; its model stands in the URL."""
     session = beside_session(opening, names)
-    audio = _audio(opening, options)
+    audio = _audio(opening, settings)
     for side in ("input", "output"):
         audio[side]["format"] = _PCM
     return {**session, "output_modalities": ["audio"], "audio": audio}
 
 
-def browser_session(opening: Opening, options: Options, names: ToolNames) -> Any:
+def browser_session(opening: Opening, settings: OpenAISettings, names: ToolNames) -> Any:
     """Everything, for a call whose sound takes another way and agrees on its own format."""
     return {
         **beside_session(opening, names),
-        "model": options.voice_model,
+        "model": settings.voice_model,
         "output_modalities": ["audio"],
-        "audio": _audio(opening, options),
+        "audio": _audio(opening, settings),
     }
 
 
@@ -88,20 +88,20 @@ def _message(role: str, kind: str, text: str, item_id: str) -> dict[str, Any]:
     return {"id": item_id, "type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def _audio(opening: Opening, options: Options) -> dict[str, dict[str, Any]]:
+def _audio(opening: Opening, settings: OpenAISettings) -> dict[str, dict[str, Any]]:
     wanted = opening.voice
     detection: dict[str, Any] = {
-        "type": options.turn_detection,
+        "type": settings.turn_detection,
         "create_response": True,
         "interrupt_response": True,
     }
-    if options.turn_detection == "server_vad":
+    if settings.turn_detection == "server_vad":
         detection["silence_duration_ms"] = wanted.silence_ms
     heard: dict[str, Any] = {"turn_detection": detection, "transcription": None}
     if wanted.transcribe:
-        heard["transcription"] = {"model": options.transcription_model}
+        heard["transcription"] = {"model": settings.transcription_model}
         if wanted.language:
             heard["transcription"]["language"] = wanted.language.partition("-")[0].lower()
-    if options.noise_reduction:
-        heard["noise_reduction"] = {"type": options.noise_reduction}
-    return {"input": heard, "output": {"voice": wanted.voice or options.voice_name}}
+    if settings.noise_reduction:
+        heard["noise_reduction"] = {"type": settings.noise_reduction}
+    return {"input": heard, "output": {"voice": wanted.voice or settings.voice_name}}
