@@ -13,7 +13,7 @@ _SHORT = 500
 _TITLES = "//head/title|//meta[@property='og:title']/@content|//h1"
 
 
-def read(content: bytes, content_type: str, url: str, *, cut: bool) -> Text:
+def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> Text:
     """The main part of a page, with its title and links."""
     from lxml import etree, html  # type: ignore[import-untyped]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 MOST_PAGES = 100
 
 
-def read(content: bytes, *, cut: bool) -> Text:
+def read_pdf(content: bytes, *, cut: bool) -> Text:
     """The pages in their order; a file that was cut has lost its table of contents and cannot be read."""
     if cut:
         raise UnreadableError("it is a PDF larger than what is read at once")

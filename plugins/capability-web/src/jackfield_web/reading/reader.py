@@ -13,6 +13,8 @@ from typing import Any, BinaryIO
 
 from jackfield_web.reading.charsets import decoded
 from jackfield_web.reading.kinds import Kind, look, media_type
+from jackfield_web.reading.html import read_html
+from jackfield_web.reading.pdf import read_pdf
 from jackfield_web.reading.texts import LONGEST, Text, UnreadableError
 
 _MEMORY = 1024 * 1024 * 1024
@@ -57,13 +59,9 @@ def _read(kind: Kind, content: bytes, job: dict[str, Any]) -> Text:
     content_type, cut = job["contentType"], job["cut"]
     match found:
         case Kind.HTML:
-            from jackfield_web.reading import html
-
-            return html.read(content, content_type, job["url"], cut=cut)
+            return read_html(content, content_type, job["url"], cut=cut)
         case Kind.PDF:
-            from jackfield_web.reading import pdf
-
-            return pdf.read(content, cut=cut)
+            return read_pdf(content, cut=cut)
         case Kind.TEXT:
             text = decoded(content, content_type, marked_up=False, cut=cut).replace("\0", "")
             named = "text/plain" if kind is Kind.UNSAID else media_type(content_type)

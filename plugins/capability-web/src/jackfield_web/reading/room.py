@@ -94,7 +94,7 @@ class _Reader:
             sys.executable,
             "-P",
             "-m",
-            "jackfield_web.reading.reader",
+            "jackfield_web.reader.worker",
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

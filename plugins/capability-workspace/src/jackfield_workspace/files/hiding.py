@@ -8,9 +8,7 @@ from jackfield.settings import SettingsError
 from pathspec import GitIgnoreSpec
 
 from jackfield_workspace.files.paths import Parts
-
-PARTIAL = ".jackfield-"
-"""How the name of a file begins that is still being written."""
+from jackfield_workspace.files.tree import PARTIAL
 
 ALWAYS = (
     # Version control: its hooks are programs, its configuration names some.

@@ -11,8 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from jackfield_workspace.files import refusals
-from jackfield_workspace.files.hiding import PARTIAL
 from jackfield_workspace.files.tree import Tree
+
+PARTIAL = ".jackfield-"
+"""Prefix of the temporary file of a write that is in progress."""
 
 PATIENCE_SECONDS = 5.0
 """How long a write waits for one that is under way."""
