@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ToolCall
 from jackfield.session.machine import State
-from jackfield_agents.work import shortened
+from jackfield_agents.agent import shortened
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.sites import Site
 

@@ -11,7 +11,7 @@ import pytest
 from agency import agency, run
 from jackfield.settings import SettingsError, parse_offer, parse_settings
 from jackfield_agents import jackfield_policies
-from jackfield_agents.consent import asks_for_work
+from jackfield_agents.policies import asks_for_work
 from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
 from jackfield_capability_types.agents import AgentsView, Report
 from jackfield_testkit.sites import Site

@@ -11,7 +11,7 @@ from jackfield import ToolError
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import TransportError
 from jackfield.transport.troubles import TROUBLES
-from jackfield_agents import troubles, work
+from jackfield_agents import agent, tool_errors
 from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
 from jackfield_testkit.sites import Site
 
@@ -19,7 +19,7 @@ from jackfield_testkit.sites import Site
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
-    monkeypatch.setattr(work, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(agent, "PAUSES", (0.01, 0.01))
 
 
 async def reports(model: ScriptedModel) -> None:
@@ -92,7 +92,7 @@ def test_a_fault_that_cannot_be_waited_out_is_permanent(
 
 def test_every_trouble_of_a_transport_has_a_sentence() -> None:
     for code, kind in TROUBLES.items():
-        told = troubles.failure(TransportError(code, "detail"), wrote=False, so_far={})
+        told = tool_errors.failure(TransportError(code, "detail"), wrote=False, so_far={})
         if code != "no_audio":  # Agents work in text.
             assert told.message != "The agent could not finish: its model failed."
         if not kind.recoverable:
@@ -100,7 +100,7 @@ def test_every_trouble_of_a_transport_has_a_sentence() -> None:
 
 
 def test_work_that_wrote_something_is_not_to_be_repeated() -> None:
-    told = troubles.failure(TransportError("network"), wrote=True, so_far={})
+    told = tool_errors.failure(TransportError("network"), wrote=True, so_far={})
     assert (told.type, told.retryable, told.partial_side_effects) == ("TRANSIENT", False, True)
 
 

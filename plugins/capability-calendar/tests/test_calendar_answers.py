@@ -18,7 +18,7 @@ from jackfield_calendar import calendars
 from jackfield_calendar.backend import Span, Taken
 from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.drafts import prepared, uid_of
-from jackfield_calendar.merging import times
+from jackfield_calendar.session import times
 from jackfield_capability_types.calendar import Busy, EventDraft
 from jackfield_testkit import ToolTestContext
 

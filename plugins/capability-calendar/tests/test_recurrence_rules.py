@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from jackfield_calendar.backend import Span
 from jackfield_calendar.ical.occurrences import Occurrences
-from jackfield_calendar.ical.reading import read
+from jackfield_calendar.ical.parser import read
 
 CASES = Path(__file__).parents[3] / "../shared/data/calendar/rrule_cases.jsonl"
 README = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.images import ImageOrder
-from jackfield_images.gallery import Gallery
+from jackfield_images.gallery import Gallery, NotAnImageError, inspect
 from jackfield_images.images import Images
-from jackfield_images.inspection import NotAnImageError, inspect
 from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImageServer
 from jackfield_testkit.images_contract.png import png

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_images.consent.request import Vocabulary
+from jackfield_images.vocabulary import Vocabulary
 
 ASKED = [
     "Draw me a lighthouse.",

@@ -21,10 +21,9 @@ from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield.settings import parse_settings
 from jackfield_testkit import WebSite as Site
-from jackfield_web.fetching.answers import Answer
-from jackfield_web.fetching.exchange import Exchange
-from jackfield_web.fetching.inflating import Body, DamagedError
-from jackfield_web.fetching.network import NoSuchHostError
+from jackfield_web.client import Exchange, NoSuchHostError
+from jackfield_web.content import Answer
+from jackfield_web.decompression import Body, DamagedError
 from jackfield_web.settings import WebSettings
 
 PUBLIC = "93.184.215.14"

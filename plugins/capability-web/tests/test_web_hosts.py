@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.settings import SettingsError, parse_settings
-from jackfield_web.fetching.addresses import is_public
-from jackfield_web.fetching.hosts import Hosts
+from jackfield_web.hosts import Hosts, is_public
 from jackfield_web.settings import WebSettings
 
 

@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield_web.fetching.answers import Answer
-from jackfield_web.reading import pdf
-from jackfield_web.reading.kinds import Kind, kind_of
-from jackfield_web.reading.reader import answered
-from jackfield_web.reading.room import ReadingRoom
-from jackfield_web.reading.texts import LONGEST, Text, UnreadableError
+from jackfield_web.content import Answer, Kind, kind_of
+from jackfield_web.reader import formats
+from jackfield_web.reader.formats import LONGEST, Text, UnreadableError
+from jackfield_web.reader.pool import ReadingRoom
+from jackfield_web.reader.worker import answered
 
 ARTICLE = """<!doctype html><html><head><title>The  lighthouse</title><script>var x = 1;</script></head><body>
 <nav><a href="/">Home</a> <a href="/shop">Shop</a></nav>
@@ -186,7 +185,7 @@ def document(*pages: str) -> bytes:
 def test_a_pdf_gives_the_text_of_its_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read(document("First page", "Second page"), "application/pdf")
     assert (found["title"], found["text"]) == ("Paper", "First page\n\nSecond page")
-    monkeypatch.setattr(pdf, "MOST_PAGES", 1)
+    monkeypatch.setattr(formats, "MOST_PAGES", 1)
     short = read(document("First page", "Second page"), "application/pdf")
     assert (short["text"], short["whole"]) == ("First page", False)
 

@@ -19,7 +19,7 @@ from jackfield_testkit.workbench import Workbench, make_tool
 from jackfield_tool_bash.handler import execute as bash
 from jackfield_tool_edit_file.handler import execute as edit_file
 from jackfield_tool_write_file.handler import execute as write_file
-from jackfield_workspace.consent.request import Vocabulary
+from jackfield_workspace.vocabulary import Vocabulary
 
 POLICIES = [*jackfield_policies.jackfield_policies(), *jackfield_workspace.jackfield_policies()]
 

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield.store import MemoryStore
-from jackfield_workspace.files import writing
-from jackfield_workspace.files.editing import difference
-from jackfield_workspace.files.texts import Text
+from jackfield_workspace.files import tree
+from jackfield_workspace.files.edits import difference
+from jackfield_workspace.files.encoding import Text
 
 Workspace = Callable[..., Any]
 
@@ -163,7 +163,7 @@ def test_a_write_waits_for_another_but_not_for_ever(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr(writing, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(tree, "PATIENCE_SECONDS", 0.05)
     holder = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)

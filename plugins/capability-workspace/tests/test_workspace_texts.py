@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
-from jackfield_workspace.files.texts import NotTextError, read_text
+from jackfield_workspace.files.encoding import NotTextError, read_text
 
 Workspace = Callable[..., Any]
 

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from jackfield.settings import NoSettings
 
     from jackfield_agents.agents import Agents
-    from jackfield_agents.consent import TaskConsent
+    from jackfield_agents.policies import TaskConsent, Unattended
     from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
-    from jackfield_agents.unattended import Unattended
 
 
 @hookimpl
@@ -45,12 +44,12 @@ def _agents(settings: AgentsSettings, services: Services) -> Agents:  # noqa: AR
 
 
 def _unattended(settings: NoSettings, services: Services) -> Unattended:  # noqa: ARG001
-    from jackfield_agents.unattended import Unattended
+    from jackfield_agents.policies import Unattended
 
     return Unattended(services)
 
 
 def _consent(settings: TaskConsentSettings, services: Services) -> TaskConsent:
-    from jackfield_agents.consent import TaskConsent
+    from jackfield_agents.policies import TaskConsent
 
     return TaskConsent(settings, services)

@@ -18,11 +18,10 @@ from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
 from jackfield_capability_types.agents import Report, Tell
 
-from jackfield_agents import troubles
-from jackfield_agents.briefing import brief
+from jackfield_agents import tool_errors
+from jackfield_agents.agent import StepsUsedError, Work, brief, told
+from jackfield_agents.policies import usable
 from jackfield_agents.settings import AgentsSettings
-from jackfield_agents.unattended import usable
-from jackfield_agents.work import StepsUsedError, Work, told
 
 if TYPE_CHECKING:
     from jackfield.runtime import Runtime
@@ -118,13 +117,13 @@ class Agents:
             cut_short = f"Its {settings.steps} steps were used up."
         except TransportError as error:
             _log.warning("the agent of session %s could not finish: %s", session.id, error)
-            raise troubles.failure(error, wrote=work.wrote, so_far=told(work)) from None
+            raise tool_errors.failure(error, wrote=work.wrote, so_far=told(work)) from None
         finally:
             shift.clock = None
             await self._end(session)
         text = text or work.so_far()
         if not text:
-            raise troubles.nothing_found(cut_short, wrote=work.wrote, so_far=told(work))
+            raise tool_errors.nothing_found(cut_short, wrote=work.wrote, so_far=told(work))
         seconds = round(time.monotonic() - began, 1)
         sources = work.sources.for_report(text)
         return Report(text, work.steps, tuple(work.used), sources, seconds, session.id, cut_short)
@@ -132,7 +131,7 @@ class Agents:
     @property
     def _here(self) -> Runtime:
         if self._runtime is None:
-            raise troubles.no_model("the host has not started yet")
+            raise tool_errors.no_model("the host has not started yet")
         return self._runtime
 
     def _brief(self, tools: Mapping[str, RegisteredTool]) -> str:
@@ -141,7 +140,7 @@ class Agents:
     def _lent(self, tools: Sequence[str]) -> dict[str, RegisteredTool]:
         for name in tools:
             if name not in self._tools:
-                raise troubles.not_lent(name, list(self._tools))
+                raise tool_errors.not_lent(name, list(self._tools))
         return {name: tool for name, tool in self._tools.items() if not tools or name in tools}
 
     def _reached(self) -> Transport:
@@ -151,17 +150,17 @@ class Agents:
                 self._transport = self._here.transport()
             except SettingsError as error:
                 _log.error("no agent can work: %s", error)
-                raise troubles.no_model("no provider is set up for this deployment") from None
+                raise tool_errors.no_model("no provider is set up for this deployment") from None
         if "text" not in self._transport.modes:
-            raise troubles.no_model("the provider of this deployment carries no text")
+            raise tool_errors.no_model("the provider of this deployment carries no text")
         return self._transport
 
     def _admit(self, who: str) -> None:
         own = sum(shift.who == who for shift in self._shifts.values())
         if own >= self._settings.per_user:
-            raise troubles.too_many(self._settings.per_user, own=True)
+            raise tool_errors.too_many(self._settings.per_user, own=True)
         if len(self._shifts) >= self._settings.at_once:
-            raise troubles.too_many(self._settings.at_once, own=False)
+            raise tool_errors.too_many(self._settings.at_once, own=False)
 
     async def _session(
         self, parent: SessionView, session_id: str, tools: Mapping[str, RegisteredTool]
@@ -182,7 +181,7 @@ class Agents:
             )
         except StoreUnavailableError as error:
             _log.error("no session could be kept for an agent: %s", error)
-            raise troubles.cannot_be_kept() from None
+            raise tool_errors.cannot_be_kept() from None
 
     async def _end(self, session: Session) -> None:
         try:

@@ -1,7 +1,8 @@
-"""What the capability asks of whoever holds a calendar."""
+"""The interface of a calendar backend, with the events it reads and writes."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -97,3 +98,24 @@ def clash(event: NewEvent, taken: Iterable[Taken]) -> Taken | None:
     """The first that takes some of the time of an event, itself excepted."""
     others = (each for each in taken if each.uid != event.uid and event.span.overlaps(each.start, each.end))
     return min(others, key=lambda each: each.start, default=None)
+
+
+_log = logging.getLogger("jackfield_calendar")
+
+_MOST = 1000
+
+
+class Notices:
+    """Remembers what has been said."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, str]] = set()
+
+    def log(self, where: str, cause: str) -> None:
+        """Warn of something that cannot be read, unless that was said before."""
+        if (where, cause) in self._said:
+            return
+        if len(self._said) >= _MOST:
+            self._said.clear()
+        self._said.add((where, cause))
+        _log.warning("%s cannot be read, and counts as no time taken: %s", where, cause)

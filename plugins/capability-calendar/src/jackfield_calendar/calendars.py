@@ -11,14 +11,13 @@ from jackfield.contract.context import SessionView
 from jackfield.settings import SettingsError
 
 from jackfield_calendar.backend import Backend
-from jackfield_calendar.session import SessionCalendars
+from jackfield_calendar.session import SessionCalendars, encoded, filled
 from jackfield_calendar.settings import (
     PLACE,
     CalendarCapabilitySettings,
     CalendarConfiguration,
     configured_calendars,
 )
-from jackfield_calendar.users import encoded, filled
 
 MOST_OPEN = 1000
 """How many calendars are kept open at once, where every user has one."""

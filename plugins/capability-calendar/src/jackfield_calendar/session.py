@@ -1,20 +1,88 @@
-"""The calendars as one session may use them."""
+"""The calendars of one session: busy times and new events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
 
 from jackfield import ErrorType, ToolError
-from jackfield_capability_types.calendar import Agenda, CreatedEvent, EventDraft
+from jackfield_capability_types.calendar import Agenda, Busy, CreatedEvent, EventDraft
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Backend, Found, Span
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import Backend, Found, Span, Taken
 from jackfield_calendar.drafts import prepared
-from jackfield_calendar.merging import times
 from jackfield_calendar.settings import CalendarCapabilitySettings, CalendarConfiguration
-from jackfield_calendar.users import filled
+
+_LONGEST = 200
+
+
+def encoded(user: str) -> str | None:
+    """The name as one segment of a path, different for different users; nothing when that cannot be."""
+    try:
+        segment = quote(user, safe="@")
+    except UnicodeEncodeError:
+        return None
+    # A name of dots alone would be a way up, however it is written: addresses are decoded on the way.
+    if not user.strip(".") or len(segment) > _LONGEST:
+        return None
+    return f"%2E{segment[1:]}" if segment.startswith(".") else segment
+
+
+def filled(
+    options: Mapping[str, Any], user: str | None, *, raw: frozenset[str] = frozenset()
+) -> dict[str, Any]:
+    """The options of a calendar with `{user}` filled in; those named in `raw` get the name as it is."""
+    segment = encoded(user) if user else None
+
+    def fill(key: str, value: Any) -> Any:
+        if not isinstance(value, str) or "{user}" not in value:
+            return value
+        if user is None or segment is None:
+            raise LookupError(key)
+        return value.replace("{user}", user if key in raw else segment)
+
+    return {key: fill(key, value) for key, value in options.items()}
+
+
+def times(calendar: str, taken: Iterable[Taken], span: Span, *, details: bool) -> list[Busy]:
+    """What is taken within a span, by start."""
+    inside = sorted(_cut(calendar, taken, span, details=details), key=lambda busy: (busy.start, busy.end))
+    return inside if details else list(_merged(inside))
+
+
+def _cut(calendar: str, taken: Iterable[Taken], span: Span, *, details: bool) -> Iterator[Busy]:
+    first, last = span.start.astimezone(UTC), span.end.astimezone(UTC)
+    for each in taken:
+        start, end = max(each.start, first), min(each.end, last)
+        if start < end:
+            shown = details and not each.private
+            yield Busy(
+                start,
+                end,
+                calendar,
+                all_day=each.all_day,
+                title=each.title if shown else None,
+                attendees=each.attendees if shown else None,
+            )
+
+
+def _merged(busy: Iterable[Busy]) -> Iterator[Busy]:
+    """What overlaps or touches as one: how many events there are is nobody's business either."""
+    open_one: Busy | None = None
+    for each in busy:
+        if open_one is None or each.start > open_one.end:
+            if open_one is not None:
+                yield open_one
+            open_one = each
+        else:
+            end = max(open_one.end, each.end)
+            open_one = replace(open_one, end=end, all_day=open_one.all_day and each.all_day)
+    if open_one is not None:
+        yield open_one
 
 
 class SessionCalendars:
@@ -99,7 +167,7 @@ class SessionCalendars:
 
     async def _find(self, name: str) -> Backend:
         if name not in self._calendars:
-            raise faults.not_set_up(name, list(self._calendars))
+            raise tool_errors.not_set_up(name, list(self._calendars))
         return await self._backend(name, self._user)
 
     def _check_meetings(self, backend: Backend, calendar: str) -> None:

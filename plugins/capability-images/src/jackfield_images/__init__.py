@@ -12,7 +12,7 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
-    from jackfield_images.consent.policy import ImageConsent
+    from jackfield_images.consent import ImageConsent
     from jackfield_images.images import Images
     from jackfield_images.settings import ImageConsentSettings, ImagesSettings
 
@@ -41,6 +41,6 @@ def _images(settings: ImagesSettings, services: Services) -> Images:  # noqa: AR
 
 
 def _consent(settings: ImageConsentSettings, services: Services) -> ImageConsent:
-    from jackfield_images.consent.policy import ImageConsent
+    from jackfield_images.consent import ImageConsent
 
     return ImageConsent(settings, services)

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from jackfield import SessionView, ToolError
 from jackfield_capability_types.images import ImageOrder, StoredImage
 
-from jackfield_images.gallery import Gallery
-from jackfield_images.inspection import NotAnImageError, inspect
-from jackfield_images.providers import connect, refusals
-from jackfield_images.providers.drawing import Drawing, Provider
+from jackfield_images import tool_errors
+from jackfield_images.gallery import Gallery, NotAnImageError, inspect
+from jackfield_images.providers import Drawing, Provider, connect
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
@@ -43,7 +42,7 @@ class Images:
             async with asyncio.timeout(self._config.timeout):
                 drawings = await provider.draw(order)
         except TimeoutError:
-            raise refusals.no_answer(self._config.timeout) from None
+            raise tool_errors.no_answer(self._config.timeout) from None
         kept: list[StoredImage] = []
         failure: ToolError | None = None
         for drawing in drawings:
@@ -79,7 +78,7 @@ class Images:
             await asyncio.to_thread(self._gallery.prepare)
         except OSError as error:
             _log.error("pictures cannot be kept: %s", error)
-            raise refusals.cannot_keep(paid=False) from None
+            raise tool_errors.cannot_keep(paid=False) from None
 
     async def _keep(self, drawing: Drawing) -> StoredImage:
         config = self._config
@@ -96,8 +95,8 @@ class Images:
             )
         except OSError as error:
             _log.error("a picture that was made cannot be kept: %s", error)
-            raise refusals.cannot_keep(paid=True) from None
+            raise tool_errors.cannot_keep(paid=True) from None
 
     def _unusable(self, why: str) -> ToolError:
         _log.error("what %s sent as a picture cannot be used: %s", self._config.provider, why)
-        return refusals.unusable()
+        return tool_errors.unusable()

@@ -22,7 +22,7 @@ from jackfield.settings import (
     Unit,
 )
 
-from jackfield_images.consent import words as english
+from jackfield_images import vocabulary
 from jackfield_images.prices import Prices
 
 Dollars = Annotated[float, Ge(0), Unit("US dollars")]
@@ -122,12 +122,12 @@ class ImageConsentSettings:
     verbs: Annotated[
         Phrases,
         Help("Words that ask for something; a noun has to follow, or the verb ends the sentence."),
-    ] = english.VERBS
+    ] = vocabulary.VERBS
     drawing_verbs: Annotated[Phrases, Help("Words that ask for a picture whatever follows.")] = (
-        english.DRAWING_VERBS
+        vocabulary.DRAWING_VERBS
     )
-    nouns: Annotated[Phrases, Help("Words for pictures.")] = english.NOUNS
-    negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = english.NEGATIONS
+    nouns: Annotated[Phrases, Help("Words for pictures.")] = vocabulary.NOUNS
+    negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = vocabulary.NEGATIONS
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, Services
 
 if TYPE_CHECKING:
-    from jackfield_web.searching.search import Search
+    from jackfield_web.search import Search
     from jackfield_web.settings import WebSearchSettings, WebSettings
     from jackfield_web.web import Web
 
@@ -35,6 +35,6 @@ def _web(settings: WebSettings, services: Services) -> Web:  # noqa: ARG001
 
 
 def _search(settings: WebSearchSettings, services: Services) -> Search:  # noqa: ARG001
-    from jackfield_web.searching.search import Search
+    from jackfield_web.search import Search
 
     return Search(settings)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from jackfield.settings import Bytes, EnvironmentVariable, Format, Help, NonEmpty, Seconds
 
-from jackfield_web.fetching.hosts import Entry, Hosts
+from jackfield_web.hosts import Entry, Hosts
 
 _HOST = (
     'a host without http:// and path, such as "docs.example.com", "*.example.org", '

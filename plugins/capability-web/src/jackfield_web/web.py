@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from jackfield_capability_types.web import Link, Page
 
-from jackfield_web.fetching import refusals
-from jackfield_web.reading.room import ReadingRoom
-from jackfield_web.reading.texts import UnreadableError
+from jackfield_web import tool_errors
+from jackfield_web.reader.formats import UnreadableError
+from jackfield_web.reader.pool import ReadingRoom
 from jackfield_web.settings import WebSettings
 
 if TYPE_CHECKING:
-    from jackfield_web.fetching.exchange import Exchange
-    from jackfield_web.fetching.network import Resolve
+    from jackfield_web.client import Exchange, Resolve
 
 
 class Web:
@@ -36,9 +35,9 @@ class Web:
                 fetched_at = datetime.now(UTC)
                 text = await room.read(answer)
         except TimeoutError:
-            raise refusals.too_slow(self._settings.timeout) from None
+            raise tool_errors.too_slow(self._settings.timeout) from None
         except UnreadableError as error:
-            raise refusals.unreadable(str(error)) from None
+            raise tool_errors.unreadable(str(error)) from None
         return Page(
             url=answer.url,
             title=text.title,
@@ -70,7 +69,7 @@ class Web:
     def _connect(self) -> Exchange:
         import anyio
 
-        from jackfield_web.fetching.exchange import Exchange
+        from jackfield_web.client import Exchange
 
         # A loop of its own, only so that the rest of anyio is imported here and not on the host's loop.
         anyio.run(anyio.sleep, 0)

@@ -12,9 +12,9 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
-    from jackfield_workspace.consent.policy import FileConsent
+    from jackfield_workspace.consent import FileConsent
     from jackfield_workspace.settings import FileConsentSettings, ShellSettings, WorkspaceSettings
-    from jackfield_workspace.shell.shell import BashShell
+    from jackfield_workspace.shell import BashShell
     from jackfield_workspace.workspace import FolderWorkspace
 
 
@@ -44,12 +44,12 @@ def _workspace(settings: WorkspaceSettings, services: Services) -> FolderWorkspa
 
 
 def _shell(settings: ShellSettings, services: Services) -> BashShell:  # noqa: ARG001
-    from jackfield_workspace.shell.shell import BashShell
+    from jackfield_workspace.shell import BashShell
 
     return BashShell(settings)
 
 
 def _consent(settings: FileConsentSettings, services: Services) -> FileConsent:  # noqa: ARG001
-    from jackfield_workspace.consent.policy import FileConsent
+    from jackfield_workspace.consent import FileConsent
 
     return FileConsent(settings)

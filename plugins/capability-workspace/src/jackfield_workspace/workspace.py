@@ -1,10 +1,12 @@
-"""The capability `workspace`: one folder, the same for everybody; each session remembers what it has seen."""
+"""The capability `workspace`: the files of one directory, as each session uses them."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
@@ -12,17 +14,44 @@ from jackfield import SessionView
 from jackfield.store import Store
 from jackfield_capability_types.workspace import Change, Listing, Matches, Passage, Search
 
-from jackfield_workspace.files import refusals
-from jackfield_workspace.files.changing import Changed, Changes
-from jackfield_workspace.files.globs import Glob, for_names
-from jackfield_workspace.files.hiding import Hidden
-from jackfield_workspace.files.paths import Parts, parts_of
-from jackfield_workspace.files.searching import LineSearch, find_files
-from jackfield_workspace.files.texts import NotTextError, read_text
+from jackfield_workspace.files import tool_errors
+from jackfield_workspace.files.edits import Changed, Changes
+from jackfield_workspace.files.encoding import NotTextError, read_text
+from jackfield_workspace.files.exclusions import Hidden
+from jackfield_workspace.files.paths import Glob, Parts, for_names, parts_of
+from jackfield_workspace.files.search import Effort, LineSearch, Walk, find_files
 from jackfield_workspace.files.tree import Tree, read_file
-from jackfield_workspace.files.walking import Effort, Walk
-from jackfield_workspace.seen import Seen, state_of
 from jackfield_workspace.settings import WorkspaceSettings, resolved_root
+
+_KEPT_SECONDS = 24 * 3600.0
+
+
+def state_of(content: bytes) -> str:
+    """A name for exactly this content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class Seen:
+    """What one session has seen of one workspace."""
+
+    def __init__(self, store: Store, root: Path, session: str) -> None:
+        self._store = store
+        self._root = root
+        self._session = session
+
+    async def state(self, path: str) -> str | None:
+        """The state in which the session saw a file last."""
+        kept = await self._store.get(self._key(path))
+        return kept.decode() if kept else None
+
+    async def note(self, path: str, state: str) -> None:
+        """The session has seen a file in this state, or brought it there."""
+        await self._store.put(self._key(path), state.encode(), ttl=_KEPT_SECONDS)
+
+    def _key(self, path: str) -> str:
+        place = hashlib.sha256(f"{self._root}\0{path}".encode()).hexdigest()[:32]
+        return f"workspace/{self._session}/{place}"
+
 
 _R = TypeVar("_R")
 
@@ -108,18 +137,18 @@ class SessionWorkspace:
     def _parts(self, path: str) -> Parts:
         parts = parts_of(path)
         if self._hidden.hides(parts):
-            raise refusals.hidden(path)
+            raise tool_errors.hidden(path)
         return parts
 
     def _content(self, parts: Parts) -> bytes:
         path = "/".join(parts)
         if not parts:
-            raise refusals.folder(path)
+            raise tool_errors.folder(path)
         try:
             with self._tree.folder(parts[:-1]) as here:
                 return read_file(here, parts[-1], path, self._settings.max_file_bytes)[0]
         except OSError as error:
-            raise refusals.trouble(path, error) from None
+            raise tool_errors.trouble(path, error) from None
 
     def _effort(self, stop: Event) -> Effort:
         until = time.monotonic() + self._settings.search_seconds
@@ -143,10 +172,10 @@ def _passage(path: str, data: bytes, first: int, limit: int) -> Passage:
     try:
         text = read_text(data)
     except NotTextError:
-        raise refusals.binary(path, len(data)) from None
+        raise tool_errors.binary(path, len(data)) from None
     lines = text.lines
     if first > max(len(lines), 1):
-        raise refusals.behind_the_end(path, first, len(lines))
+        raise tool_errors.behind_the_end(path, first, len(lines))
     return Passage(path, tuple(lines[first - 1 : first - 1 + limit]), first, len(lines), text.encoding)
 
 

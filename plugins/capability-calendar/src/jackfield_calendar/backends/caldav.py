@@ -21,12 +21,11 @@ from caldav.lib.error import (
 from caldav.response import CalendarQueryResult
 from icalendar import Event
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import Booked, Found, NewEvent, Notices, Span, Taken, clash
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
-from jackfield_calendar.ical.reading import read
-from jackfield_calendar.ical.writing import cancelled, next_sequence, stands, write
-from jackfield_calendar.notices import Notices
+from jackfield_calendar.ical.parser import read
+from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
 
 TIMEOUT_SECONDS = 5.0
 """How long a request may take, unless the settings say otherwise."""
@@ -72,7 +71,7 @@ class CalDavCalendar:
         self._check(answer.status, writing=False)
         if answer.status != 207 or answer.tree is None or answer.tree.tag != _MULTISTATUS:
             # A login page of a hotel, say: it names no events, and is no free calendar all the same.
-            raise faults.unreachable(self._name, _NO_SERVER, writing=False)
+            raise tool_errors.unreachable(self._name, _NO_SERVER, writing=False)
         results = [each for each in answer.results or () if isinstance(each, CalendarQueryResult)]
         # Without a text a server says that it would not tell, or that there is more than it would tell.
         texts = [(each.href, each.calendar_data or "") for each in results]
@@ -96,7 +95,7 @@ class CalDavCalendar:
             known = any(each.uid == event.uid for each in found.taken)
             if not known and (taken := clash(event, found.taken)):
                 zone = event.start.tzinfo
-                raise faults.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
+                raise tool_errors.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
             invites = bool(event.attendees and event.organizer) and await self._invites()
             before = await self._put(event, {"If-None-Match": "*"})
         if before is not None:
@@ -125,14 +124,14 @@ class CalDavCalendar:
         except AuthorizationError as error:
             # Some servers say with a 403 that the UID is taken.
             if not UID_CONFLICT_PRECONDITIONS & set(error.preconditions):
-                raise faults.refused(self._name) from None
+                raise tool_errors.refused(self._name) from None
             status, preconditions = 409, error.preconditions
         if status == 412 or UID_CONFLICT_PRECONDITIONS & set(preconditions):
             return await self._already_there(event)
         self._check(status, writing=True)
         if status not in (201, 204) and not await self._read(event.uid):
             # A redirection to a login page ends like this, and nothing was written.
-            raise faults.unreachable(self._name, _NO_SERVER, writing=True)
+            raise tool_errors.unreachable(self._name, _NO_SERVER, writing=True)
         return None
 
     async def _already_there(self, event: NewEvent) -> Booked | None:
@@ -166,9 +165,9 @@ class CalDavCalendar:
 
     def _check(self, status: int, *, writing: bool) -> None:
         if status in (404, 410):
-            raise faults.missing(self._name)
+            raise tool_errors.missing(self._name)
         if not 200 <= status < 300:
-            raise faults.unexpected(self._name, status, writing=writing)
+            raise tool_errors.unexpected(self._name, status, writing=writing)
 
     @asynccontextmanager
     async def _request(self, *, writing: bool) -> AsyncIterator[None]:
@@ -179,19 +178,19 @@ class CalDavCalendar:
                 yield
         except TimeoutError:
             how = f"its server did not answer within {self._seconds:g} s"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None
         except RateLimitError as error:
-            raise faults.limited(self._name, error.retry_after_seconds) from None
+            raise tool_errors.limited(self._name, error.retry_after_seconds) from None
         except AuthorizationError:
             if writing:
                 raise
-            raise faults.refused(self._name) from None
+            raise tool_errors.refused(self._name) from None
         except DAVError as error:
-            raise faults.unexpected(self._name, error.status or 502, writing=writing) from None
+            raise tool_errors.unexpected(self._name, error.status or 502, writing=writing) from None
         except SyntaxError:
             # The library's word for XML that is none.
-            raise faults.unreachable(self._name, _NO_SERVER, writing=writing) from None
+            raise tool_errors.unreachable(self._name, _NO_SERVER, writing=writing) from None
         except OSError as error:
             # The library's connection errors and time limits are all of this kind.
             how = f"the connection to its server failed ({type(error).__name__})"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None

@@ -13,13 +13,12 @@ from typing import NamedTuple, TypeVar
 
 from icalendar import Event
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import Booked, Found, NewEvent, Notices, Span, Taken, clash
 from jackfield_calendar.backends import files
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
-from jackfield_calendar.ical.reading import MOST_BYTES, Sheet, read
-from jackfield_calendar.ical.writing import cancelled, next_sequence, stands, write
-from jackfield_calendar.notices import Notices
+from jackfield_calendar.ical.parser import MOST_BYTES, Sheet, read
+from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
 
 _log = logging.getLogger("jackfield_calendar")
 
@@ -68,11 +67,15 @@ class FolderCalendar:
         try:
             return await asyncio.to_thread(work, argument)
         except TimeoutError:
-            raise faults.unreachable(self._name, "another booking takes too long", writing=False) from None
+            raise tool_errors.unreachable(
+                self._name, "another booking takes too long", writing=False
+            ) from None
         except OSError as error:
             # The path is for the log; the model learns what kind of trouble it is.
             _log.error("the %s calendar in %s: %s", self._name, self._folder, error)
-            raise faults.unreachable(self._name, f"its folder: {error.strerror}", writing=writing) from None
+            raise tool_errors.unreachable(
+                self._name, f"its folder: {error.strerror}", writing=writing
+            ) from None
 
     def _look(self, span: Span) -> Found:
         taken: list[Taken] = []
@@ -93,7 +96,7 @@ class FolderCalendar:
                 return stands(before, self._zones)
             found = self._look(event.span)
             if taken := clash(event, found.taken):
-                raise faults.conflict(
+                raise tool_errors.conflict(
                     taken.start.astimezone(event.start.tzinfo), taken.end.astimezone(event.start.tzinfo)
                 )
             name = f"{hashlib.sha256(event.uid.encode()).hexdigest()[:40]}.ics"

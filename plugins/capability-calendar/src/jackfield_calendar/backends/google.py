@@ -1,18 +1,118 @@
-"""A calendar of Google, by its REST API: free/busy and events as Google has unrolled them."""
+"""Google Calendar by its REST API, version 3."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import httpx
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, clash
-from jackfield_calendar.backends import google_wire as wire
-from jackfield_calendar.backends.google_tokens import Tokens
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
+from jackfield_calendar.backends.google_auth import Tokens
+from jackfield_calendar.zones import find_zone, moment
+
+_LONGEST_TITLE = 200
+
+
+def event_id(uid: str) -> str:
+    """An id in the characters Google allows, the same for the same UID, so that writing twice is noticed."""
+    return base64.b32hexencode(hashlib.sha256(uid.encode()).digest()).decode().rstrip("=").lower()
+
+
+def stamp(value: datetime) -> str:
+    """A moment as the API writes it."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def to_wire(event: NewEvent) -> dict[str, Any]:
+    """A new event; the organizer is whoever the credentials belong to."""
+    wire: dict[str, Any] = {
+        "id": event_id(event.uid),
+        "summary": event.title,
+        "status": "confirmed",
+        "start": _time(event.start),
+        "end": _time(event.end),
+    }
+    if event.description:
+        wire["description"] = event.description
+    if event.attendees:
+        wire["attendees"] = [{"email": address} for address in event.attendees]
+    if event.meeting_url:
+        wire["location"] = event.meeting_url
+    if event.ask_for_meeting:
+        wanted = {"type": "hangoutsMeet"}
+        wire["conferenceData"] = {
+            "createRequest": {"requestId": event_id(event.uid), "conferenceSolutionKey": wanted}
+        }
+    return wire
+
+
+def _time(value: datetime) -> dict[str, str]:
+    zone = value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else "UTC"
+    return {"dateTime": value.isoformat(), "timeZone": zone}
+
+
+def busy(interval: Mapping[str, Any]) -> Taken:
+    """One interval of a free/busy answer."""
+    return Taken(datetime.fromisoformat(interval["start"]), datetime.fromisoformat(interval["end"]))
+
+
+def taken(item: Mapping[str, Any], calendar_zone: str) -> Taken | None:
+    """One event of a list; nothing when it takes no time."""
+    attendees = item.get("attendees", ())
+    declined = any(each.get("self") and each.get("responseStatus") == "declined" for each in attendees)
+    if item.get("status") == "cancelled" or item.get("transparency") == "transparent" or declined:
+        return None
+    start, all_day = _moment(item["start"], calendar_zone)
+    end, _ = _moment(item["end"], calendar_zone)
+    if start >= end:
+        return None
+    return Taken(
+        start,
+        end,
+        uid=item.get("id"),
+        all_day=all_day,
+        private=item.get("visibility", "default") not in ("default", "public"),
+        title=str(item.get("summary", ""))[:_LONGEST_TITLE] or None,
+        attendees=len(attendees),
+    )
+
+
+def _moment(said: Mapping[str, str], calendar_zone: str) -> tuple[datetime, bool]:
+    zone = find_zone(calendar_zone)
+    if "date" in said:
+        return moment(date.fromisoformat(said["date"]), days_in=zone, floating_in=zone), True
+    return moment(datetime.fromisoformat(said["dateTime"]), days_in=zone, floating_in=zone), False
+
+
+def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> Booked:
+    """An event as Google has it."""
+    start, _ = _moment(item["start"], "UTC")
+    end, _ = _moment(item["end"], "UTC")
+    return Booked(
+        uid=str(item.get("iCalUID", event.uid)),
+        start=start,
+        end=end,
+        meeting_url=link(item) or (item.get("location") if event.meeting_url else None),
+        invited=() if existed else event.attendees,
+        existed=existed,
+    )
+
+
+def link(item: Mapping[str, Any]) -> str | None:
+    """The address of the video call, once Google has made it."""
+    entries = item.get("conferenceData", {}).get("entryPoints", ())
+    video = (each.get("uri") for each in entries if each.get("entryPointType") == "video")
+    found = item.get("hangoutLink") or next(video, None)
+    return None if found is None else str(found)
+
 
 API_URL = "https://www.googleapis.com/calendar/v3"
 TIMEOUT_SECONDS = 5.0
@@ -45,20 +145,20 @@ class GoogleCalendar:
 
     async def _free_busy(self, span: Span) -> Found:
         asked = {
-            "timeMin": wire.stamp(span.start),
-            "timeMax": wire.stamp(span.end),
+            "timeMin": stamp(span.start),
+            "timeMax": stamp(span.end),
             "items": [{"id": self._id}],
         }
         answer = await self._ask("POST", "/freeBusy", json=asked)
         said = answer.get("calendars", {}).get(self._id, {})
         if said.get("errors") or "busy" not in said:
-            raise faults.missing(self._name)
-        return Found([wire.busy(each) for each in said["busy"]])
+            raise tool_errors.missing(self._name)
+        return Found([busy(each) for each in said["busy"]])
 
     async def _listed(self, span: Span) -> Found:
         asked: dict[str, Any] = {
-            "timeMin": wire.stamp(span.start),
-            "timeMax": wire.stamp(span.end),
+            "timeMin": stamp(span.start),
+            "timeMax": stamp(span.end),
             "singleEvents": "true",
             "orderBy": "startTime",
             "maxResults": 250,
@@ -67,7 +167,7 @@ class GoogleCalendar:
         for _ in range(_MOST_PAGES):
             answer = await self._ask("GET", self._events, params=asked)
             zone = answer.get("timeZone", "UTC")
-            found += [one for item in answer.get("items", ()) if (one := wire.taken(item, zone))]
+            found += [one for item in answer.get("items", ()) if (one := taken(item, zone))]
             if "nextPageToken" not in answer:
                 break
             asked["pageToken"] = answer["nextPageToken"]
@@ -75,23 +175,23 @@ class GoogleCalendar:
 
     async def book(self, event: NewEvent) -> Booked:
         """Write an event whose time is free, under an id of our own, so that it is never written twice."""
-        place = f"{self._events}/{wire.event_id(event.uid)}"
+        place = f"{self._events}/{event_id(event.uid)}"
         async with self._booking:
             before = await self._ask("GET", place, params={}, absent={404, 410})
             if before and before.get("status") != "cancelled":
-                return wire.stands(before, event, existed=True)
+                return stands(before, event, existed=True)
             found = await self._free_busy(event.span)
             if taken := clash(event, found.taken):
                 zone = event.start.tzinfo
-                raise faults.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
+                raise tool_errors.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
             method, where = ("PUT", place) if before else ("POST", self._events)
             params = {"sendUpdates": "all", "conferenceDataVersion": 1}
-            written = await self._ask(method, where, params=params, json=wire.to_wire(event), absent={409})
+            written = await self._ask(method, where, params=params, json=to_wire(event), absent={409})
             existed = not written
-            if existed or (event.ask_for_meeting and not wire.link(written)):
+            if existed or (event.ask_for_meeting and not link(written)):
                 # Somebody else was quicker with the same event; or the link is still being made.
                 written = await self._ask("GET", place, params={})
-        return wire.stands(written, event, existed=existed)
+        return stands(written, event, existed=existed)
 
     async def close(self) -> None:
         """End the connections."""
@@ -110,17 +210,17 @@ class GoogleCalendar:
                 )
         except (TimeoutError, httpx.TimeoutException):
             how = f"Google did not answer within {self._seconds:g} s"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None
         except httpx.HTTPError as error:
             how = f"the connection to Google failed ({type(error).__name__})"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None
         if answer.status_code in absent:
             return {}
         if not answer.is_success:
             raise self._failure(answer, writing=writing)
         found = _json(answer)
         if found is None:
-            raise faults.unexpected(self._name, 502, writing=writing)
+            raise tool_errors.unexpected(self._name, 502, writing=writing)
         return found
 
     def _failure(self, answer: httpx.Response, *, writing: bool) -> Exception:
@@ -135,12 +235,12 @@ class GoogleCalendar:
             or (status == 403 and reasons & _QUOTA)
             or (status == 503 and "Retry-After" in answer.headers)
         ):
-            return faults.limited(self._name, _seconds(answer.headers.get("Retry-After")))
+            return tool_errors.limited(self._name, _seconds(answer.headers.get("Retry-After")))
         if status in (401, 403):
-            return faults.refused(self._name)
+            return tool_errors.refused(self._name)
         if status in (404, 410):
-            return faults.missing(self._name)
-        return faults.unexpected(self._name, status, writing=writing)
+            return tool_errors.missing(self._name)
+        return tool_errors.unexpected(self._name, status, writing=writing)
 
 
 def _json(answer: httpx.Response) -> dict[str, Any] | None:

@@ -10,9 +10,8 @@ import recurring_ical_events  # type: ignore[import-untyped]
 from icalendar import Calendar, Event
 
 from jackfield_calendar.backend import Span, Taken
-from jackfield_calendar.ical.effort import is_too_much
-from jackfield_calendar.ical.reading import Sheet, events_of
-from jackfield_calendar.ical.rules import rules_of, spelt
+from jackfield_calendar.ical.parser import Sheet, events_of
+from jackfield_calendar.ical.recurrence import is_too_much, rules_of, spelt
 from jackfield_calendar.zones import moment
 
 Zones = tuple[ZoneInfo, ZoneInfo]

@@ -14,8 +14,8 @@ from google.genai import errors, types
 from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
-from jackfield_images.providers import refusals
-from jackfield_images.providers.drawing import Drawing, words
+from jackfield_images import tool_errors
+from jackfield_images.providers import Drawing, words
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
@@ -73,13 +73,13 @@ class GeminiImages:
             if isinstance(error, ValueError):
                 # Answers that are no JSON, or hold something else than they should.
                 _log.error("gemini: the answer cannot be read: %s", type(error).__name__)
-                raise refusals.unusable() from None
-            if refusal := refusals.from_transport(error):
+                raise tool_errors.unusable() from None
+            if refusal := tool_errors.from_transport(error):
                 raise refusal from None
             raise
         if not drawings:
             _log.error("gemini: the answer holds no image")
-            raise refusals.unusable()
+            raise tool_errors.unusable()
         return drawings
 
     async def _by_gemini(self, order: ImageOrder) -> list[Drawing]:
@@ -97,7 +97,7 @@ class GeminiImages:
         reasons = list(_reasons(answer))
         if not drawings and any(_UNWILLING.search(reason) for reason in reasons):
             _log.warning("gemini: refused: %s", ", ".join(reasons))
-            raise refusals.unwilling()
+            raise tool_errors.unwilling()
         return drawings
 
     async def _by_imagen(self, order: ImageOrder) -> list[Drawing]:
@@ -123,7 +123,7 @@ class GeminiImages:
         ]
         # An answer without any picture is how this service says no.
         if not drawings and (not made or any(each.rai_filtered_reason for each in made)):
-            raise refusals.unwilling()
+            raise tool_errors.unwilling()
         return drawings
 
     def _refusal(self, error: errors.APIError) -> ToolError:
@@ -133,7 +133,7 @@ class GeminiImages:
             status = 401
         # Not the message: it may repeat what was sent.
         _log.warning("gemini: status %d, code %s", status, code or "-")
-        return refusals.for_status(status, code, self._config.model, _wait(error, details))
+        return tool_errors.for_status(status, code, self._config.model, _wait(error, details))
 
 
 def _contents(answer: types.GenerateContentResponse) -> Iterator[bytes]:
@@ -164,4 +164,4 @@ def _wait(error: errors.APIError, details: list[dict[str, Any]]) -> float | None
     for each in details:
         if delay := re.fullmatch(r"(\d+(\.\d+)?)s", str(each.get("retryDelay", ""))):
             return float(delay[1])
-    return refusals.retry_after(getattr(error.response, "headers", None) or {})
+    return tool_errors.retry_after(getattr(error.response, "headers", None) or {})

@@ -12,8 +12,8 @@ import openai
 from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
-from jackfield_images.providers import refusals
-from jackfield_images.providers.drawing import Drawing, words
+from jackfield_images import tool_errors
+from jackfield_images.providers import Drawing, words
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
@@ -50,7 +50,7 @@ class OpenAIImages:
             raise self._refusal(error) from None
         except ValueError as error:
             _log.error("openai: the answer is no JSON: %s", error)
-            raise refusals.unusable() from None
+            raise tool_errors.unusable() from None
         return [self._drawing(each, prompt) for each in answer.data or ()] or self._nothing()
 
     async def close(self) -> None:
@@ -62,30 +62,30 @@ class OpenAIImages:
         # Four characters are three bytes: what is too large need not be decoded to be refused.
         if not encoded or len(encoded) * 3 // 4 > self._config.max_bytes + 3:
             _log.error("openai: an image of %d characters of base64 cannot be used", len(encoded))
-            raise refusals.unusable()
+            raise tool_errors.unusable()
         try:
             return Drawing(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
         except binascii.Error as error:
             _log.error("openai: an image is no base64: %s", error)
-            raise refusals.unusable() from None
+            raise tool_errors.unusable() from None
 
     def _nothing(self) -> Sequence[Drawing]:
         _log.error("openai: the answer holds no image")
-        raise refusals.unusable()
+        raise tool_errors.unusable()
 
     def _refusal(self, error: openai.OpenAIError) -> ToolError:
         if isinstance(error, openai.APITimeoutError):
-            return refusals.no_answer(self._config.timeout)
+            return tool_errors.no_answer(self._config.timeout)
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__
             return (
-                refusals.from_transport(cause) if isinstance(cause, Exception) else None
-            ) or refusals.lost()
+                tool_errors.from_transport(cause) if isinstance(cause, Exception) else None
+            ) or tool_errors.lost()
         if not isinstance(error, openai.APIStatusError):
             _log.error("openai: %s", type(error).__name__)
-            return refusals.unusable()
+            return tool_errors.unusable()
         status, code = error.status_code, str(error.code or "")
         # Not the message: for a wrong key it repeats a part of it.
         _log.warning("openai: status %d, code %s, request %s", status, code or "-", error.request_id)
-        wait = refusals.retry_after(error.response.headers)
-        return refusals.for_status(status, code, self._config.model, wait)
+        wait = tool_errors.retry_after(error.response.headers)
+        return tool_errors.for_status(status, code, self._config.model, wait)

@@ -8,15 +8,18 @@ makes the call fail, and nothing else.
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from jackfield import ToolError
 
-from jackfield_workspace.files import refusals
+from jackfield_workspace.files import tool_errors
 from jackfield_workspace.files.paths import Parts
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -36,7 +39,7 @@ class Tree:
         try:
             here = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
-            raise refusals.trouble("", error) from None
+            raise tool_errors.trouble("", error) from None
         try:
             for depth, name in enumerate(parts):
                 path = "/".join(parts[: depth + 1])
@@ -62,8 +65,8 @@ def _enter(here: int, name: str, path: str, *, make: bool) -> int:
         return open_folder(here, name)
     except OSError as error:
         if error.errno == errno.ENOTDIR and _is_link(here, name):
-            raise refusals.link(path) from None
-        raise refusals.trouble(path, error) from None
+            raise tool_errors.link(path) from None
+        raise tool_errors.trouble(path, error) from None
 
 
 def open_folder(here: int, name: str) -> int:
@@ -84,13 +87,13 @@ def open_file(here: int, name: str, path: str) -> tuple[int, os.stat_result]:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise refusals.trouble(path, error) from None
+        raise tool_errors.trouble(path, error) from None
     try:
         found = os.fstat(descriptor)
         if stat.S_ISDIR(found.st_mode):
-            raise refusals.folder(path)
+            raise tool_errors.folder(path)
         if not stat.S_ISREG(found.st_mode):
-            raise refusals.special(path)
+            raise tool_errors.special(path)
     except (OSError, ToolError):
         os.close(descriptor)
         raise
@@ -102,7 +105,7 @@ def read_file(here: int, name: str, path: str, most: int) -> tuple[bytes, os.sta
     descriptor, found = open_file(here, name, path)
     try:
         if found.st_size > most:
-            raise refusals.too_large(path, found.st_size, most)
+            raise tool_errors.too_large(path, found.st_size, most)
         content = b""
         # Without a buffer of Python's: a search opens thousands of files.
         while len(content) <= most and (chunk := os.read(descriptor, found.st_size + 1)):
@@ -110,5 +113,76 @@ def read_file(here: int, name: str, path: str, most: int) -> tuple[bytes, os.sta
     finally:
         os.close(descriptor)
     if len(content) > most:
-        raise refusals.too_large(path, len(content), most)
+        raise tool_errors.too_large(path, len(content), most)
     return content, found
+
+
+PARTIAL = ".jackfield-"
+"""Prefix of the temporary file of a write that is in progress."""
+
+PATIENCE_SECONDS = 5.0
+"""How long a write waits for one that is under way."""
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextmanager
+def one_writer(tree: Tree) -> Iterator[None]:
+    """While this holds, no other host of this machine that uses the same workspace writes to it."""
+    with tree.folder(()) as root:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                fcntl.flock(root, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    raise tool_errors.busy() from None
+                time.sleep(0.01)
+        # Closing the folder, which the caller of this does not see, lets go of the lock.
+        yield
+
+
+def create(here: int, name: str, content: bytes) -> None:
+    """Write a new file; `FileExistsError` when there is one by then."""
+    with _beside(here, content, mode=None) as passing:
+        # A link fails where a rename would replace what somebody else has just put there.
+        os.link(passing, name, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+    os.fsync(here)
+
+
+def replace(here: int, name: str, path: str, content: bytes, before: os.stat_result) -> None:
+    """Write in place of a file, which keeps its permissions; refused when it is no longer what was read."""
+    with _beside(here, content, mode=stat.S_IMODE(before.st_mode)) as passing:
+        if not _same(here, name, before):
+            raise tool_errors.stale(path)
+        os.rename(passing, name, src_dir_fd=here, dst_dir_fd=here)
+    os.fsync(here)
+
+
+def _same(here: int, name: str, before: os.stat_result) -> bool:
+    try:
+        now = os.stat(name, dir_fd=here, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return all(
+        getattr(now, fact) == getattr(before, fact)
+        for fact in ("st_dev", "st_ino", "st_mode", "st_size", "st_mtime_ns")
+    )
+
+
+@contextmanager
+def _beside(here: int, content: bytes, mode: int | None) -> Iterator[str]:
+    passing = f"{PARTIAL}{secrets.token_hex(8)}.part"
+    descriptor = os.open(passing, _NEW, 0o666, dir_fd=here)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode & 0o777)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        yield passing
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(passing, dir_fd=here)

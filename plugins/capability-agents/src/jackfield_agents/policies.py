@@ -1,0 +1,160 @@
+"""The policies `unattended`, which limits an agent's tools, and `task_consent`, which waives confirmation."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from jackfield import ErrorType, ToolResponse, fail
+from jackfield.governance import Call, Check
+from jackfield.offers import Services
+from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.session.session import Session
+from jackfield.settings import SettingsError
+
+from jackfield_agents.settings import NEGATIONS, WORDS, TaskConsentSettings
+
+_log = logging.getLogger("jackfield.agents")
+
+CAPABILITY = "agents"
+
+
+def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]:
+    """The tools of an agent: what only reads and asks nobody, and what the deployment allows besides.
+
+    What starts agents is never among them, so that agents do not breed.
+    """
+    more = [name for name in more if _allowed(registry, name)]
+    return {
+        tool.id: tool
+        for tool in registry.offered("text")
+        if CAPABILITY not in tool.manifest.requires
+        and (tool.id in more or (tool.reads and tool.manifest.requires_confirmation is False))
+    }
+
+
+def _allowed(registry: Registry, name: str) -> bool:
+    """Whether a tool that the deployment names is there; one that agents cannot use is refused."""
+    where = "[capabilities.agents] tools"
+    tool = registry.get(name)
+    if name in registry.withdrawn:
+        _log.warning("%s: %s is left out, because it %s", where, name, registry.withdrawn[name])
+        return False
+    if tool is None:
+        close = get_close_matches(name, registry.tools, 1)
+        meant = f"did you mean {close[0]!r}?" if close else "`jackfield tools` shows those there are"
+        raise SettingsError(f"{where}: there is no tool {name!r}; {meant}")
+    if CAPABILITY in tool.manifest.requires:
+        raise SettingsError(f"{where}: {name} starts agents, and an agent may not")
+    if "text" not in tool.manifest.allowed_modes:
+        raise SettingsError(f"{where}: {name} is for voice, and agents work in text")
+    if tool.manifest.requires_confirmation is True:
+        raise SettingsError(
+            f"{where}: {name} needs the user's approval for every call, and an agent works alone"
+        )
+    return True
+
+
+class Leases(Protocol):
+    """Who knows which agents are at work."""
+
+    def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
+        """The tools of the agent whose session this is; nothing when it is no agent's."""
+
+
+class Unattended(Check):
+    """Refuses an agent what was not lent to it; a model may ask for a tool it was never told of."""
+
+    def __init__(self, services: Services) -> None:
+        self._agents: Leases | None = services.lent.get(CAPABILITY)
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """The tools that the agent of this session may not use."""
+        lease = self._agents.lease(session.id) if self._agents else None
+        return lease is not None and tool.id not in lease
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Refuse it."""
+        call.end("unattended", "refused")
+        return fail(
+            ErrorType.MODE_RESTRICTED,
+            f"{call.tool.id} is not among your tools: nobody is there to watch what it does.",
+            suggestion="Go on without it, and say in the report what is left for the user to do.",
+        )
+
+
+TOOL = "task"
+
+_QUESTIONS = frozenset(
+    ("how", "why", "when", "where", "what", "who", "which", "whether", "if", "did", "does", "do", "was")
+)
+_OTHERS = frozenset(("i", "we", "they", "he", "she", "it", "i'll", "we'll", "i've", "we've"))
+_SENTENCE = re.compile(r"[.!?;:\n]+|\bbut\b")
+_WORD = re.compile(r"[\w']+")
+
+
+class Lenders(Protocol):
+    """Who knows what an agent would be lent."""
+
+    def writers(self, tools: Sequence[str]) -> list[str]:
+        """Those of an agent's tools that change something."""
+
+
+class TaskConsent(Check):
+    """Lets a task begin without asking, or says on the card why the user is asked."""
+
+    def __init__(self, settings: TaskConsentSettings, services: Services) -> None:
+        self._words, self._negations = settings.words, settings.negations
+        self._agents: Lenders | None = services.lent.get(CAPABILITY)
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """The tool that hands work to an agent."""
+        return tool.id == TOOL
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Vouch, or leave it to the confirmation policy, which is next."""
+        asked = asks_for_work(call.turn.said, self._words, self._negations)
+        writers = self._agents.writers(_named(call.args)) if self._agents else []
+        if asked and not writers:
+            reason = "the user asked for it, and it only reads"
+            call.vouch(reason)
+            call.decide("task_consent", f"vouched: {reason}")
+            return None
+        if not asked:
+            call.remark("You did not ask for this in so many words.")
+        if writers:
+            call.remark(f"It may use {', '.join(writers)} without asking again.")
+        call.decide("task_consent", "left to confirmation")
+        return None
+
+
+def asks_for_work(said: str, words: Sequence[str] = WORDS, negations: Sequence[str] = NEGATIONS) -> bool:
+    """Whether somebody asks in these words for work that takes a while; what is doubtful does not count."""
+    text = said.casefold().replace("\u2019", "'")
+    if "never mind" in text:
+        return False
+    return any(_asks(sentence, words, negations) for sentence in _SENTENCE.split(text))
+
+
+def _asks(sentence: str, words: Sequence[str], negations: Sequence[str]) -> bool:
+    heard = f" {' '.join(re.findall(_WORD, sentence))} "
+    place = _first(heard, words)
+    if place is None or _first(heard, negations) is not None:
+        return False
+    before = set(heard[:place].split())
+    # `What did you find out?` asks for an answer, and `I will look into it` for nothing at all.
+    own_doing = bool(before & _OTHERS) and "you" not in before
+    return not before & _QUESTIONS and not own_doing
+
+
+def _first(heard: str, phrases: Collection[str]) -> int | None:
+    """Where the first of these phrases begins, as whole words."""
+    places = [at for phrase in phrases if (at := heard.find(f" {phrase} ")) >= 0]
+    return min(places, default=None)
+
+
+def _named(args: Mapping[str, Any]) -> list[str]:
+    return [str(each) for each in args.get("tools") or ()]

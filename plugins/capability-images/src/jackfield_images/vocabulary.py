@@ -1,0 +1,206 @@
+"""Whether somebody asked for a picture in so many words.
+
+It decides only whether the user is asked once more, so what is doubtful counts as not asked for: a question
+about pictures, a wish that is taken back, a picture that is there already, anything behind a negation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+VERBS = (
+    "create", "design", "generate", "get", "give", "make", "produce", "put together", "render", "send",
+    "show", "can i get", "can i have", "can i see", "can we get", "can we have", "can we see",
+    "could i get", "could i have", "could i see", "could we have", "may i have", "how about", "what about",
+    "want", "need", "would like", "would love", "d like", "d love", "could use", "want to see", "like to see",
+    "love to see",
+)  # fmt: skip
+"""What asks for something; a picture has to be named with it. `'d` is written as a word, `d`."""
+
+WISHES = frozenset(
+    {
+        "want",
+        "need",
+        "would like",
+        "would love",
+        "d like",
+        "d love",
+        "could use",
+        "want to see",
+        "like to see",
+        "love to see",
+    }
+)
+"""Of these, only the speaker's own ask for anything."""
+
+DRAWING_VERBS = ("draw", "paint", "sketch", "illustrate", "doodle")
+"""What asks for a picture whatever follows."""
+
+NOUNS = (
+    "picture", "pictures", "image", "images", "drawing", "drawings", "illustration", "illustrations", "photo",
+    "photos", "photograph", "photographs", "pic", "pics", "sketch", "sketches", "painting", "paintings",
+    "artwork", "logo", "logos", "icon", "icons", "poster", "posters", "cartoon", "cartoons", "portrait",
+    "portraits", "wallpaper", "banner", "graphic", "graphics", "infographic", "visual", "visuals",
+    "rendering", "mockup", "watercolor", "watercolour", "comic", "avatar", "thumbnail", "sticker", "meme",
+)  # fmt: skip
+
+NEGATIONS = (
+    "not", "no", "never", "without", "don't", "dont", "doesn't", "didn't", "can't", "cannot", "won't",
+    "wouldn't", "shouldn't", "needn't", "stop", "avoid", "instead of", "rather than", "nothing", "neither",
+    "nor",
+)  # fmt: skip
+"""Behind one of these, in the same sentence, nothing is asked for."""
+
+QUESTIONS = frozenset(
+    {"how", "why", "when", "where", "what", "who", "whose", "which", "whether", "if", "did", "does", "do"}
+    | {"was", "were", "is", "are", "has"}
+)
+"""Behind one of these a verb is asked about, or told of."""
+
+SUBJECTS = frozenset(
+    {"i", "we", "they", "he", "she", "it", "who", "that", "this", "these", "those", "people"}
+)
+"""Whoever stands right before a verb does it himself."""
+
+OPENINGS = frozenset({"the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "their"})
+"""What opens a statement about something, and no request."""
+
+APART = frozenset(
+    {"of", "from", "in", "about", "for", "on", "with", "into", "to", "the", "this", "that", "these", "those"}
+    | {"your", "his", "its", "their"}
+)
+"""Between a verb and a picture these say that something else is asked for, or a picture that is there."""
+
+QUANTITIES = frozenset(
+    {"couple", "set", "series", "pair", "bunch", "number", "lot", "kind", "sort", "three", "few"}
+)
+"""`A couple of pictures` are pictures."""
+
+FIGURES_OF_SPEECH = frozenset(
+    {"conclusion", "conclusions", "up", "on", "upon", "from", "out", "attention", "distinction", "parallel"}
+    | {"inspiration", "point", "lots"}
+)
+"""What is drawn, sketched or illustrated without a picture."""
+
+ARTICLES = frozenset({"a", "an", "another", "one", "more", "please", "and", "now", "just", "some"})
+"""What may stand before a picture that is named without a verb."""
+
+_TAKEN_BACK = re.compile(
+    r"\b(never ?mind|forget (it|that|about it)|no thanks?|scratch that|cancel|on second thought)\b"
+)
+_SENTENCE = re.compile(r"[.!?;:\n]+|\bbut\b")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_REACH = 8
+"""How many words may stand between what asks and what is asked for."""
+
+
+class _Found(NamedTuple):
+    """A word or a short phrase of a sentence: where it begins, and where the next word does."""
+
+    start: int
+    end: int
+    phrase: str
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """The words by which requests are known."""
+
+    verbs: tuple[str, ...] = VERBS
+    drawing_verbs: tuple[str, ...] = DRAWING_VERBS
+    nouns: tuple[str, ...] = NOUNS
+    negations: tuple[str, ...] = NEGATIONS
+
+    def asks_for_picture(self, said: str) -> bool:
+        """Whether these words ask for a picture."""
+        text = _folded(said)
+        if _TAKEN_BACK.search(text):
+            return False
+        return any(self._asks(_WORD.findall(sentence)) for sentence in _SENTENCE.split(text))
+
+    def _asks(self, words: list[str]) -> bool:
+        negated = min((each.start for each in _find(words, self.negations)), default=len(words))
+        heard = words[:negated]
+        nouns = _find(heard, self.nouns)
+        # `Zeichne nicht`: in other languages the negation stands right behind the verb.
+        drawn = [
+            verb
+            for verb in _find(heard, self.drawing_verbs)
+            if negated == len(words) or negated - verb.end >= 2
+        ]
+        return (
+            any(_draws(heard, verb) for verb in drawn)
+            or any(_names(heard, verb, nouns) for verb in _find(heard, self.verbs))
+            or (heard == words and _is_a_picture(heard, nouns))
+        )
+
+
+def _draws(words: list[str], verb: _Found) -> bool:
+    """`Draw me a boat`: the verb says it all."""
+    following = words[verb.end : verb.end + 3]
+    return FIGURES_OF_SPEECH.isdisjoint(following) and _is_request(words, verb)
+
+
+def _names(words: list[str], verb: _Found, nouns: list[_Found]) -> bool:
+    """`Make me a nice picture`: the verb asks, and the first picture behind it is what for."""
+    behind = next((noun for noun in nouns if noun.start >= verb.end), None)
+    if behind is not None:
+        between = words[verb.end : behind.start]
+        named = len(between) <= _REACH and not _are_apart(between)
+    else:
+        # Other languages put the verb last: `Kannst du mir ein Bild zeichnen`.
+        named = bool(nouns) and verb.end >= len(words) - 1
+    return named and _is_request(words, verb)
+
+
+def _are_apart(between: list[str]) -> bool:
+    for place, word in enumerate(between):
+        is_quantity = word == "of" and place > 0 and between[place - 1] in QUANTITIES
+        if word in APART and not is_quantity:
+            return True
+    return False
+
+
+def _is_request(words: list[str], verb: _Found) -> bool:
+    """Whether a verb is asked of the listener, and not told of, or asked about."""
+    before = words[: verb.start]
+    if not before:
+        return True
+    if not QUESTIONS.isdisjoint(before) or before[0] in OPENINGS:
+        return False
+    if verb.phrase in WISHES:
+        return not {"i", "we"}.isdisjoint(before)
+    if before[-1] == "to":
+        # `to make` is wanted or it is nothing: `I used to make pictures`.
+        return not {"want", "like", "need", "love"}.isdisjoint(before[-5:-1])
+    return before[-1] not in SUBJECTS
+
+
+def _is_a_picture(words: list[str], nouns: list[_Found]) -> bool:
+    """`A picture of the harbour, please`: no verb, and still nothing else that it could mean."""
+    if not nouns or not QUESTIONS.isdisjoint(words):
+        return False
+    first = nouns[0]
+    opens = ARTICLES.issuperset(words[: first.start])
+    return opens and (words[first.end : first.end + 1] == ["of"] or "please" in words)
+
+
+def _find(words: list[str], wanted: Iterable[str]) -> list[_Found]:
+    """The words and short phrases that stand in a sentence, in its order."""
+    known = {tuple(each.split()): each for each in wanted}
+    sizes = sorted({len(each) for each in known})
+    return [
+        _Found(start, start + size, known[phrase])
+        for start in range(len(words))
+        for size in sizes
+        if len(phrase := tuple(words[start : start + size])) == size and phrase in known
+    ]
+
+
+def _folded(text: str) -> str:
+    straight = text.casefold().replace("\u2019", "'").replace("\u2018", "'")
+    # `I'd like` is two words here, so that `I like pictures` is not the same.
+    return re.sub(r"'d\b", " d", straight)

@@ -1,0 +1,259 @@
+"""Search for files by name and for lines by regular expression, within limits of entries and time."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from threading import Event
+from typing import Any, NamedTuple
+
+import re2  # type: ignore[import-untyped]
+from jackfield import ToolError
+from jackfield_capability_types.workspace import FoundFile, Listing, Match, Matches, Search
+
+from jackfield_workspace.files import tool_errors, tree
+from jackfield_workspace.files.encoding import NotTextError, read_text
+from jackfield_workspace.files.exclusions import FILE, Hidden, Ignored
+from jackfield_workspace.files.paths import MOST_PARTS, Glob, Parts, States
+
+
+class Entry(NamedTuple):
+    """A file, found in a folder that is open as long as nobody asks for the next."""
+
+    here: int
+    name: str
+    path: str
+    found: os.DirEntry[str]
+
+
+@dataclass(slots=True)
+class Effort:
+    """How much a walk may cost, and what it left out."""
+
+    most_entries: int
+    until: float
+    """By the clock of `time.monotonic`."""
+
+    stop: Event = field(default_factory=Event)
+    seen: int = 0
+    ignored: int = 0
+    notices: dict[str, None] = field(default_factory=dict)
+
+    def over(self) -> bool:
+        """Whether it has cost enough; says so."""
+        if self.stop.is_set():
+            return True
+        if self.seen >= self.most_entries:
+            self.notices[f"Only the first {self.most_entries} entries of folders were looked at."] = None
+            return True
+        if time.monotonic() > self.until:
+            self.notices["The search took too long and was stopped; narrow it down."] = None
+            return True
+        return False
+
+
+class _Place(NamedTuple):
+    """A folder on the way: open, how far the pattern is fulfilled there, and what is ignored in it."""
+
+    here: int
+    path: str
+    states: States
+    ignored: Ignored
+    depth: int
+
+
+class Walk:
+    """One way through the folders, for the files that fit a pattern."""
+
+    def __init__(self, hidden: Hidden, glob: Glob, effort: Effort, *, gitignore: bool) -> None:
+        self._hidden = hidden
+        self._glob = glob
+        self._effort = effort
+        self._gitignore = gitignore
+
+    def files(self, root: tree.Tree, parts: Parts) -> Iterator[Entry]:
+        """The files below a folder, by name."""
+        ignored = Ignored()
+        if self._gitignore:
+            for depth in range(len(parts)):
+                with root.folder(parts[:depth]) as above:
+                    ignored = ignored.within(above, "/".join(parts[:depth]))
+        with root.folder(parts) as here:
+            yield from self._below(_Place(here, "/".join(parts), self._glob.start, ignored, len(parts)))
+
+    def _below(self, place: _Place) -> Iterator[Entry]:
+        with os.scandir(place.here) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        if self._gitignore and any(entry.name == FILE for entry in entries):
+            place = place._replace(ignored=place.ignored.within(place.here, place.path))
+        for entry in entries:
+            if self._effort.over():
+                return
+            self._effort.seen += 1
+            states = self._glob.step(place.states, entry.name)
+            if states:
+                yield from self._entry(place, entry, states)
+
+    def _entry(self, place: _Place, entry: os.DirEntry[str], states: States) -> Iterator[Entry]:
+        folder = entry.is_dir(follow_symlinks=False)
+        if not folder and not (self._glob.accepts(states) and entry.is_file(follow_symlinks=False)):
+            return
+        path = f"{place.path}/{entry.name}" if place.path else entry.name
+        if not entry.name.isprintable() or self._hidden.entry(path, folder=folder):
+            return
+        if place.ignored.leaves_out(path, folder=folder):
+            self._effort.ignored += 1
+        elif not folder:
+            yield Entry(place.here, entry.name, path, entry)
+        elif place.depth < MOST_PARTS:
+            yield from self._enter(place, entry.name, path, states)
+
+    def _enter(self, place: _Place, name: str, path: str, states: States) -> Iterator[Entry]:
+        try:
+            here = tree.open_folder(place.here, name)
+        except OSError:
+            # Gone, closed to us, or a link by now.
+            self._effort.notices["Some folders could not be opened."] = None
+            return
+        try:
+            yield from self._below(_Place(here, path, states, place.ignored, place.depth + 1))
+        finally:
+            os.close(here)
+
+
+_MOST_MEMORY = 8 * 1024 * 1024
+"""What a compiled pattern may take; RE2 refuses one that needs more."""
+
+_LONGEST_LINE = 500
+
+
+def find_files(walk: Walk, root: tree.Tree, parts: Parts, effort: Effort, limit: int) -> Listing:
+    """The files a walk comes by, the latest change first."""
+    found = []
+    for entry in walk.files(root, parts):
+        try:
+            facts = entry.found.stat(follow_symlinks=False)
+        except OSError:
+            # Deleted while we looked.
+            continue
+        found.append((-facts.st_mtime_ns, entry.path, facts.st_size))
+    found.sort()
+    files = (
+        FoundFile(path, size, datetime.fromtimestamp(-changed / 1e9, UTC))
+        for changed, path, size in found[:limit]
+    )
+    return Listing(tuple(files), len(found), _notices(effort, anything=bool(found)))
+
+
+class LineSearch:
+    """One search for lines, over files one after the other."""
+
+    def __init__(self, search: Search, *, limit: int, max_bytes: int, effort: Effort) -> None:
+        self._search = search
+        self._pattern = _compiled(search)
+        self._limit = limit
+        self._max_bytes = max_bytes
+        self._effort = effort
+        self._left_out = {"too large": 0, "not text": 0, "unreadable": 0}
+
+    def below(self, walk: Walk, root: tree.Tree, parts: Parts) -> Matches:
+        """What is found in the files of a walk."""
+        return self._over(walk.files(root, parts))
+
+    def within(self, here: int, name: str, path: str) -> Matches:
+        """What is found in one file, which has to be one."""
+        data, _ = tree.read_file(here, name, path, self._max_bytes)
+        try:
+            found = list(self._lines(path, data))
+        except NotTextError:
+            raise tool_errors.binary(path, len(data)) from None
+        return Matches(tuple(found[: self._limit]), 1 if found else 0, len(found) > self._limit)
+
+    def _over(self, entries: Iterator[Entry]) -> Matches:
+        found: list[Match] = []
+        files: set[str] = set()
+        for entry in entries:
+            for match in self._in_entry(entry):
+                if len(found) == self._limit:
+                    return Matches(tuple(found), len(files), more=True, notices=self._said())
+                found.append(match)
+                files.add(match.path)
+        return Matches(tuple(found), len(files), notices=self._said(anything=bool(found)))
+
+    def _in_entry(self, entry: Entry) -> list[Match]:
+        try:
+            if entry.found.stat(follow_symlinks=False).st_size > self._max_bytes:
+                self._left_out["too large"] += 1
+                return []
+            data, _ = tree.read_file(entry.here, entry.name, entry.path, self._max_bytes)
+            return list(self._lines(entry.path, data))
+        except NotTextError:
+            self._left_out["not text"] += 1
+        except (OSError, ToolError):
+            self._left_out["unreadable"] += 1
+        return []
+
+    def _lines(self, path: str, data: bytes) -> Iterator[Match]:
+        """The lines that fit; of one file never more than are kept and one over, which says so."""
+        text = read_text(data)
+        content = data if text.encoding == "utf-8" and not text.bom and text.newline == "\n" else None
+        content = text.content.encode() if content is None else content
+        lines: list[str] | None = None
+        number, counted, start = 1, 0, 0
+        for _ in range(self._limit + 1):
+            found = self._pattern.search(content, start)
+            # Behind the last line end there is no line, though a pattern may fit the nothing that is there.
+            if found is None or (found.start() == len(content) and content.endswith(b"\n")) or not content:
+                return
+            number += content.count(b"\n", counted, found.start())
+            counted = found.start()
+            lines = text.lines if lines is None else lines
+            yield self._match(path, lines, number)
+            start = content.find(b"\n", found.start()) + 1
+            if not start:
+                return
+
+    def _match(self, path: str, lines: list[str], number: int) -> Match:
+        around, here = self._search.context, number - 1
+        return Match(
+            path,
+            number,
+            _short(lines[here]),
+            tuple(_short(line) for line in lines[max(here - around, 0) : here]),
+            tuple(_short(line) for line in lines[here + 1 : here + 1 + around]),
+        )
+
+    def _said(self, *, anything: bool = True) -> tuple[str, ...]:
+        for why, files in self._left_out.items():
+            # That pictures and archives are not text is no news.
+            if files and (why != "not text" or not anything):
+                self._effort.notices[f"{files} file(s) were left out: {why}."] = None
+        return _notices(self._effort, anything=anything)
+
+
+def _compiled(search: Search) -> Any:
+    options = re2.Options()
+    options.never_nl = True
+    options.log_errors = False
+    options.max_mem = _MOST_MEMORY
+    options.case_sensitive = not search.ignore_case
+    pattern = re2.escape(search.pattern) if search.literal else search.pattern
+    try:
+        return re2.compile(f"(?m){pattern}".encode(), options)
+    except (re2.error, UnicodeEncodeError) as error:
+        why = error.args[0] if error.args else "it is not understood"
+        said = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+        raise tool_errors.bad_pattern("regular expression", f"{said}; the syntax is that of RE2") from None
+
+
+def _notices(effort: Effort, *, anything: bool) -> tuple[str, ...]:
+    if effort.ignored and not anything:
+        effort.notices["Entries that .gitignore leaves out were not looked at."] = None
+    return tuple(effort.notices)
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}..."
