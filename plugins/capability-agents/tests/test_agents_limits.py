@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ToolCall
 from jackfield.session.machine import State
-from jackfield_agents.agent import shortened
+from jackfield_agents.agent import truncated
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.sites import Site
 
@@ -177,7 +177,7 @@ def test_a_long_report_is_cut_and_says_so(site: Site, tmp_path: Path) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=400), st.integers(200, 300))
 def test_what_is_shortened_fits_and_can_be_written_down(text: str, limit: int) -> None:
-    short = shortened(text, limit)
+    short = truncated(text, limit)
     assert len(short) <= limit
     assert len(short) == len(short.encode().decode())
     assert short.endswith("[...]") or len(text) == len(short)

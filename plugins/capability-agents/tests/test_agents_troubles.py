@@ -101,7 +101,11 @@ def test_every_trouble_of_a_transport_has_a_sentence() -> None:
 
 def test_work_that_wrote_something_is_not_to_be_repeated() -> None:
     told = tool_errors.failure(TransportError("network"), wrote=True, so_far={})
-    assert (told.type, told.retryable, told.partial_side_effects) == ("TRANSIENT", False, True)
+    assert (told.type, told.retryable, told.partial_side_effects) == (
+        "TRANSIENT",
+        False,
+        True,
+    )
 
 
 def test_without_a_provider_no_agent_works(site: Site, tmp_path: Path) -> None:

@@ -152,13 +152,13 @@ def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Pat
 
 
 def test_words_of_another_language_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
-    words = {
+    full_prompt = {
         "drawing_verbs": ["Zeichne"],
         "verbs": ["mach"],
         "nouns": ["Bild"],
         "negations": ["nicht", "kein"],
     }
-    studio = Studio(server, tmp_path, **words)
+    studio = Studio(server, tmp_path, **full_prompt)
     assert studio.ask("Bitte zeichne mir einen Leuchtturm")["ok"]
     assert studio.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
 

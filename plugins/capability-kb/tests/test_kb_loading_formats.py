@@ -13,15 +13,14 @@ from typing import Any
 import docx
 import pytest
 from jackfield_capability_types.knowledge import Record
-from jackfield_kb.cli.progress import Silent
+from jackfield_kb.cli.terminal import NoProgress
 from jackfield_kb.library import Library
-from jackfield_kb.loading.drafts import Options
-from jackfield_kb.loading.load import Load, Plan
-from jackfield_kb.loading.summary import Summary
+from jackfield_kb.loader.drafts import LoadOptions
+from jackfield_kb.loader.load import LoadPlan, LoadRun, LoadSummary
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-Loaded = tuple[dict[str, Record], Summary]
+Loaded = tuple[dict[str, Record], LoadSummary]
 Loader = Callable[..., Loaded]
 
 
@@ -38,7 +37,9 @@ def load(tmp_path: Path) -> Loader:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         library = Library(tmp_path / "library", embedder=None, notice=lambda line: None)
         try:
-            summary = Load(library, Plan(Options(**options)), Silent(), lambda: False).run([folder])
+            summary = LoadRun(library, LoadPlan(LoadOptions(**options)), NoProgress(), lambda: False).run(
+                [folder]
+            )
             return {record.id: record for record in library}, summary
         finally:
             library.close()
@@ -150,7 +151,7 @@ def test_markdown_says_everything_of_its_record_in_front_matter(load: Loader) ->
         ("a-rule.md", "---\nJust a line between rules\n---\n", "doc:a-rule", "Just a line between rules"),
         ("Öffnungs_zeiten.txt", "Montag bis Freitag", "doc:öffnungs-zeiten", "Öffnungs zeiten"),
         ("営業時間.txt", "月曜日", "doc:営業時間", "営業時間"),
-        ("plan.txt", b"\xff\xfeh\x00i\x00", "doc:plan", "Plan"),
+        ("plan.txt", b"\xff\xfeh\x00i\x00", "doc:plan", "LoadPlan"),
     ],
 )
 def test_an_id_comes_from_the_path_and_a_title_from_the_first_heading_or_the_name(
@@ -250,11 +251,11 @@ def test_a_table_gives_a_record_a_row(load: Loader) -> None:
     camera = records["doc:camera"]
     assert (camera.text, camera.tags) == ("Full frame; two bodies", ("photo", "loan"))
     assert camera.last_updated == datetime(2026, 10, 1, tzinfo=UTC)
-    assert camera.metadata == {"Shelf": "A1"}
+    assert camera.metadata == {"BatchWriter": "A1"}
     assert records["doc:only-text-here"].title == 'Only "text" here'
     # Without a text of its own, what else the row says can be searched.
     assert records["link:camera"].text == "Shelf: B2"
-    assert records["link:camera"].metadata == {"Shelf": "B2", "serial": [7]}
+    assert records["link:camera"].metadata == {"BatchWriter": "B2", "serial": [7]}
 
 
 def test_rows_of_one_name_are_told_apart(load: Loader) -> None:

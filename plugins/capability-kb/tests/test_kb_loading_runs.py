@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from jackfield_capability_types.knowledge import Record
-from jackfield_kb.cli.progress import Silent
+from jackfield_kb.cli.terminal import NoProgress
 from jackfield_kb.errors import LibraryError
 from jackfield_kb.library import Library
-from jackfield_kb.loading import reading
-from jackfield_kb.loading.drafts import Options
-from jackfield_kb.loading.load import Load, Plan
-from jackfield_kb.loading.summary import Summary
+from jackfield_kb.loader import file_reader
+from jackfield_kb.loader.drafts import LoadOptions
+from jackfield_kb.loader.load import LoadPlan, LoadRun, LoadSummary
 
 
 class Desk:
@@ -37,14 +36,14 @@ class Desk:
         self,
         *paths: Path,
         stopped: Callable[[], bool] = lambda: False,
-        plan: Plan | None = None,
+        plan: LoadPlan | None = None,
         **options: Any,
-    ) -> Summary:
-        chosen = plan or Plan(Options(**options))
-        return Load(self.library, chosen, Silent(), stopped).run(paths or (self.folder,))
+    ) -> LoadSummary:
+        chosen = plan or LoadPlan(LoadOptions(**options))
+        return LoadRun(self.library, chosen, NoProgress(), stopped).run(paths or (self.folder,))
 
-    def sync(self, *paths: Path, dry_run: bool = False) -> Summary:
-        return self.load(*paths, plan=Plan(sync=True, dry_run=dry_run))
+    def sync(self, *paths: Path, dry_run: bool = False) -> LoadSummary:
+        return self.load(*paths, plan=LoadPlan(sync=True, dry_run=dry_run))
 
     def texts(self) -> dict[str, str]:
         return {record.id: record.text for record in self.library}
@@ -57,7 +56,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.library.close()
 
 
-def counts(summary: Summary) -> tuple[int, int, int, int]:
+def counts(summary: LoadSummary) -> tuple[int, int, int, int]:
     return summary.added, summary.changed, summary.unchanged, summary.removed
 
 
@@ -281,7 +280,7 @@ def test_a_moved_file_takes_its_record_along(desk: Desk) -> None:
 def test_a_dry_run_reads_everything_and_writes_nothing(desk: Desk) -> None:
     desk.write("a.md", "one")
     desk.write("bad.jsonl", "broken")
-    summary = desk.load(plan=Plan(dry_run=True))
+    summary = desk.load(plan=LoadPlan(dry_run=True))
     assert (counts(summary), summary.failed, summary.records) == ((1, 0, 0, 0), 1, 1)
     assert len(summary.problems) == 1
     assert desk.texts() == {}
@@ -296,7 +295,7 @@ def lines(*numbers: int) -> str:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PART", 10)
+    monkeypatch.setattr(file_reader, "PART", 10)
 
 
 @pytest.mark.usefixtures("small_parts")

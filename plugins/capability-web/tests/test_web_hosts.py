@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.settings import SettingsError, parse_settings
-from jackfield_web.hosts import Hosts, is_public
+from jackfield_web.hosts import HostRules, is_public
 from jackfield_web.settings import WebSettings
 
 
-def hosts_of(allow: list[str], deny: Sequence[str] = ()) -> Hosts:
+def hosts_of(allow: list[str], deny: Sequence[str] = ()) -> HostRules:
     return parse_settings(WebSettings, {"allow": allow, "deny": deny}, "[capabilities.web]").hosts
 
 

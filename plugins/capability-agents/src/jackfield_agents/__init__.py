@@ -11,7 +11,7 @@ from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 if TYPE_CHECKING:
     from jackfield.settings import NoSettings
 
-    from jackfield_agents.agents import Agents
+    from jackfield_agents.agents import AgentPool
     from jackfield_agents.policies import TaskConsent, Unattended
     from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
 
@@ -37,10 +37,10 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     ]
 
 
-def _agents(settings: AgentsSettings, services: Services) -> Agents:  # noqa: ARG001
-    from jackfield_agents.agents import Agents
+def _agents(settings: AgentsSettings, services: Services) -> AgentPool:  # noqa: ARG001
+    from jackfield_agents.agents import AgentPool
 
-    return Agents(settings)
+    return AgentPool(settings)
 
 
 def _unattended(settings: NoSettings, services: Services) -> Unattended:  # noqa: ARG001

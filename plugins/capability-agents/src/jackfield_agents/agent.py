@@ -94,11 +94,11 @@ PAUSES = (1.0, 3.0, 8.0)
 """Seconds before an answer is asked for again that the provider failed to give."""
 
 
-class StepsUsedError(Exception):
+class StepLimitError(Exception):
     """The model has written as many messages as it may, and no report among them."""
 
 
-class Work:
+class AgentRun:
     """Remembers how far it came, so that whoever ends it early can tell."""
 
     def __init__(
@@ -131,19 +131,19 @@ class Work:
         """What is known although no report was written: remarks on the way, else what was looked at."""
         written = "\n\n".join([*self.remarks, self._writing.strip()]).strip()
         if written:
-            return shortened(written, self._settings.characters)
+            return truncated(written, self._settings.characters)
         titles = [str(each["title"]) for each in self.sources.for_report("")]
-        looked = shortened("; ".join(titles), self._settings.characters)
+        looked = truncated("; ".join(titles), self._settings.characters)
         return f"Nothing was written yet. What had been found: {looked}" if titles else ""
 
     async def run(self, transport: Transport, instructions: str, task: str) -> str:
-        """Work to the report; `TransportError` or `StepsUsedError` when there is none."""
+        """Work to the report; `TransportError` or `StepLimitError` when there is none."""
         connection = await transport.connect(self._opening(transport, instructions))
         try:
             await connection.send_text(task)
             async for event in connection.events():
                 if report := await self._take(connection, event):
-                    return shortened(report, self._settings.characters)
+                    return truncated(report, self._settings.characters)
             raise TransportError("network", "the stream of events ended")
         finally:
             await connection.close()
@@ -207,7 +207,7 @@ class Work:
     def _step(self, *, report: bool = False) -> None:
         self.steps += 1
         if self.steps >= self._settings.steps and not report:
-            raise StepsUsedError
+            raise StepLimitError
 
     def _remember(self) -> None:
         if remark := self._writing.strip():
@@ -215,7 +215,7 @@ class Work:
         self._writing = ""
 
 
-def shortened(text: str, limit: int) -> str:
+def truncated(text: str, limit: int) -> str:
     """A text that fits, cut behind a sentence where there is one; the cut shows."""
     # What a model wrote may hold halves of surrogate pairs, which no answer can carry.
     text = text.encode("utf-8", "replace").decode()
@@ -227,7 +227,7 @@ def shortened(text: str, limit: int) -> str:
     return (part[: ends[-1]] if ends and ends[-1] > limit // 2 else part) + mark
 
 
-def told(work: Work) -> dict[str, Any]:
+def progress_details(work: AgentRun) -> dict[str, Any]:
     """How far a piece of work came, for the details of a failure."""
     details: dict[str, Any] = {"steps": work.steps, "tools": list(work.used)}
     if found := work.so_far():

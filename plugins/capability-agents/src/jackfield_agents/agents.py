@@ -19,7 +19,7 @@ from jackfield.transport.protocol import Transport, TransportError
 from jackfield_capability_types.agents import Report, Tell
 
 from jackfield_agents import tool_errors
-from jackfield_agents.agent import StepsUsedError, Work, brief, told
+from jackfield_agents.agent import AgentRun, StepLimitError, brief, progress_details
 from jackfield_agents.policies import usable
 from jackfield_agents.settings import AgentsSettings
 
@@ -33,7 +33,7 @@ LEAVE_SECONDS = 5.0
 
 
 @dataclass(slots=True, eq=False)
-class _Shift:
+class _ActiveAgent:
     """An agent at work."""
 
     who: str
@@ -51,7 +51,7 @@ class _Shift:
             self.clock.reschedule(asyncio.get_running_loop().time())
 
 
-class Agents:
+class AgentPool:
     """Starts agents, counts them, and knows what each of them was lent."""
 
     def __init__(self, settings: AgentsSettings) -> None:
@@ -59,16 +59,16 @@ class Agents:
         self._runtime: Runtime | None = None
         self._tools: dict[str, RegisteredTool] = {}
         self._transport: Transport | None = None
-        self._shifts: dict[str, _Shift] = {}
+        self._shifts: dict[str, _ActiveAgent] = {}
 
     def started(self, runtime: Runtime) -> None:
         """Everything stands: what may be used unattended is known from here on."""
         self._tools = usable(runtime.registry, self._settings.tools)
         self._runtime = runtime
 
-    def for_session(self, session: SessionView) -> View:
+    def for_session(self, session: SessionView) -> SessionAgents:
         """Agents in the name of this session's user."""
-        return View(self, session)
+        return SessionAgents(self, session)
 
     def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
         """The tools of the agent whose session this is; nothing when it is no agent's."""
@@ -96,7 +96,7 @@ class Agents:
         who = parent.user or parent.id
         self._admit(who)
         session_id = os.urandom(16).hex()
-        shift = self._shifts[session_id] = _Shift(who, lent, asyncio.current_task())
+        shift = self._shifts[session_id] = _ActiveAgent(who, lent, asyncio.current_task())
         try:
             session = await self._session(parent, session_id, lent)
             return await self._carried_out(shift, session, transport, instructions, tell)
@@ -104,26 +104,26 @@ class Agents:
             del self._shifts[session_id]
 
     async def _carried_out(
-        self, shift: _Shift, session: Session, transport: Transport, instructions: str, tell: Tell
+        self, shift: _ActiveAgent, session: Session, transport: Transport, instructions: str, tell: Tell
     ) -> Report:
         settings, began, text, cut_short = self._settings, time.monotonic(), "", ""
-        work = Work(self._here.orchestrator, session, shift.tools, settings, tell)
+        work = AgentRun(self._here.orchestrator, session, shift.tools, settings, tell)
         try:
             async with asyncio.timeout(0 if shift.stopped else settings.seconds) as shift.clock:
                 text = await work.run(transport, self._brief(shift.tools), instructions)
         except TimeoutError:
             cut_short = shift.stopped or f"Its time of {settings.seconds:g} seconds was over."
-        except StepsUsedError:
+        except StepLimitError:
             cut_short = f"Its {settings.steps} steps were used up."
         except TransportError as error:
             _log.warning("the agent of session %s could not finish: %s", session.id, error)
-            raise tool_errors.failure(error, wrote=work.wrote, so_far=told(work)) from None
+            raise tool_errors.failure(error, wrote=work.wrote, so_far=progress_details(work)) from None
         finally:
             shift.clock = None
             await self._end(session)
         text = text or work.so_far()
         if not text:
-            raise tool_errors.nothing_found(cut_short, wrote=work.wrote, so_far=told(work))
+            raise tool_errors.nothing_found(cut_short, wrote=work.wrote, so_far=progress_details(work))
         seconds = round(time.monotonic() - began, 1)
         sources = work.sources.for_report(text)
         return Report(text, work.steps, tuple(work.used), sources, seconds, session.id, cut_short)
@@ -191,10 +191,10 @@ class Agents:
             _log.error("the end of session %s could not be kept: %s", session.id, error)
 
 
-class View:
+class SessionAgents:
     """Agents as one session may have them work."""
 
-    def __init__(self, agents: Agents, session: SessionView) -> None:
+    def __init__(self, agents: AgentPool, session: SessionView) -> None:
         self._agents = agents
         self._session = session
 

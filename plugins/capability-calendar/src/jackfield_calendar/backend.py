@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeRange:
     """From one moment up to another, both with their zone."""
 
     start: datetime
@@ -22,7 +22,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class Occurrence:
     """One occurrence of an event that takes time, in UTC."""
 
     start: datetime
@@ -35,10 +35,10 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OccurrenceList:
     """What a calendar holds in a span, and how many of its events could not be read."""
 
-    taken: Sequence[Taken] = ()
+    taken: Sequence[Occurrence] = ()
     unreadable: int = 0
 
 
@@ -60,13 +60,13 @@ class NewEvent:
     """Whether the calendar's own server is to make the link."""
 
     @property
-    def span(self) -> Span:
+    def span(self) -> TimeRange:
         """The time it takes."""
-        return Span(self.start, self.end)
+        return TimeRange(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
+class BookedEvent:
     """An event as it stands in the calendar now."""
 
     uid: str
@@ -84,17 +84,17 @@ class Backend(Protocol):
     makes_meetings: bool
     """Whether its server makes links to video calls itself."""
 
-    async def taken(self, span: Span, *, details: bool) -> Found:
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
         """Everything that takes time in a span; titles and attendees may be left out without details."""
 
-    async def book(self, event: NewEvent) -> Booked:
+    async def book(self, event: NewEvent) -> BookedEvent:
         """Write an event whose time is free; one with its UID that is there already stays as it is."""
 
     async def close(self) -> None:
         """Let go of connections."""
 
 
-def clash(event: NewEvent, taken: Iterable[Taken]) -> Taken | None:
+def clash(event: NewEvent, taken: Iterable[Occurrence]) -> Occurrence | None:
     """The first that takes some of the time of an event, itself excepted."""
     others = (each for each in taken if each.uid != event.uid and event.span.overlaps(each.start, each.end))
     return min(others, key=lambda each: each.start, default=None)
@@ -105,7 +105,7 @@ _log = logging.getLogger("jackfield_calendar")
 _MOST = 1000
 
 
-class Notices:
+class WarningLog:
     """Remembers what has been said."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from jackfield import ErrorType, ToolError
 from jackfield_capability_types.calendar import Agenda, Busy, CreatedEvent, EventDraft
 
 from jackfield_calendar import tool_errors
-from jackfield_calendar.backend import Backend, Found, Span, Taken
+from jackfield_calendar.backend import Backend, Occurrence, OccurrenceList, TimeRange
 from jackfield_calendar.drafts import prepared
 from jackfield_calendar.settings import CalendarCapabilitySettings, CalendarConfiguration
 
@@ -48,13 +48,13 @@ def filled(
     return {key: fill(key, value) for key, value in options.items()}
 
 
-def times(calendar: str, taken: Iterable[Taken], span: Span, *, details: bool) -> list[Busy]:
+def times(calendar: str, taken: Iterable[Occurrence], span: TimeRange, *, details: bool) -> list[Busy]:
     """What is taken within a span, by start."""
     inside = sorted(_cut(calendar, taken, span, details=details), key=lambda busy: (busy.start, busy.end))
     return inside if details else list(_merged(inside))
 
 
-def _cut(calendar: str, taken: Iterable[Taken], span: Span, *, details: bool) -> Iterator[Busy]:
+def _cut(calendar: str, taken: Iterable[Occurrence], span: TimeRange, *, details: bool) -> Iterator[Busy]:
     first, last = span.start.astimezone(UTC), span.end.astimezone(UTC)
     for each in taken:
         start, end = max(each.start, first), min(each.end, last)
@@ -122,11 +122,11 @@ class SessionCalendars:
         self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False
     ) -> Agenda:
         """What is taken between two moments in some calendars."""
-        span = Span(start, end)
+        span = TimeRange(start, end)
         wanted = list(dict.fromkeys(calendars))
         backends = [await self._find(name) for name in wanted]
         asked = (backend.taken(span, details=details) for backend in backends)
-        found: list[Found] = []
+        found: list[OccurrenceList] = []
         for answer in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(answer, BaseException):
                 raise answer

@@ -13,7 +13,7 @@ from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
     from jackfield_images.consent import ImageConsent
-    from jackfield_images.images import Images
+    from jackfield_images.images import ProviderImages
     from jackfield_images.settings import ImageConsentSettings, ImagesSettings
 
 
@@ -33,11 +33,11 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     return [PolicyOffer("image_consent", Stage.SHAPE, 15, _consent, settings=ImageConsentSettings)]
 
 
-def _images(settings: ImagesSettings, services: Services) -> Images:  # noqa: ARG001
-    from jackfield_images.images import Images
+def _images(settings: ImagesSettings, services: Services) -> ProviderImages:  # noqa: ARG001
+    from jackfield_images.images import ProviderImages
     from jackfield_images.settings import ProviderConfig
 
-    return Images(ProviderConfig.of(settings))
+    return ProviderImages(ProviderConfig.of(settings))
 
 
 def _consent(settings: ImageConsentSettings, services: Services) -> ImageConsent:

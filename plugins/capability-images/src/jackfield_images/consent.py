@@ -13,7 +13,7 @@ from jackfield.session.session import Session
 from jackfield_capability_types.images import ImageOrder, Images
 
 from jackfield_images.settings import ImageConsentSettings
-from jackfield_images.vocabulary import Vocabulary
+from jackfield_images.vocabulary import ImageVocabulary
 
 _TOOL = "image_generate"
 
@@ -23,7 +23,7 @@ class ImageConsent(Check):
 
     def __init__(self, settings: ImageConsentSettings, services: Services) -> None:
         self._limit = settings.cost_limit
-        self._vocabulary = Vocabulary(
+        self._vocabulary = ImageVocabulary(
             settings.verbs, settings.drawing_verbs, settings.nouns, settings.negations
         )
         self._images: Images | None = services.lent.get("images")

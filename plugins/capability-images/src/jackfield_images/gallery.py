@@ -29,7 +29,7 @@ class NotAnImageError(Exception):
     """What came is no image, or none that can be shown; says why."""
 
 
-class Seen(NamedTuple):
+class ImageInfo(NamedTuple):
     """What an image is."""
 
     media_type: str
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
     height: int
 
 
-def inspect(content: bytes) -> Seen:
+def inspect(content: bytes) -> ImageInfo:
     """Decode an image to the end; it takes a moment, so it does not belong on the loop."""
     from PIL import Image, UnidentifiedImageError
 
@@ -51,7 +51,7 @@ def inspect(content: bytes) -> Seen:
                     raise NotAnImageError(f"it has {width} x {height} pixels, more than can be shown")
                 # The header alone would also be there when the rest was cut off.
                 image.load()
-                return Seen(MEDIA_TYPES[image.format or ""], width, height)
+                return ImageInfo(MEDIA_TYPES[image.format or ""], width, height)
     except UnidentifiedImageError:
         raise NotAnImageError("it is no PNG, JPEG, WebP or GIF") from None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:

@@ -11,22 +11,22 @@ from jackfield_capability_types.images import ImageOrder, StoredImage
 
 from jackfield_images import tool_errors
 from jackfield_images.gallery import Gallery, NotAnImageError, inspect
-from jackfield_images.providers import Drawing, Provider, connect
+from jackfield_images.providers import GeneratedImage, ImageProvider, connect
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
 
-class Images:
+class ProviderImages:
     """Pictures belong to nobody: whoever has the id may see them, so every session has the same view."""
 
     def __init__(self, config: ProviderConfig) -> None:
         self._config = config
         self._gallery = Gallery(config.folder)
-        self._provider: Provider | None = None
+        self._provider: ImageProvider | None = None
         self._connecting = asyncio.Lock()
 
-    def for_session(self, session: SessionView) -> Images:  # noqa: ARG002 - the protocol's signature
+    def for_session(self, session: SessionView) -> ProviderImages:  # noqa: ARG002 - the protocol's signature
         """What the handler of a call in this session is given."""
         return self
 
@@ -65,7 +65,7 @@ class Images:
             await self._provider.close()
             self._provider = None
 
-    async def _connected(self) -> Provider:
+    async def _connected(self) -> ImageProvider:
         async with self._connecting:
             if self._provider is None:
                 # The provider's package takes a second to import, which the loop must not wait for.
@@ -80,7 +80,7 @@ class Images:
             _log.error("pictures cannot be kept: %s", error)
             raise tool_errors.cannot_keep(paid=False) from None
 
-    async def _keep(self, drawing: Drawing) -> StoredImage:
+    async def _keep(self, drawing: GeneratedImage) -> StoredImage:
         config = self._config
         if len(drawing.content) > config.max_bytes:
             raise self._unusable(f"an image of {len(drawing.content)} bytes is over max_bytes")

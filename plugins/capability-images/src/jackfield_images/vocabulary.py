@@ -106,7 +106,7 @@ class _Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class ImageVocabulary:
     """The words by which requests are known."""
 
     verbs: tuple[str, ...] = VERBS
@@ -121,39 +121,39 @@ class Vocabulary:
             return False
         return any(self._asks(_WORD.findall(sentence)) for sentence in _SENTENCE.split(text))
 
-    def _asks(self, words: list[str]) -> bool:
-        negated = min((each.start for each in _find(words, self.negations)), default=len(words))
-        heard = words[:negated]
+    def _asks(self, full_prompt: list[str]) -> bool:
+        negated = min((each.start for each in _find(full_prompt, self.negations)), default=len(full_prompt))
+        heard = full_prompt[:negated]
         nouns = _find(heard, self.nouns)
         # `Zeichne nicht`: in other languages the negation stands right behind the verb.
         drawn = [
             verb
             for verb in _find(heard, self.drawing_verbs)
-            if negated == len(words) or negated - verb.end >= 2
+            if negated == len(full_prompt) or negated - verb.end >= 2
         ]
         return (
             any(_draws(heard, verb) for verb in drawn)
             or any(_names(heard, verb, nouns) for verb in _find(heard, self.verbs))
-            or (heard == words and _is_a_picture(heard, nouns))
+            or (heard == full_prompt and _is_a_picture(heard, nouns))
         )
 
 
-def _draws(words: list[str], verb: _Found) -> bool:
+def _draws(full_prompt: list[str], verb: _Found) -> bool:
     """`Draw me a boat`: the verb says it all."""
-    following = words[verb.end : verb.end + 3]
-    return FIGURES_OF_SPEECH.isdisjoint(following) and _is_request(words, verb)
+    following = full_prompt[verb.end : verb.end + 3]
+    return FIGURES_OF_SPEECH.isdisjoint(following) and _is_request(full_prompt, verb)
 
 
-def _names(words: list[str], verb: _Found, nouns: list[_Found]) -> bool:
+def _names(full_prompt: list[str], verb: _Found, nouns: list[_Found]) -> bool:
     """`Make me a nice picture`: the verb asks, and the first picture behind it is what for."""
     behind = next((noun for noun in nouns if noun.start >= verb.end), None)
     if behind is not None:
-        between = words[verb.end : behind.start]
+        between = full_prompt[verb.end : behind.start]
         named = len(between) <= _REACH and not _are_apart(between)
     else:
         # Other languages put the verb last: `Kannst du mir ein Bild zeichnen`.
-        named = bool(nouns) and verb.end >= len(words) - 1
-    return named and _is_request(words, verb)
+        named = bool(nouns) and verb.end >= len(full_prompt) - 1
+    return named and _is_request(full_prompt, verb)
 
 
 def _are_apart(between: list[str]) -> bool:
@@ -164,9 +164,9 @@ def _are_apart(between: list[str]) -> bool:
     return False
 
 
-def _is_request(words: list[str], verb: _Found) -> bool:
+def _is_request(full_prompt: list[str], verb: _Found) -> bool:
     """Whether a verb is asked of the listener, and not told of, or asked about."""
-    before = words[: verb.start]
+    before = full_prompt[: verb.start]
     if not before:
         return True
     if not QUESTIONS.isdisjoint(before) or before[0] in OPENINGS:
@@ -179,24 +179,24 @@ def _is_request(words: list[str], verb: _Found) -> bool:
     return before[-1] not in SUBJECTS
 
 
-def _is_a_picture(words: list[str], nouns: list[_Found]) -> bool:
+def _is_a_picture(full_prompt: list[str], nouns: list[_Found]) -> bool:
     """`A picture of the harbour, please`: no verb, and still nothing else that it could mean."""
-    if not nouns or not QUESTIONS.isdisjoint(words):
+    if not nouns or not QUESTIONS.isdisjoint(full_prompt):
         return False
     first = nouns[0]
-    opens = ARTICLES.issuperset(words[: first.start])
-    return opens and (words[first.end : first.end + 1] == ["of"] or "please" in words)
+    opens = ARTICLES.issuperset(full_prompt[: first.start])
+    return opens and (full_prompt[first.end : first.end + 1] == ["of"] or "please" in full_prompt)
 
 
-def _find(words: list[str], wanted: Iterable[str]) -> list[_Found]:
+def _find(full_prompt: list[str], wanted: Iterable[str]) -> list[_Found]:
     """The words and short phrases that stand in a sentence, in its order."""
     known = {tuple(each.split()): each for each in wanted}
     sizes = sorted({len(each) for each in known})
     return [
         _Found(start, start + size, known[phrase])
-        for start in range(len(words))
+        for start in range(len(full_prompt))
         for size in sizes
-        if len(phrase := tuple(words[start : start + size])) == size and phrase in known
+        if len(phrase := tuple(full_prompt[start : start + size])) == size and phrase in known
     ]
 
 

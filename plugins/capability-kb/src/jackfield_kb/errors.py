@@ -27,7 +27,7 @@ class IndexUnavailableError(LibraryError):
     """There is nothing to search with at this moment; trying again soon helps."""
 
 
-class EmbeddingError(LibraryError):
+class EmbeddingFailedError(LibraryError):
     """A text could not be turned into a vector."""
 
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from jackfield_capability_types.knowledge import Filters
 
-from jackfield_kb.embedding import Embedder
-from jackfield_kb.errors import DamagedIndexError, EmbeddingError, IndexUnavailableError
+from jackfield_kb.embedders import EmbeddingModel
+from jackfield_kb.errors import DamagedIndexError, EmbeddingFailedError, IndexUnavailableError
 from jackfield_kb.fulltext.index import TextIndex
-from jackfield_kb.fulltext.indexer import TextUpkeep
+from jackfield_kb.fulltext.indexer import TextIndexer
 from jackfield_kb.fulltext.search import TextReader, TextView
-from jackfield_kb.indexing import OneIndex, Upkeep
+from jackfield_kb.index_worker import Indexer, IndexWorker
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 from jackfield_kb.records.statements import Position
 
 if TYPE_CHECKING:
-    from jackfield_kb.vectors.reranking import Meaning
+    from jackfield_kb.vectors.candidates import VectorQuery
     from jackfield_kb.vectors.search import Vector, VectorReader, VectorView
 
 _PATIENCE = 2.0
@@ -35,7 +35,11 @@ class Indexes:
     """Full text, and vectors where there is a model."""
 
     def __init__(
-        self, folder: Path, database: Database, embedder: Embedder | None, notice: Callable[[str], None]
+        self,
+        folder: Path,
+        database: RecordDatabase,
+        embedder: EmbeddingModel | None,
+        notice: Callable[[str], None],
     ) -> None:
         self._database = database
         self.embedder = embedder
@@ -43,28 +47,28 @@ class Indexes:
         self.text_index = TextIndex(folder / "text")
         self._text = TextReader(self.text_index)
         self._vectors: VectorReader | None = None
-        kept: list[OneIndex] = [TextUpkeep(database, self.text_index, notice)]
+        kept: list[Indexer] = [TextIndexer(database, self.text_index, notice)]
         if embedder is not None:
             kept.append(self._with_vectors(folder / "vectors", embedder))
-        self.upkeep = Upkeep(kept, notice)
+        self.upkeep = IndexWorker(kept, notice)
         self._queries = _QueryVectors(embedder, notice)
 
-    def _with_vectors(self, folder: Path, embedder: Embedder) -> OneIndex:
+    def _with_vectors(self, folder: Path, embedder: EmbeddingModel) -> Indexer:
         from jackfield_kb.vectors.index import VectorIndex
-        from jackfield_kb.vectors.indexer import VectorUpkeep
+        from jackfield_kb.vectors.indexer import VectorIndexer
         from jackfield_kb.vectors.search import VectorReader
 
         index = VectorIndex(folder)
         self._vectors = VectorReader(index, embedder.model)
-        return VectorUpkeep(self._database, index, embedder, self._notice)
+        return VectorIndexer(self._database, index, embedder, self._notice)
 
-    def open(self) -> Opened:
+    def open(self) -> OpenIndexes:
         """What can be searched with now; what cannot is seen to in the background."""
         with self._database.reading() as db:
             target = statements.position(db)
         text, vectors = self.text(), self.vectors()
         if target == Position():
-            return Opened(text, vectors, self._queries)
+            return OpenIndexes(text, vectors, self._queries)
         if text is None or (vectors is None and self._vectors is not None):
             self.upkeep.start()
             if text is None and vectors is None:
@@ -73,7 +77,7 @@ class Indexes:
         if text is None and vectors is None:
             raise IndexUnavailableError("the search index is being made anew; try again in a moment")
         self.upkeep.behind(self._behind(target, text, vectors))
-        return Opened(text, vectors, self._queries)
+        return OpenIndexes(text, vectors, self._queries)
 
     def _behind(self, target: Position, text: TextView | None, vectors: VectorView | None) -> bool:
         late = text is not None and text.position != target
@@ -108,7 +112,7 @@ class Indexes:
             self._vectors.forget()
 
 
-class Opened:
+class OpenIndexes:
     """The indexes for one search."""
 
     def __init__(self, text: TextView | None, vectors: VectorView | None, queries: _QueryVectors) -> None:
@@ -116,16 +120,18 @@ class Opened:
         self._vectors = vectors
         self._queries = queries
 
-    def meaning(self, query: str, scopes: frozenset[str] | None, filters: Filters | None) -> Meaning | None:
+    def meaning(
+        self, query: str, scopes: frozenset[str] | None, filters: Filters | None
+    ) -> VectorQuery | None:
         """The query among the vectors; None when there are none, or it cannot be embedded."""
         if self._vectors is None:
             return None
         vector = self._queries.vector(query)
         if vector is None:
             return None
-        from jackfield_kb.vectors.reranking import Meaning
+        from jackfield_kb.vectors.candidates import VectorQuery
 
-        return Meaning(self._vectors, vector, self._vectors.facets.select(scopes, filters))
+        return VectorQuery(self._vectors, vector, self._vectors.facets.select(scopes, filters))
 
     def weights(self, stems: Sequence[str]) -> dict[str, float]:
         """How much each word of the query tells."""
@@ -135,7 +141,7 @@ class Opened:
 class _QueryVectors:
     """The vectors of queries, the last ones kept."""
 
-    def __init__(self, embedder: Embedder | None, notice: Callable[[str], None]) -> None:
+    def __init__(self, embedder: EmbeddingModel | None, notice: Callable[[str], None]) -> None:
         self._embedder = embedder
         self._notice = notice
         self._lock = threading.Lock()
@@ -152,7 +158,7 @@ class _QueryVectors:
             return None
         try:
             vector: Vector = self._embedder.embed([query])[0]
-        except EmbeddingError as error:
+        except EmbeddingFailedError as error:
             if not self._failing:
                 self._notice(f"searching by words alone until this is mended: {error}")
             self._failing = True

@@ -16,19 +16,19 @@ from typing import NamedTuple
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_kb.access import Access
-from jackfield_kb.embedding import Embedder
+from jackfield_kb.embedders import EmbeddingModel
 from jackfield_kb.errors import LibraryError, RecordError
 from jackfield_kb.files import size
 from jackfield_kb.fulltext.index import stems, storable
+from jackfield_kb.index_worker import Progress
 from jackfield_kb.indexes import Indexes
-from jackfield_kb.indexing import Progress
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
-from jackfield_kb.records.statements import Position, Put, Source
-from jackfield_kb.search import Asked, evidence, find
+from jackfield_kb.records.database import RecordDatabase
+from jackfield_kb.records.statements import Position, Source, SourceRecords
+from jackfield_kb.search import SearchQuery, evidence, find
 
 
-class Stats(NamedTuple):
+class LibraryStats(NamedTuple):
     """What a library holds."""
 
     records: dict[tuple[str, str], int]
@@ -48,7 +48,7 @@ class Stats(NamedTuple):
     """The model whose vectors are searched; None when the words alone are."""
 
 
-def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
+def stats(folder: Path, database: RecordDatabase, indexes: Indexes) -> LibraryStats:
     """Count and measure."""
     text, vectors = indexes.text(), indexes.vectors()
     with database.reading() as db:
@@ -67,7 +67,7 @@ def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
         states = {"text": state(None if text is None else text.position), "vectors": "off: no embeddings"}
         if indexes.embedder is not None:
             states["vectors"] = state(None if vectors is None else vectors.position)
-    return Stats(
+    return LibraryStats(
         records=records,
         sources=sources,
         passages=0 if text is None else text.passages,
@@ -81,7 +81,7 @@ def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
     )
 
 
-__all__ = ["Access", "Embedder", "Library", "LibraryError", "RecordError", "Source", "Stats"]
+__all__ = ["Access", "EmbeddingModel", "Library", "LibraryError", "LibraryStats", "RecordError", "Source"]
 
 MOST_QUERY = 1_000
 """Characters of a query that are looked at; what follows is left out."""
@@ -99,13 +99,13 @@ class Library:
     """The records of one folder."""
 
     def __init__(
-        self, folder: Path, *, embedder: Embedder | None, notice: Callable[[str], None] = log
+        self, folder: Path, *, embedder: EmbeddingModel | None, notice: Callable[[str], None] = log
     ) -> None:
         self.folder = folder
-        self._database = Database(folder / "knowledge.db")
+        self._database = RecordDatabase(folder / "knowledge.db")
         self._indexes = Indexes(folder, self._database, embedder, notice)
 
-    def write(self, put: Sequence[Put] = (), drop_sources: Sequence[str] = ()) -> None:
+    def write(self, put: Sequence[SourceRecords] = (), drop_sources: Sequence[str] = ()) -> None:
         """Replace the records of sources, and drop sources with theirs, all or nothing, safe on disk."""
         with self._database.writing() as db:
             statements.write(db, put, drop_sources)
@@ -172,7 +172,7 @@ class Library:
             filters = replace(filters, tags=tuple(sorted(set(filters.tags))))
         opened = self._indexes.open()
         words = stems(query)
-        asked = Asked(words, opened.weights(words), scopes, filters, limit)
+        asked = SearchQuery(words, opened.weights(words), scopes, filters, limit)
         found = find(asked, opened.text, opened.meaning(query, scopes, filters))
         return evidence(self._database, found, access, limit, asked.weights if snippets else None)
 
@@ -181,7 +181,7 @@ class Library:
         with suppress(LibraryError):
             self._indexes.open().meaning("warm", None, None)
 
-    def stats(self) -> Stats:
+    def stats(self) -> LibraryStats:
         """What the library holds."""
         return stats(self.folder, self._database, self._indexes)
 

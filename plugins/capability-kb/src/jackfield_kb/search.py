@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
-from jackfield_kb import ranking
+from jackfield_kb import scores
 from jackfield_kb.access import Access
 from jackfield_kb.chunks import number_of, ordinal_of, split
 from jackfield_kb.fulltext.index import places
 from jackfield_kb.fulltext.search import Hit, TextView
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 
 if TYPE_CHECKING:
-    from jackfield_kb.vectors.reranking import Meaning
+    from jackfield_kb.vectors.candidates import VectorQuery
 
 MOST = 280
 """Characters of a snippet at most, the marks for what was left out not counted."""
@@ -70,8 +70,8 @@ _AT_ONCE = 200
 
 
 def evidence(
-    database: Database,
-    found: Iterable[Found],
+    database: RecordDatabase,
+    found: Iterable[RankedRecord],
     access: Access,
     limit: int,
     snippets_for: Mapping[str, float] | None,
@@ -95,7 +95,9 @@ def evidence(
     return shown
 
 
-def _records(database: Database, found: Iterable[Found], limit: int) -> Iterator[tuple[Found, Record]]:
+def _records(
+    database: RecordDatabase, found: Iterable[RankedRecord], limit: int
+) -> Iterator[tuple[RankedRecord, Record]]:
     """What was found with its record, as far as it is still there; a few at a time."""
     remaining = iter(found)
     while part := list(islice(remaining, min(limit, _AT_ONCE))):
@@ -122,7 +124,7 @@ _WORTH_IT = 500
 """So many times what is fetched for that has to be there: a filter in the index is quick enough before."""
 
 
-class Asked(NamedTuple):
+class SearchQuery(NamedTuple):
     """What is looked for, and where."""
 
     stems: Sequence[str]
@@ -139,7 +141,7 @@ class Asked(NamedTuple):
         return max(_DEPTH, 4 * self.limit)
 
 
-class Found(NamedTuple):
+class RankedRecord(NamedTuple):
     """A record by its number, how well it fits, and which of its passages shows it."""
 
     number: int
@@ -147,25 +149,25 @@ class Found(NamedTuple):
     key: int
 
 
-def find(asked: Asked, text: TextView | None, meaning: Meaning | None) -> Iterator[Found]:
+def find(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> Iterator[RankedRecord]:
     """All candidates, best first, each record once."""
     if meaning is None:
         return _by_words(_overlaps(asked, text, None))
     return _by_both(asked, text, _overlaps(asked, text, meaning), meaning)
 
 
-def _by_words(overlaps: Mapping[int, float]) -> Iterator[Found]:
+def _by_words(overlaps: Mapping[int, float]) -> Iterator[RankedRecord]:
     best: dict[int, tuple[float, int]] = {}
     for key, overlap in overlaps.items():
         best[number_of(key)] = max(best.get(number_of(key), (0.0, key)), (overlap, key))
     for number, (overlap, key) in sorted(best.items(), key=lambda each: (-each[1][0], each[0])):
-        yield Found(number, ranking.WORDS_ALONE(overlap), key)
+        yield RankedRecord(number, scores.WORDS_ALONE(overlap), key)
 
 
 def _by_both(
-    asked: Asked, text: TextView | None, overlaps: dict[int, float], meaning: Meaning
-) -> Iterator[Found]:
-    from jackfield_kb.vectors.reranking import Candidates
+    asked: SearchQuery, text: TextView | None, overlaps: dict[int, float], meaning: VectorQuery
+) -> Iterator[RankedRecord]:
+    from jackfield_kb.vectors.candidates import Candidates
 
     near = [key for key in meaning.nearest(asked.depth) if key not in overlaps]
     overlaps |= dict.fromkeys(near, 0.0) | _overlaps_of(asked, text, near)
@@ -174,10 +176,10 @@ def _by_both(
     candidates = Candidates(meaning, overlaps)
     candidates.pull()
     for number, score, key in candidates.ranked():
-        yield Found(number, score, key)
+        yield RankedRecord(number, score, key)
 
 
-def _overlaps(asked: Asked, text: TextView | None, meaning: Meaning | None) -> dict[int, float]:
+def _overlaps(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> dict[int, float]:
     if text is None or not asked.stems:
         return {}
     ideal = text.ideal(asked.stems, asked.weights)
@@ -187,7 +189,7 @@ def _overlaps(asked: Asked, text: TextView | None, meaning: Meaning | None) -> d
     return {hit.key: hit.score / ideal for hit in hits}
 
 
-def _sifted(asked: Asked, text: TextView, meaning: Meaning) -> list[Hit] | None:
+def _sifted(asked: SearchQuery, text: TextView, meaning: VectorQuery) -> list[Hit] | None:
     """The same hits as with the filter in the index, or None when that cannot be had this way.
 
     Without a condition tantivy skips whatever cannot come among the best, which halves its time. The best of
@@ -207,7 +209,7 @@ def _sifted(asked: Asked, text: TextView, meaning: Meaning) -> list[Hit] | None:
     return passing[: asked.depth] if len(passing) >= asked.depth or len(hits) < wide else None
 
 
-def _overlaps_of(asked: Asked, text: TextView | None, keys: Sequence[int]) -> dict[int, float]:
+def _overlaps_of(asked: SearchQuery, text: TextView | None, keys: Sequence[int]) -> dict[int, float]:
     if text is None or not asked.stems:
         return {}
     ideal = text.ideal(asked.stems, asked.weights)

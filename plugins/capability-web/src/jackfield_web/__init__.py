@@ -12,9 +12,9 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, Services
 
 if TYPE_CHECKING:
-    from jackfield_web.search import Search
+    from jackfield_web.search import ProviderSearch
     from jackfield_web.settings import WebSearchSettings, WebSettings
-    from jackfield_web.web import Web
+    from jackfield_web.web import WebFetcher
 
 
 @hookimpl
@@ -28,13 +28,13 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
     ]
 
 
-def _web(settings: WebSettings, services: Services) -> Web:  # noqa: ARG001
-    from jackfield_web.web import Web
+def _web(settings: WebSettings, services: Services) -> WebFetcher:  # noqa: ARG001
+    from jackfield_web.web import WebFetcher
 
-    return Web(settings)
+    return WebFetcher(settings)
 
 
-def _search(settings: WebSearchSettings, services: Services) -> Search:  # noqa: ARG001
-    from jackfield_web.search import Search
+def _search(settings: WebSearchSettings, services: Services) -> ProviderSearch:  # noqa: ARG001
+    from jackfield_web.search import ProviderSearch
 
-    return Search(settings)
+    return ProviderSearch(settings)

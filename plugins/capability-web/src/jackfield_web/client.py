@@ -17,9 +17,9 @@ import httpcore
 import httpx
 
 from jackfield_web import tool_errors
-from jackfield_web.content import Answer, kind_of
-from jackfield_web.decompression import ACCEPTED, Body, DamagedError, UnknownEncodingError
-from jackfield_web.hosts import Hosts, is_public
+from jackfield_web.content import FetchedResponse, content_kind
+from jackfield_web.decompression import ACCEPTED, CorruptBodyError, ResponseBody, UnknownEncodingError
+from jackfield_web.hosts import HostRules, is_public
 from jackfield_web.settings import WebSettings
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _MOST_ADDRESSES = 4
 
 
-class InsideError(Exception):
+class PrivateAddressError(Exception):
     """A host that leads to an address which is not public."""
 
 
@@ -55,10 +55,10 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
-class CheckedNetwork(httpcore.AsyncNetworkBackend):
+class CheckedNetworkBackend(httpcore.AsyncNetworkBackend):
     """What httpcore makes its connections with."""
 
-    def __init__(self, hosts: Hosts, resolve: Resolve = resolve) -> None:
+    def __init__(self, hosts: HostRules, resolve: Resolve = resolve) -> None:
         self._hosts = hosts
         self._resolve = resolve
         self._network = httpcore.AnyIOBackend()
@@ -74,7 +74,7 @@ class CheckedNetwork(httpcore.AsyncNetworkBackend):
         """A connection to one of the host's addresses, if all of them may be asked."""
         addresses = await self._resolve(host, port)
         if not self._hosts.names(host, port) and not all(map(is_public, addresses)):
-            raise InsideError
+            raise PrivateAddressError
         refused: httpcore.ConnectError | httpcore.ConnectTimeout | None = None
         for address in addresses[:_MOST_ADDRESSES]:
             try:
@@ -93,13 +93,15 @@ _PORTS = {"http": 80, "https": 443}
 _MOST_AT_ONCE = 20
 
 
-class Exchange:
+class PageClient:
     """Asks hosts for pages; it keeps no cookies, no connections, and knows no proxies or passwords."""
 
     def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
         self._settings = settings
         self._hosts = settings.hosts
-        network = CheckedNetwork(self._hosts, resolve) if resolve else CheckedNetwork(self._hosts)
+        network = (
+            CheckedNetworkBackend(self._hosts, resolve) if resolve else CheckedNetworkBackend(self._hosts)
+        )
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=httpx.create_ssl_context(),
             max_connections=_MOST_AT_ONCE,
@@ -107,12 +109,12 @@ class Exchange:
             network_backend=network,
         )
 
-    async def get(self, url: str) -> Answer:
+    async def get(self, url: str) -> FetchedResponse:
         """The page at an address, or at the one it leads to."""
         asked = self._checked(url, None)
         for _ in range(MOST_REDIRECTS + 1):
             answer = await self._ask(asked)
-            if isinstance(answer, Answer):
+            if isinstance(answer, FetchedResponse):
                 return answer
             asked = self._checked(answer, asked)
         raise tool_errors.too_many_redirects(MOST_REDIRECTS)
@@ -138,12 +140,12 @@ class Exchange:
             raise tool_errors.not_allowed(parsed.host, port)
         return parsed
 
-    async def _ask(self, url: httpx.URL) -> Answer | str:
+    async def _ask(self, url: httpx.URL) -> FetchedResponse | str:
         """The page, or the address that it says to ask instead."""
         host, port = _place(url)
         try:
             return await self._exchanged(url)
-        except InsideError:
+        except PrivateAddressError:
             raise tool_errors.not_allowed(url.host, port) from None
         except NoSuchHostError as error:
             raise tool_errors.no_such_host(url.host, passing=error.passing) from None
@@ -157,10 +159,10 @@ class Exchange:
             raise tool_errors.unreachable(host) from None
         except UnknownEncodingError:
             raise tool_errors.unreadable("it is compressed in a way that was not asked for") from None
-        except DamagedError:
+        except CorruptBodyError:
             raise tool_errors.unreadable("it is damaged") from None
 
-    async def _exchanged(self, url: httpx.URL) -> Answer | str:
+    async def _exchanged(self, url: httpx.URL) -> FetchedResponse | str:
         target = httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path)
         async with self._pool.stream(
             "GET", target, headers=self._headers(), extensions={"timeout": self._timeouts()}
@@ -174,15 +176,15 @@ class Exchange:
             if not 200 <= response.status < 300:
                 raise tool_errors.status(response.status, url.host, _seconds(headers))
             content_type = headers.get("content-type", "")
-            kind = kind_of(content_type)
+            kind = content_kind(content_type)
             if kind is None:
                 raise tool_errors.not_text(content_type.partition(";")[0].strip())
-            body = Body(headers.get("content-encoding", ""), self._settings.max_bytes)
+            body = ResponseBody(headers.get("content-encoding", ""), self._settings.max_bytes)
             async for chunk in response.aiter_stream():
                 if not body.add(chunk):
                     break
         shown = str(url.copy_with(fragment=None))
-        return Answer(shown, content_type, kind, body.content, body.cut)
+        return FetchedResponse(shown, content_type, kind, body.content, body.cut)
 
     def _headers(self) -> list[tuple[str, str]]:
         return [

@@ -9,7 +9,7 @@ _PDF = b"%PDF-"
 _BEGINNING = 1024
 
 
-class Kind(StrEnum):
+class ContentKind(StrEnum):
     """How bytes become text."""
 
     HTML = "html"
@@ -20,27 +20,27 @@ class Kind(StrEnum):
 
 
 _KINDS = {
-    "": Kind.UNSAID,
-    "application/octet-stream": Kind.UNSAID,
-    "binary/octet-stream": Kind.UNSAID,
-    "text/html": Kind.HTML,
-    "application/xhtml+xml": Kind.HTML,
-    "application/pdf": Kind.PDF,
-    "application/x-pdf": Kind.PDF,
-    "application/json": Kind.TEXT,
-    "application/x-ndjson": Kind.TEXT,
-    "application/xml": Kind.TEXT,
-    "application/javascript": Kind.TEXT,
-    "application/yaml": Kind.TEXT,
-    "application/toml": Kind.TEXT,
+    "": ContentKind.UNSAID,
+    "application/octet-stream": ContentKind.UNSAID,
+    "binary/octet-stream": ContentKind.UNSAID,
+    "text/html": ContentKind.HTML,
+    "application/xhtml+xml": ContentKind.HTML,
+    "application/pdf": ContentKind.PDF,
+    "application/x-pdf": ContentKind.PDF,
+    "application/json": ContentKind.TEXT,
+    "application/x-ndjson": ContentKind.TEXT,
+    "application/xml": ContentKind.TEXT,
+    "application/javascript": ContentKind.TEXT,
+    "application/yaml": ContentKind.TEXT,
+    "application/toml": ContentKind.TEXT,
 }
 
 
-def kind_of(content_type: str) -> Kind | None:
+def content_kind(content_type: str) -> ContentKind | None:
     """How to read what a server calls so; nothing when it cannot be read."""
     name = media_type(content_type)
     if name.startswith("text/") or name.endswith(("+json", "+xml")):
-        return _KINDS.get(name, Kind.TEXT)
+        return _KINDS.get(name, ContentKind.TEXT)
     return _KINDS.get(name)
 
 
@@ -49,24 +49,24 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-def look(content: bytes) -> Kind | None:
+def look(content: bytes) -> ContentKind | None:
     """What bytes are that nobody has named; nothing when they are no text."""
     beginning = content[:_BEGINNING]
     if beginning.startswith(_PDF):
-        return Kind.PDF
+        return ContentKind.PDF
     start = beginning.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
-        return Kind.HTML
+        return ContentKind.HTML
     marked = beginning.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return Kind.TEXT if marked or b"\0" not in beginning else None
+    return ContentKind.TEXT if marked or b"\0" not in beginning else None
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class FetchedResponse:
     """The bytes of a page, and what is known about them."""
 
     url: str
     content_type: str
-    kind: Kind
+    kind: ContentKind
     content: bytes
     cut: bool

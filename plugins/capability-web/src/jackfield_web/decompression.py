@@ -21,11 +21,11 @@ class UnknownEncodingError(Exception):
     """A body that was compressed in a way nobody asked for."""
 
 
-class DamagedError(Exception):
+class CorruptBodyError(Exception):
     """A body that cannot be decompressed."""
 
 
-class Body:
+class ResponseBody:
     """What has come so far."""
 
     def __init__(self, encoding: str, limit: int) -> None:
@@ -65,14 +65,14 @@ class Body:
         try:
             inflated = self._inflating.decompress(chunk, room)
         except zlib.error:
-            raise DamagedError from None
+            raise CorruptBodyError from None
         # What was compressed in several pieces, one behind the other.
         while self._inflating.eof and (rest := self._inflating.unused_data) and len(inflated) < room:
             self._inflating = zlib.decompressobj(_EITHER_HEADER)
             try:
                 inflated += self._inflating.decompress(rest, room - len(inflated))
             except zlib.error:
-                raise DamagedError from None
+                raise CorruptBodyError from None
         return inflated
 
 

@@ -51,14 +51,14 @@ _ENTRY = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HostPattern:
     """A host in full, every host below a domain (`*.example.org`), or every host (`*`), on some ports."""
 
     host: str
     ports: frozenset[int]
 
     @classmethod
-    def of(cls, text: str) -> Entry:
+    def of(cls, text: str) -> HostPattern:
         """An entry as it is written; `ValueError` if it is not a host."""
         found = _ENTRY.fullmatch(text.lower())
         if found is None:
@@ -86,11 +86,11 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Hosts:
+class HostRules:
     """Whom the deployment allows and whom it denies; a denied one is denied on every port."""
 
-    allow: tuple[Entry, ...]
-    deny: tuple[Entry, ...] = ()
+    allow: tuple[HostPattern, ...]
+    deny: tuple[HostPattern, ...] = ()
 
     def permits(self, host: str, port: int) -> bool:
         """Whether a host may be asked on a port."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.web import WebResult
 
-from jackfield_web.decompression import ACCEPTED, Body, DamagedError, UnknownEncodingError
+from jackfield_web.decompression import ACCEPTED, CorruptBodyError, ResponseBody, UnknownEncodingError
 from jackfield_web.settings import WebSearchSettings
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ LONGEST_SNIPPET = 500
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 
-class Question(NamedTuple):
+class SearchRequest(NamedTuple):
     """A request, as HTTP has it."""
 
     url: str
@@ -33,10 +33,12 @@ class Question(NamedTuple):
     headers: Mapping[str, str]
 
 
-class Provider(Protocol):
+class SearchProvider(Protocol):
     """One provider's way."""
 
-    def question(self, settings: WebSearchSettings, query: str, limit: int, recency: str | None) -> Question:
+    def request(
+        self, settings: WebSearchSettings, query: str, limit: int, recency: str | None
+    ) -> SearchRequest:
         """What to ask for."""
 
     def results(self, answer: Any) -> list[WebResult]:
@@ -78,7 +80,9 @@ _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 class Brave:
     """`/web/search`, results of the web only."""
 
-    def question(self, settings: WebSearchSettings, query: str, limit: int, recency: str | None) -> Question:
+    def request(
+        self, settings: WebSearchSettings, query: str, limit: int, recency: str | None
+    ) -> SearchRequest:
         """The key goes into a header."""
         asked = {
             "q": query,
@@ -92,7 +96,7 @@ class Brave:
         if recency:
             asked["freshness"] = _FRESHNESS[recency]
         headers = {"X-Subscription-Token": settings.key}
-        return Question(f"{settings.server}/web/search", asked, headers)
+        return SearchRequest(f"{settings.server}/web/search", asked, headers)
 
     def results(self, answer: Any) -> list[WebResult]:
         """No `web` in the answer means that nothing was found; scores are not given."""
@@ -120,7 +124,13 @@ _SAFETY = {"off": "0", "moderate": "1", "strict": "2"}
 class Searxng:
     """The JSON form of `/search`."""
 
-    def question(self, settings: WebSearchSettings, query: str, limit: int, recency: str | None) -> Question:  # noqa: ARG002
+    def request(
+        self,
+        settings: WebSearchSettings,
+        query: str,
+        limit: int,  # noqa: ARG002 - the server decides
+        recency: str | None,
+    ) -> SearchRequest:
         """How many results there are is up to the server."""
         asked = {
             "q": query,
@@ -134,7 +144,7 @@ class Searxng:
             asked["time_range"] = recency
         # A server behind a gate of its own mostly takes a bearer token.
         headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
-        return Question(f"{settings.server}/search", asked, headers)
+        return SearchRequest(f"{settings.server}/search", asked, headers)
 
     def results(self, answer: Any) -> list[WebResult]:
         """Scores are open-ended and mean something only beside each other, so the best is 1."""
@@ -172,27 +182,27 @@ _SENSELESS = (
     AttributeError,
     RecursionError,
     UnknownEncodingError,
-    DamagedError,
+    CorruptBodyError,
 )
 _log = logging.getLogger("jackfield.web")
 
 
-class Search:
+class ProviderSearch:
     """Search by one provider."""
 
     def __init__(self, settings: WebSearchSettings) -> None:
         self._settings = settings
-        self._provider: Provider = Searxng() if settings.provider == "searxng" else Brave()
+        self._provider: SearchProvider = Searxng() if settings.provider == "searxng" else Brave()
         self._starting = asyncio.Lock()
         self._client: httpx.AsyncClient | None = None
 
     async def search(self, query: str, *, limit: int = 5, recency: str | None = None) -> Sequence[WebResult]:
         """What fits best, each address once."""
         wanted = max(1, min(limit, MOST_RESULTS))
-        question = self._provider.question(self._settings, query, wanted, recency)
+        request = self._provider.request(self._settings, query, wanted, recency)
         try:
             async with asyncio.timeout(self._settings.timeout):
-                answer = await self._asked(question)
+                answer = await self._send(request)
             found = self._provider.results(json.loads(answer))
         except TimeoutError:
             raise _failed("The search did not answer in time.") from None
@@ -210,17 +220,17 @@ class Search:
             await self._client.aclose()
             self._client = None
 
-    async def _asked(self, question: Question) -> bytes:
+    async def _send(self, request: SearchRequest) -> bytes:
         import httpx
 
         client = await self._ready()
         try:
             async with client.stream(
-                "GET", question.url, params=dict(question.parameters), headers=dict(question.headers)
+                "GET", request.url, params=dict(request.parameters), headers=dict(request.headers)
             ) as response:
                 if response.status_code != 200:
                     raise self._refused(response.status_code, response.headers)
-                body = Body(response.headers.get("content-encoding", ""), _LARGEST)
+                body = ResponseBody(response.headers.get("content-encoding", ""), _LARGEST)
                 async for chunk in response.aiter_raw():
                     if not body.add(chunk):
                         raise _failed("The search gave an answer that is too large.", retryable=False)

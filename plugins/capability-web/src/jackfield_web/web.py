@@ -9,22 +9,22 @@ from typing import TYPE_CHECKING
 from jackfield_capability_types.web import Link, Page
 
 from jackfield_web import tool_errors
-from jackfield_web.reader.formats import UnreadableError
-from jackfield_web.reader.pool import ReadingRoom
+from jackfield_web.reader.formats import UnreadablePageError
+from jackfield_web.reader.pool import ReaderPool
 from jackfield_web.settings import WebSettings
 
 if TYPE_CHECKING:
-    from jackfield_web.client import Exchange, Resolve
+    from jackfield_web.client import PageClient, Resolve
 
 
-class Web:
+class WebFetcher:
     """Fetches and reads; every session sees the same web, and none leaves anything behind in it."""
 
     def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
         self._settings = settings
         self._resolve = resolve
         self._starting = asyncio.Lock()
-        self._started: tuple[Exchange, ReadingRoom] | None = None
+        self._started: tuple[PageClient, ReaderPool] | None = None
 
     async def fetch(self, url: str) -> Page:
         """The page at an address."""
@@ -36,7 +36,7 @@ class Web:
                 text = await room.read(answer)
         except TimeoutError:
             raise tool_errors.too_slow(self._settings.timeout) from None
-        except UnreadableError as error:
+        except UnreadablePageError as error:
             raise tool_errors.unreadable(str(error)) from None
         return Page(
             url=answer.url,
@@ -56,21 +56,21 @@ class Web:
             await exchange.close()
             await room.close()
 
-    async def _ready(self) -> tuple[Exchange, ReadingRoom]:
+    async def _ready(self) -> tuple[PageClient, ReaderPool]:
         async with self._starting:
             if self._started is None:
-                room = ReadingRoom()
+                room = ReaderPool()
                 # It gets ready while the page is on its way.
                 await room.call_reader()
                 # The HTTP client and the certificates take a moment, which the loop must not wait for.
                 self._started = await asyncio.to_thread(self._connect), room
             return self._started
 
-    def _connect(self) -> Exchange:
+    def _connect(self) -> PageClient:
         import anyio
 
-        from jackfield_web.client import Exchange
+        from jackfield_web.client import PageClient
 
         # A loop of its own, only so that the rest of anyio is imported here and not on the host's loop.
         anyio.run(anyio.sleep, 0)
-        return Exchange(self._settings, self._resolve)
+        return PageClient(self._settings, self._resolve)

@@ -13,7 +13,7 @@ from jackfield.settings import SettingsError
 
 from jackfield_workspace.files.paths import Glob, Parts, parts_of
 from jackfield_workspace.settings import FileConsentSettings
-from jackfield_workspace.vocabulary import Vocabulary
+from jackfield_workspace.vocabulary import FileVocabulary
 
 _TOOLS = ("write_file", "edit_file")
 
@@ -22,7 +22,7 @@ class FileConsent(Check):
     """Lets a file be written or edited without asking, or says on the card why the user is asked."""
 
     def __init__(self, settings: FileConsentSettings) -> None:
-        self._vocabulary = Vocabulary(settings.verbs, settings.negations)
+        self._vocabulary = FileVocabulary(settings.verbs, settings.negations)
         self._trusted = _Places(settings.trusted)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002

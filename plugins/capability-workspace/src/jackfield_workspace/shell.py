@@ -21,7 +21,7 @@ from jackfield_capability_types.workspace import Finished
 from jackfield_workspace.settings import BASH, ShellSettings, resolved_root
 
 
-class Output:
+class OutputBuffer:
     """Keeps the beginning and the end of a stream of bytes; the middle is forgotten."""
 
     def __init__(self, most: int) -> None:
@@ -62,7 +62,7 @@ MARK = "JACKFIELD_COMMAND"
 _ROUNDS = 20
 
 
-def end_all(group: int, mark: str) -> None:
+def kill_all(group: int, mark: str) -> None:
     """Kill the group, and whoever carries the mark, until nobody is left to start another."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
@@ -159,7 +159,7 @@ class BashShell:
 
     async def _run(self, command: str, seconds: float, progress: Progress | None) -> Finished:
         began = time.monotonic()
-        output = Output(self._settings.output_bytes)
+        output = OutputBuffer(self._settings.output_bytes)
         async with _home() as home, self._started(command, home) as (process, stream):
             stopped = await _until_over(process, stream, output, began + seconds, progress)
         return Finished(
@@ -220,7 +220,7 @@ async def _ended(starting: asyncio.Future[asyncio.subprocess.Process], mark: str
     except ToolError:
         # It never ran, which whoever wanted it to is told.
         return
-    await asyncio.to_thread(end_all, process.pid, mark)
+    await asyncio.to_thread(kill_all, process.pid, mark)
     await process.wait()
 
 
@@ -237,7 +237,7 @@ async def _home() -> AsyncIterator[str]:
 async def _until_over(
     process: asyncio.subprocess.Process,
     stream: asyncio.StreamReader,
-    output: Output,
+    output: OutputBuffer,
     deadline: float,
     progress: Progress | None,
 ) -> str:
@@ -265,7 +265,7 @@ def _left(deadline: float) -> float:
     return max(deadline - time.monotonic(), 0.0)
 
 
-async def _listen(stream: asyncio.StreamReader, output: Output, progress: Progress | None) -> bool:
+async def _listen(stream: asyncio.StreamReader, output: OutputBuffer, progress: Progress | None) -> bool:
     """Take the output until it ends; whether it was too much."""
     told = time.monotonic()
     while chunk := await stream.read(_CHUNK):

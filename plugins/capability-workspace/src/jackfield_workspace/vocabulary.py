@@ -35,7 +35,7 @@ _SHORTEST_NAME = 3
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class FileVocabulary:
     """The words by which requests are known."""
 
     verbs: tuple[str, ...] = VERBS

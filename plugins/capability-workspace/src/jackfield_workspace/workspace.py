@@ -15,23 +15,23 @@ from jackfield.store import Store
 from jackfield_capability_types.workspace import Change, Listing, Matches, Passage, Search
 
 from jackfield_workspace.files import tool_errors
-from jackfield_workspace.files.edits import Changed, Changes
+from jackfield_workspace.files.edits import FileEditor, WrittenFile
 from jackfield_workspace.files.encoding import NotTextError, read_text
-from jackfield_workspace.files.exclusions import Hidden
+from jackfield_workspace.files.exclusions import HiddenPatterns
 from jackfield_workspace.files.paths import Glob, Parts, for_names, parts_of
-from jackfield_workspace.files.search import Effort, LineSearch, Walk, find_files
-from jackfield_workspace.files.tree import Tree, read_file
+from jackfield_workspace.files.search import DirectoryWalk, LineSearch, SearchBudget, find_files
+from jackfield_workspace.files.tree import DirectoryTree, read_file
 from jackfield_workspace.settings import WorkspaceSettings, resolved_root
 
 _KEPT_SECONDS = 24 * 3600.0
 
 
-def state_of(content: bytes) -> str:
+def content_hash(content: bytes) -> str:
     """A name for exactly this content."""
     return hashlib.sha256(content).hexdigest()
 
 
-class Seen:
+class SeenVersions:
     """What one session has seen of one workspace."""
 
     def __init__(self, store: Store, root: Path, session: str) -> None:
@@ -62,23 +62,23 @@ class FolderWorkspace:
     def __init__(self, settings: WorkspaceSettings, store: Store) -> None:
         self.settings = settings
         self.root = resolved_root(settings)
-        self.tree = Tree(self.root)
-        self.hidden = Hidden(settings.hidden)
+        self.tree = DirectoryTree(self.root)
+        self.hidden = HiddenPatterns(settings.hidden)
         self._store = store
 
     def for_session(self, session: SessionView) -> SessionWorkspace:
         """What the handler of a call in this session is given."""
-        return SessionWorkspace(self, Seen(self._store, self.root, session.id))
+        return SessionWorkspace(self, SeenVersions(self._store, self.root, session.id))
 
 
 class SessionWorkspace:
     """The workspace as one session uses it. The disk is read and written in threads."""
 
-    def __init__(self, workspace: FolderWorkspace, seen: Seen) -> None:
+    def __init__(self, workspace: FolderWorkspace, seen: SeenVersions) -> None:
         self._settings = workspace.settings
         self._tree = workspace.tree
         self._hidden = workspace.hidden
-        self._changes = Changes(workspace.tree, workspace.settings.max_file_bytes)
+        self._changes = FileEditor(workspace.tree, workspace.settings.max_file_bytes)
         self._seen = seen
 
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
@@ -86,7 +86,7 @@ class SessionWorkspace:
         parts = self._parts(path)
         data = await _in_thread(lambda _: self._content(parts))
         passage = _passage("/".join(parts), data, first, min(limit, self._settings.max_lines))
-        await self._seen.note(passage.path, state_of(data))
+        await self._seen.note(passage.path, content_hash(data))
         return passage
 
     async def glob(
@@ -150,21 +150,21 @@ class SessionWorkspace:
         except OSError as error:
             raise tool_errors.trouble(path, error) from None
 
-    def _effort(self, stop: Event) -> Effort:
+    def _effort(self, stop: Event) -> SearchBudget:
         until = time.monotonic() + self._settings.search_seconds
-        return Effort(self._settings.max_entries, until, stop)
+        return SearchBudget(self._settings.max_entries, until, stop)
 
-    def _walk(self, glob: Glob, effort: Effort, *, include_ignored: bool) -> Walk:
+    def _walk(self, glob: Glob, effort: SearchBudget, *, include_ignored: bool) -> DirectoryWalk:
         gitignore = self._settings.gitignore and not include_ignored
-        return Walk(self._hidden, glob, effort, gitignore=gitignore)
+        return DirectoryWalk(self._hidden, glob, effort, gitignore=gitignore)
 
     async def _known(self, parts: Parts) -> Callable[[bytes], bool]:
         state = await self._seen.state("/".join(parts))
-        return lambda content: state is None or state == state_of(content)
+        return lambda content: state is None or state == content_hash(content)
 
-    async def _noted(self, work: Callable[[Event], Changed]) -> Change:
+    async def _noted(self, work: Callable[[Event], WrittenFile]) -> Change:
         changed = await _in_thread(work)
-        await self._seen.note(changed.change.path, state_of(changed.content))
+        await self._seen.note(changed.change.path, content_hash(changed.content))
         return changed.change
 
 

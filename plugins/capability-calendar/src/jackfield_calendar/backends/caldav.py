@@ -22,7 +22,15 @@ from caldav.response import CalendarQueryResult
 from icalendar import Event
 
 from jackfield_calendar import tool_errors
-from jackfield_calendar.backend import Booked, Found, NewEvent, Notices, Span, Taken, clash
+from jackfield_calendar.backend import (
+    BookedEvent,
+    NewEvent,
+    Occurrence,
+    OccurrenceList,
+    TimeRange,
+    WarningLog,
+    clash,
+)
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
 from jackfield_calendar.ical.parser import read
 from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
@@ -58,12 +66,12 @@ class CalDavCalendar:
             enable_rfc6764=False,
             rate_limit_handle=False,
         )
-        self._notices = Notices()
+        self._notices = WarningLog()
         self._schedules: bool | None = None
         # A server has no way to book a time that is free: at least nobody in this process comes between.
         self._booking = asyncio.Lock()
 
-    async def taken(self, span: Span, *, details: bool) -> Found:  # noqa: ARG002 - they come along
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - they come along
         """Everything that takes time in a span, by a time-range query; recurring events are unrolled here."""
         start, end = span.start - _MARGIN, span.end + _MARGIN
         async with self._request(writing=False):
@@ -77,8 +85,8 @@ class CalDavCalendar:
         texts = [(each.href, each.calendar_data or "") for each in results]
         return await asyncio.to_thread(self._unroll, texts, span)
 
-    def _unroll(self, texts: list[tuple[str, str]], span: Span) -> Found:
-        taken: list[Taken] = []
+    def _unroll(self, texts: list[tuple[str, str]], span: TimeRange) -> OccurrenceList:
+        taken: list[Occurrence] = []
         unreadable = 0
         for where, text in texts:
             found = Occurrences(read(text), self._zones).within(span)
@@ -86,9 +94,9 @@ class CalDavCalendar:
             unreadable += len(found.faults)
             for fault in found.faults:
                 self._notices.log(f"{self._name} calendar, {where}", fault)
-        return Found(taken, unreadable)
+        return OccurrenceList(taken, unreadable)
 
-    async def book(self, event: NewEvent) -> Booked:
+    async def book(self, event: NewEvent) -> BookedEvent:
         """Write an event whose time is free; the server refuses one that it already has."""
         async with self._booking:
             found = await self.taken(event.span, details=False)
@@ -100,7 +108,7 @@ class CalDavCalendar:
             before = await self._put(event, {"If-None-Match": "*"})
         if before is not None:
             return before
-        return Booked(
+        return BookedEvent(
             event.uid,
             event.start,
             event.end,
@@ -113,7 +121,9 @@ class CalDavCalendar:
         """End the connections."""
         await self._client.close()
 
-    async def _put(self, event: NewEvent, condition: Mapping[str, str], sequence: int = 0) -> Booked | None:
+    async def _put(
+        self, event: NewEvent, condition: Mapping[str, str], sequence: int = 0
+    ) -> BookedEvent | None:
         """Write under a condition; what was there before, when the server would not."""
         url = self._place(event.uid)
         text = write(event, sequence=sequence).decode()
@@ -134,11 +144,11 @@ class CalDavCalendar:
             raise tool_errors.unreachable(self._name, _NO_SERVER, writing=True)
         return None
 
-    async def _already_there(self, event: NewEvent) -> Booked | None:
+    async def _already_there(self, event: NewEvent) -> BookedEvent | None:
         written = await self._read(event.uid)
         if written is None:
             # Under another name, or not to be read: it was written, and how it stands is not for us to say.
-            return Booked(event.uid, event.start, event.end, existed=True)
+            return BookedEvent(event.uid, event.start, event.end, existed=True)
         found, etag = written
         if cancelled(found) and etag:
             return await self._put(event, {"If-Match": etag}, next_sequence(found))

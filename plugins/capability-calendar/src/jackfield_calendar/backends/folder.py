@@ -14,10 +14,18 @@ from typing import NamedTuple, TypeVar
 from icalendar import Event
 
 from jackfield_calendar import tool_errors
-from jackfield_calendar.backend import Booked, Found, NewEvent, Notices, Span, Taken, clash
+from jackfield_calendar.backend import (
+    BookedEvent,
+    NewEvent,
+    Occurrence,
+    OccurrenceList,
+    TimeRange,
+    WarningLog,
+    clash,
+)
 from jackfield_calendar.backends import files
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
-from jackfield_calendar.ical.parser import MOST_BYTES, Sheet, read
+from jackfield_calendar.ical.parser import MOST_BYTES, ParsedCalendar, read
 from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
 
 _log = logging.getLogger("jackfield_calendar")
@@ -30,11 +38,11 @@ _A = TypeVar("_A")
 _R = TypeVar("_R")
 
 
-class _Page(NamedTuple):
+class _CachedFile(NamedTuple):
     """One file as it was when it was read."""
 
     path: Path
-    sheet: Sheet
+    sheet: ParsedCalendar
     occurrences: Occurrences
     stamp: Stamp
 
@@ -48,15 +56,15 @@ class FolderCalendar:
         self._name = name
         self._folder = Path(path).expanduser()
         self._zones = zones
-        self._pages: dict[str, _Page] = {}
+        self._pages: dict[str, _CachedFile] = {}
         self._reading = Lock()
-        self._notices = Notices()
+        self._notices = WarningLog()
 
-    async def taken(self, span: Span, *, details: bool) -> Found:  # noqa: ARG002 - they cost nothing here
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - they cost nothing here
         """Everything that takes time in a span."""
         return await self._in_thread(self._look, span, writing=False)
 
-    async def book(self, event: NewEvent) -> Booked:
+    async def book(self, event: NewEvent) -> BookedEvent:
         """Write an event whose time is free, while nobody else writes."""
         return await self._in_thread(self._write, event, writing=True)
 
@@ -77,8 +85,8 @@ class FolderCalendar:
                 self._name, f"its folder: {error.strerror}", writing=writing
             ) from None
 
-    def _look(self, span: Span) -> Found:
-        taken: list[Taken] = []
+    def _look(self, span: TimeRange) -> OccurrenceList:
+        taken: list[Occurrence] = []
         unreadable = 0
         for page in self._read():
             found = page.occurrences.within(span)
@@ -86,9 +94,9 @@ class FolderCalendar:
             unreadable += len(found.faults)
             for fault in found.faults:
                 self._notices.log(str(page.path), fault)
-        return Found(taken, unreadable)
+        return OccurrenceList(taken, unreadable)
 
-    def _write(self, event: NewEvent) -> Booked:
+    def _write(self, event: NewEvent) -> BookedEvent:
         files.make_folder(self._folder)
         with files.locked(self._folder, PATIENCE_SECONDS):
             before = self._find(event.uid)
@@ -102,19 +110,19 @@ class FolderCalendar:
             name = f"{hashlib.sha256(event.uid.encode()).hexdigest()[:40]}.ics"
             text = write(event, sequence=next_sequence(before) if before is not None else 0)
             files.write_whole(self._folder, name, text)
-        return Booked(event.uid, event.start, event.end, event.meeting_url, unreadable=found.unreadable)
+        return BookedEvent(event.uid, event.start, event.end, event.meeting_url, unreadable=found.unreadable)
 
     def _find(self, uid: str) -> Event | None:
         found = (page.sheet.find(uid) for page in self._read())
         return next((event for event in found if event is not None), None)
 
-    def _read(self) -> list[_Page]:
+    def _read(self) -> list[_CachedFile]:
         with self._reading:
             pages = {page.path.name: page for page in self._changed()}
             self._pages = pages
             return list(pages.values())
 
-    def _changed(self) -> Iterator[_Page]:
+    def _changed(self) -> Iterator[_CachedFile]:
         files.make_folder(self._folder)
         with os.scandir(self._folder) as entries:
             names = sorted(
@@ -130,18 +138,18 @@ class FolderCalendar:
                 known = self._pages.get(name)
                 if known is None or known.stamp != stamp:
                     sheet = _read_file(path)
-                    known = _Page(path, sheet, Occurrences(sheet, self._zones), stamp)
+                    known = _CachedFile(path, sheet, Occurrences(sheet, self._zones), stamp)
                 yield known
             except FileNotFoundError:
                 # Deleted while we looked.
                 continue
 
 
-def _read_file(path: Path) -> Sheet:
+def _read_file(path: Path) -> ParsedCalendar:
     try:
         with path.open("rb") as file:
             return read(file.read(MOST_BYTES + 1))
     except FileNotFoundError:
         raise
     except OSError as error:
-        return Sheet(faults=(f"it cannot be opened: {error.strerror}",))
+        return ParsedCalendar(faults=(f"it cannot be opened: {error.strerror}",))

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 import httpx
 
 from jackfield_calendar import tool_errors
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
-from jackfield_calendar.backends.google_auth import Tokens
+from jackfield_calendar.backend import BookedEvent, NewEvent, Occurrence, OccurrenceList, TimeRange, clash
+from jackfield_calendar.backends.google_auth import GoogleTokens
 from jackfield_calendar.zones import find_zone, moment
 
 _LONGEST_TITLE = 200
@@ -59,12 +59,12 @@ def _time(value: datetime) -> dict[str, str]:
     return {"dateTime": value.isoformat(), "timeZone": zone}
 
 
-def busy(interval: Mapping[str, Any]) -> Taken:
+def busy(interval: Mapping[str, Any]) -> Occurrence:
     """One interval of a free/busy answer."""
-    return Taken(datetime.fromisoformat(interval["start"]), datetime.fromisoformat(interval["end"]))
+    return Occurrence(datetime.fromisoformat(interval["start"]), datetime.fromisoformat(interval["end"]))
 
 
-def taken(item: Mapping[str, Any], calendar_zone: str) -> Taken | None:
+def taken(item: Mapping[str, Any], calendar_zone: str) -> Occurrence | None:
     """One event of a list; nothing when it takes no time."""
     attendees = item.get("attendees", ())
     declined = any(each.get("self") and each.get("responseStatus") == "declined" for each in attendees)
@@ -74,7 +74,7 @@ def taken(item: Mapping[str, Any], calendar_zone: str) -> Taken | None:
     end, _ = _moment(item["end"], calendar_zone)
     if start >= end:
         return None
-    return Taken(
+    return Occurrence(
         start,
         end,
         uid=item.get("id"),
@@ -92,11 +92,11 @@ def _moment(said: Mapping[str, str], calendar_zone: str) -> tuple[datetime, bool
     return moment(datetime.fromisoformat(said["dateTime"]), days_in=zone, floating_in=zone), False
 
 
-def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> Booked:
+def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> BookedEvent:
     """An event as Google has it."""
     start, _ = _moment(item["start"], "UTC")
     end, _ = _moment(item["end"], "UTC")
-    return Booked(
+    return BookedEvent(
         uid=str(item.get("iCalUID", event.uid)),
         start=start,
         end=end,
@@ -132,18 +132,18 @@ class GoogleCalendar:
         self._name = name
         self._id = options["calendar_id"]
         self._seconds = float(options.get("timeout_seconds", TIMEOUT_SECONDS))
-        self._tokens = Tokens(name, options, environ, self._seconds)
+        self._tokens = GoogleTokens(name, options, environ, self._seconds)
         base = options.get("api_url", API_URL).rstrip("/")
         self._client = httpx.AsyncClient(base_url=base, timeout=self._seconds)
         self._events = f"/calendars/{quote(self._id, safe='')}/events"
         # Google has no way to book a time that is free: at least nobody in this process comes between.
         self._booking = asyncio.Lock()
 
-    async def taken(self, span: Span, *, details: bool) -> Found:
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
         """Everything that takes time in a span; without details Google tells us no more than that."""
         return await (self._listed(span) if details else self._free_busy(span))
 
-    async def _free_busy(self, span: Span) -> Found:
+    async def _free_busy(self, span: TimeRange) -> OccurrenceList:
         asked = {
             "timeMin": stamp(span.start),
             "timeMax": stamp(span.end),
@@ -153,9 +153,9 @@ class GoogleCalendar:
         said = answer.get("calendars", {}).get(self._id, {})
         if said.get("errors") or "busy" not in said:
             raise tool_errors.missing(self._name)
-        return Found([busy(each) for each in said["busy"]])
+        return OccurrenceList([busy(each) for each in said["busy"]])
 
-    async def _listed(self, span: Span) -> Found:
+    async def _listed(self, span: TimeRange) -> OccurrenceList:
         asked: dict[str, Any] = {
             "timeMin": stamp(span.start),
             "timeMax": stamp(span.end),
@@ -171,9 +171,9 @@ class GoogleCalendar:
             if "nextPageToken" not in answer:
                 break
             asked["pageToken"] = answer["nextPageToken"]
-        return Found(found)
+        return OccurrenceList(found)
 
-    async def book(self, event: NewEvent) -> Booked:
+    async def book(self, event: NewEvent) -> BookedEvent:
         """Write an event whose time is free, under an id of our own, so that it is never written twice."""
         place = f"{self._events}/{event_id(event.uid)}"
         async with self._booking:

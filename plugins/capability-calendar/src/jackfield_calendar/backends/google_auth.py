@@ -61,7 +61,7 @@ class _Ask(transport.Request):
             raise TransportError(type(error).__name__) from None  # type: ignore[no-untyped-call]
 
 
-class Tokens:
+class GoogleTokens:
     """The token of one calendar, renewed when it is about to expire."""
 
     def __init__(

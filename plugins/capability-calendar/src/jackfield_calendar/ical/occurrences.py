@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 import recurring_ical_events  # type: ignore[import-untyped]
 from icalendar import Calendar, Event
 
-from jackfield_calendar.backend import Span, Taken
-from jackfield_calendar.ical.parser import Sheet, events_of
+from jackfield_calendar.backend import Occurrence, TimeRange
+from jackfield_calendar.ical.parser import ParsedCalendar, events_of
 from jackfield_calendar.ical.recurrence import is_too_much, rules_of, spelt
 from jackfield_calendar.zones import moment
 
@@ -23,21 +23,21 @@ _MARGIN = timedelta(days=2)
 _LONGEST_TITLE = 200
 
 
-class Unrolled(NamedTuple):
+class ExpandedEvents(NamedTuple):
     """What an object takes of a span, and what of it could not be read."""
 
-    taken: list[Taken]
+    taken: list[Occurrence]
     faults: list[str]
 
 
 class Occurrences:
     """The times that one iCalendar object takes, in the zones of its calendar."""
 
-    def __init__(self, sheet: Sheet, zones: Zones) -> None:
+    def __init__(self, sheet: ParsedCalendar, zones: Zones) -> None:
         self._zones = zones
         self._series = sheet.series
         self._faults = list(sheet.faults)
-        self._single: list[Taken] = []
+        self._single: list[Occurrence] = []
         for event in sheet.single:
             try:
                 one = _taken(event, zones)
@@ -46,7 +46,7 @@ class Occurrences:
             else:
                 self._single += [one] if one else []
 
-    def within(self, span: Span) -> Unrolled:
+    def within(self, span: TimeRange) -> ExpandedEvents:
         """Every occurrence that takes some of a span."""
         taken = list(self._single)
         faults = list(self._faults)
@@ -55,7 +55,7 @@ class Occurrences:
                 taken += _unroll(series, span, self._zones)
             except Exception as error:  # noqa: BLE001 - others' code on strangers' texts, which fails in many ways
                 faults.append(f"{_rules(series)} cannot be followed: {' '.join(str(error).split())[:160]}")
-        return Unrolled([one for one in taken if span.overlaps(one.start, one.end)], faults)
+        return ExpandedEvents([one for one in taken if span.overlaps(one.start, one.end)], faults)
 
 
 def _rules(series: Calendar) -> str:
@@ -63,8 +63,8 @@ def _rules(series: Calendar) -> str:
     return ", ".join(rules)[:160] or "a recurring event"
 
 
-def _unroll(series: Calendar, span: Span, zones: Zones) -> list[Taken]:
-    wider = Span(span.start - _MARGIN, span.end + _MARGIN)
+def _unroll(series: Calendar, span: TimeRange, zones: Zones) -> list[Occurrence]:
+    wider = TimeRange(span.start - _MARGIN, span.end + _MARGIN)
     if any(is_too_much(each, wider) for each in events_of(series)):
         raise ValueError("it repeats too often to be followed")
     # Made anew each time: the query keeps every occurrence it ever gave out.
@@ -73,7 +73,7 @@ def _unroll(series: Calendar, span: Span, zones: Zones) -> list[Taken]:
     return [one for one in found if one]
 
 
-def _taken(event: Event, zones: Zones) -> Taken | None:
+def _taken(event: Event, zones: Zones) -> Occurrence | None:
     if str(event.get("STATUS", "")).upper() == "CANCELLED":
         return None
     if str(event.get("TRANSP", "")).upper() == "TRANSPARENT":
@@ -85,7 +85,7 @@ def _taken(event: Event, zones: Zones) -> Taken | None:
     if first >= last:
         return None
     uid = event.get("UID")
-    return Taken(
+    return Occurrence(
         first,
         last,
         uid=None if uid is None else str(uid),

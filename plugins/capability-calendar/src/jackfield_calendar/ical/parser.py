@@ -24,7 +24,7 @@ _parsing = Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class ParsedCalendar:
     """One iCalendar object: events that do not repeat, series that do, and what is wrong with the rest."""
 
     single: tuple[Event, ...] = ()
@@ -38,14 +38,14 @@ class Sheet:
         return next((each for each in self.single if each.get("UID") == uid), None)
 
 
-def read(text: bytes | str) -> Sheet:
+def read(text: bytes | str) -> ParsedCalendar:
     """Read an iCalendar object; never fails, because one bad file must not hide the others."""
     if len(text) > MOST_BYTES:
-        return Sheet(faults=(f"it is longer than {MOST_BYTES >> 20} MiB",))
+        return ParsedCalendar(faults=(f"it is longer than {MOST_BYTES >> 20} MiB",))
     try:
         calendar = _parse(text)
     except Exception as error:  # noqa: BLE001 - a stranger's text, which the library fails on in many ways
-        return Sheet(faults=(f"it is not iCalendar: {_short(error)}",))
+        return ParsedCalendar(faults=(f"it is not iCalendar: {_short(error)}",))
     faults: list[str] = []
     single: list[Event] = []
     series: dict[str, Calendar] = {}
@@ -60,7 +60,7 @@ def read(text: bytes | str) -> Sheet:
             series.setdefault(uid, _empty_like(calendar)).add_component(event)
         else:
             single.append(event)
-    return Sheet(tuple(single), tuple(series.values()), tuple(faults))
+    return ParsedCalendar(tuple(single), tuple(series.values()), tuple(faults))
 
 
 def events_of(calendar: Calendar) -> list[Event]:

@@ -14,7 +14,7 @@ from typing import Any
 from icalendar import Event
 from icalendar.prop import vRecur
 
-from jackfield_calendar.backend import Span
+from jackfield_calendar.backend import TimeRange
 
 _TIME_PARTS = ("BYHOUR", "BYMINUTE", "BYSECOND")
 _WEEKDAYS = ("SU", "MO", "TU", "WE", "TH", "FR", "SA")
@@ -70,13 +70,13 @@ _DAYS: Mapping[str, Mapping[str, int]] = {
 }
 
 
-def is_too_much(event: Event, span: Span) -> bool:
+def is_too_much(event: Event, span: TimeRange) -> bool:
     """Whether nobody should try to unroll an event over a span."""
     start = _utc(event.start)
     return any(_is_too_much(rule, start, span) for rule in rules_of(event))
 
 
-def _is_too_much(rule: Mapping[str, Any], start: datetime, span: Span) -> bool:
+def _is_too_much(rule: Mapping[str, Any], start: datetime, span: TimeRange) -> bool:
     until = _first(rule, "UNTIL")
     end = span.end if until is None else min(span.end, _utc(until))
     frequency = str(_first(rule, "FREQ"))

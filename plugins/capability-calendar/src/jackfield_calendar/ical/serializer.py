@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from icalendar import Calendar, Event, Timezone
 from icalendar.prop import vCalAddress, vUri
 
-from jackfield_calendar.backend import Booked, NewEvent
+from jackfield_calendar.backend import BookedEvent, NewEvent
 from jackfield_calendar.ical.occurrences import Zones
 from jackfield_calendar.zones import moment
 
@@ -61,14 +61,14 @@ def _add_people(entry: Event, event: NewEvent) -> None:
         )
 
 
-def stands(entry: Event, zones: Zones) -> Booked:
+def stands(entry: Event, zones: Zones) -> BookedEvent:
     """An event that was written before, as it stands now: whoever keeps the calendar may have moved it."""
     days_in, floating_in = zones
     start = moment(entry.start, days_in=days_in, floating_in=floating_in)
     end = moment(entry.end, days_in=days_in, floating_in=floating_in)
     link = entry.get("CONFERENCE")
     link = link[0] if isinstance(link, list) else link
-    return Booked(
+    return BookedEvent(
         uid=str(entry["UID"]),
         start=start,
         end=end,

@@ -15,7 +15,7 @@ from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
 from jackfield_images import tool_errors
-from jackfield_images.providers import Drawing, words
+from jackfield_images.providers import GeneratedImage, full_prompt
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
@@ -44,7 +44,7 @@ class GeminiImages:
             ),
         )
 
-    async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
+    async def draw(self, order: ImageOrder) -> Sequence[GeneratedImage]:
         """The pictures of an order."""
         if self._is_imagen:
             return await self._answered(self._by_imagen(order))
@@ -62,9 +62,9 @@ class GeminiImages:
         await self._client.aio.aclose()
         self._client.close()
 
-    async def _answered(self, request: Any) -> list[Drawing]:
+    async def _answered(self, request: Any) -> list[GeneratedImage]:
         try:
-            drawings: list[Drawing] = await request
+            drawings: list[GeneratedImage] = await request
         except errors.APIError as error:
             raise self._refusal(error) from None
         except ToolError:
@@ -82,8 +82,8 @@ class GeminiImages:
             raise tool_errors.unusable()
         return drawings
 
-    async def _by_gemini(self, order: ImageOrder) -> list[Drawing]:
-        prompt = words(order)
+    async def _by_gemini(self, order: ImageOrder) -> list[GeneratedImage]:
+        prompt = full_prompt(order)
         config = types.GenerateContentConfig(
             response_modalities=["IMAGE"],
             image_config=types.ImageConfig(
@@ -93,15 +93,15 @@ class GeminiImages:
         answer = await self._client.aio.models.generate_content(
             model=self._config.model, contents=prompt, config=config
         )
-        drawings = [Drawing(content, prompt) for content in _contents(answer)]
+        drawings = [GeneratedImage(content, prompt) for content in _contents(answer)]
         reasons = list(_reasons(answer))
         if not drawings and any(_UNWILLING.search(reason) for reason in reasons):
             _log.warning("gemini: refused: %s", ", ".join(reasons))
             raise tool_errors.unwilling()
         return drawings
 
-    async def _by_imagen(self, order: ImageOrder) -> list[Drawing]:
-        prompt = words(order)
+    async def _by_imagen(self, order: ImageOrder) -> list[GeneratedImage]:
+        prompt = full_prompt(order)
         config = types.GenerateImagesConfig(
             number_of_images=order.count,
             aspect_ratio=_IMAGEN_RATIOS[order.shape],
@@ -117,7 +117,7 @@ class GeminiImages:
         answer = await request
         made = answer.generated_images or []
         drawings = [
-            Drawing(each.image.image_bytes, each.enhanced_prompt or prompt)
+            GeneratedImage(each.image.image_bytes, each.enhanced_prompt or prompt)
             for each in made
             if each.image and each.image.image_bytes
         ]

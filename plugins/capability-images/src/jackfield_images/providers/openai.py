@@ -13,7 +13,7 @@ from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
 from jackfield_images import tool_errors
-from jackfield_images.providers import Drawing, words
+from jackfield_images.providers import GeneratedImage, full_prompt
 from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
@@ -35,9 +35,9 @@ class OpenAIImages:
             timeout=config.timeout,
         )
 
-    async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
+    async def draw(self, order: ImageOrder) -> Sequence[GeneratedImage]:
         """The pictures of an order, in one request."""
-        prompt = words(order)
+        prompt = full_prompt(order)
         try:
             answer = await self._client.images.generate(
                 model=self._config.model,
@@ -57,19 +57,19 @@ class OpenAIImages:
         """Let go of connections."""
         await self._client.close()
 
-    def _drawing(self, image: Any, prompt: str) -> Drawing:
+    def _drawing(self, image: Any, prompt: str) -> GeneratedImage:
         encoded = image.b64_json or ""
         # Four characters are three bytes: what is too large need not be decoded to be refused.
         if not encoded or len(encoded) * 3 // 4 > self._config.max_bytes + 3:
             _log.error("openai: an image of %d characters of base64 cannot be used", len(encoded))
             raise tool_errors.unusable()
         try:
-            return Drawing(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
+            return GeneratedImage(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
         except binascii.Error as error:
             _log.error("openai: an image is no base64: %s", error)
             raise tool_errors.unusable() from None
 
-    def _nothing(self) -> Sequence[Drawing]:
+    def _nothing(self) -> Sequence[GeneratedImage]:
         _log.error("openai: the answer holds no image")
         raise tool_errors.unusable()
 

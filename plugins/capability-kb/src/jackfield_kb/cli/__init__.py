@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from jackfield_kb.cli import adding, finding, keeping
+from jackfield_kb.cli import commands
 
 __all__ = ["kb"]
 
@@ -30,12 +30,12 @@ def kb() -> None:
 
 
 for command in (
-    adding.add,
-    finding.search,
-    finding.show,
-    keeping.stats,
-    keeping.rebuild,
-    keeping.export,
-    keeping.remove,
+    commands.add,
+    commands.search,
+    commands.show,
+    commands.stats,
+    commands.rebuild,
+    commands.export,
+    commands.remove,
 ):
     kb.add_command(command)

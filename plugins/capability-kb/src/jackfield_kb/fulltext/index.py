@@ -23,7 +23,7 @@ from jackfield_kb.access import scopes_of
 from jackfield_kb.chunks import key_of, split
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.files import checksum, read_json
-from jackfield_kb.indexing import Generations, incomplete
+from jackfield_kb.index_worker import Generations, incomplete
 from jackfield_kb.records.statements import Numbered, Position, in_microseconds
 
 TITLE, WORDS, KEY, RECORD, SCOPE, TYPE, TAG, UPDATED = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.fulltext import index
 from jackfield_kb.fulltext.index import TextIndex, TextState
-from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 from jackfield_kb.records.statements import Position
 
 _BATCH = 1_000
@@ -15,10 +15,10 @@ _COMMIT = 50_000
 """Records after which what was indexed so far is kept, should the rest be cut short."""
 
 
-class TextUpkeep(Following[TextState]):
+class TextIndexer(IncrementalIndex[TextState]):
     """Brings full text up to date."""
 
-    def __init__(self, database: Database, index: TextIndex, notice: Notice) -> None:
+    def __init__(self, database: RecordDatabase, index: TextIndex, notice: Notice) -> None:
         super().__init__(database, index.folder, notice)
         self._index = index
 

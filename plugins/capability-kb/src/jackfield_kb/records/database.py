@@ -17,7 +17,7 @@ _PATIENCE_MS = 30_000
 """How long a writer waits for another one; a load commits far more often than that."""
 
 
-class Database:
+class RecordDatabase:
     """A SQLite file that is made when it is first needed."""
 
     def __init__(self, path: Path) -> None:

@@ -110,14 +110,14 @@ class Source(NamedTuple):
     """What was asked to be loaded when it was found: a file, a folder or the root of a pattern."""
 
 
-Put = tuple[Source | None, Sequence[Record]]
+SourceRecords = tuple[Source | None, Sequence[Record]]
 
 NOWHERE = "a record without a file"
 _VALUES = ", ?" * len(COLUMNS.split(","))
 _INSERT = f"INSERT INTO records (source, digest, {COLUMNS}) VALUES (?, ?{_VALUES})"  # noqa: S608
 
 
-def write(db: apsw.Connection, put: Sequence[Put], drop: Iterable[str]) -> None:
+def write(db: apsw.Connection, put: Sequence[SourceRecords], drop: Iterable[str]) -> None:
     """Drop sources, then replace the records of others; to be called within a transaction."""
     _refuse_doubles(put)
     for uri in drop:
@@ -142,7 +142,7 @@ def remove(db: apsw.Connection, numbers: Iterable[int]) -> None:
         db.execute("INSERT INTO removed (number) VALUES (?)", (number,))
 
 
-def _refuse_doubles(put: Sequence[Put]) -> None:
+def _refuse_doubles(put: Sequence[SourceRecords]) -> None:
     owners: dict[str, str] = {}
     for source, records in put:
         name = NOWHERE if source is None else source.uri

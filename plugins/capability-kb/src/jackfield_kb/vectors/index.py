@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from jackfield_kb.access import scopes_of
 from jackfield_kb.chunks import key_of
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.indexing import Generations, incomplete
+from jackfield_kb.index_worker import Generations, incomplete
 from jackfield_kb.records.statements import Numbered, Position, in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 
@@ -159,7 +159,7 @@ class VectorIndex(Generations):
         self._keep_only(state.folder)
 
 
-class Names:
+class FacetNames:
     """Scopes, types and tags as numbers, in the order in which they were first met."""
 
     def __init__(self, known: bytes) -> None:
@@ -198,7 +198,7 @@ class Rows(NamedTuple):
 
 def added(files: Columns, state: VectorState, rows: Rows) -> VectorState:
     """A state with more rows; it is valid once it has been recorded."""
-    names = Names(files.read(state.extents, NAMES).tobytes())
+    names = FacetNames(files.read(state.extents, NAMES).tobytes())
     additions = _facets(rows, names, state.rows)
     additions[NAMES] = np.frombuffer(names.added, np.uint8)
     additions[VECTORS] = rows.vectors
@@ -209,7 +209,7 @@ def added(files: Columns, state: VectorState, rows: Rows) -> VectorState:
     return with_signs(files, grown)
 
 
-def _facets(rows: Rows, names: Names, first: int) -> dict[str, NDArray[Any]]:
+def _facets(rows: Rows, names: FacetNames, first: int) -> dict[str, NDArray[Any]]:
     keys: list[int] = []
     tags: list[tuple[int, int]] = []
     scopes, types, updated = [], [], []

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jackfield_kb.chunks import split
-from jackfield_kb.embedding import Embedder
-from jackfield_kb.errors import DamagedIndexError, EmbeddingError
-from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.embedders import EmbeddingModel
+from jackfield_kb.errors import DamagedIndexError, EmbeddingFailedError
+from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 from jackfield_kb.records.statements import Numbered, Position
 from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added, compacted, too_many_dead
@@ -28,10 +28,12 @@ _AT_ONCE = 48
 """Texts that the model is given at once."""
 
 
-class VectorUpkeep(Following[VectorState]):
+class VectorIndexer(IncrementalIndex[VectorState]):
     """Brings the vectors up to date."""
 
-    def __init__(self, database: Database, index: VectorIndex, embedder: Embedder, notice: Notice) -> None:
+    def __init__(
+        self, database: RecordDatabase, index: VectorIndex, embedder: EmbeddingModel, notice: Notice
+    ) -> None:
         super().__init__(database, index.folder, notice)
         self._index = index
         self._embedder = embedder
@@ -97,7 +99,7 @@ class VectorUpkeep(Following[VectorState]):
     def _with(self, state: VectorState, rows: Rows) -> VectorState:
         dimensions = rows.vectors.shape[1]
         if state.dimensions not in (0, dimensions):
-            raise EmbeddingError(
+            raise EmbeddingFailedError(
                 f"the model {self._embedder.model} gives vectors of {dimensions} dimensions, "
                 f"the index has {state.dimensions}; run `jackfield kb rebuild`"
             )

@@ -18,7 +18,7 @@ from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.records.statements import in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors import index
-from jackfield_kb.vectors.index import NEVER, Columns, Names, VectorIndex, VectorState
+from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorState
 
 _SPARSE = 5
 """When fewer than one row in so many is asked for, picking those out is quicker than reading all."""
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.intp]
 
 
-class Selection(NamedTuple):
+class RowSelection(NamedTuple):
     """Some rows: one by one in their order when they are few, else as a mask."""
 
     size: int
@@ -43,7 +43,7 @@ class Selection(NamedTuple):
     mask: Mask | None
 
     @classmethod
-    def of(cls, mask: Mask) -> Selection:
+    def of(cls, mask: Mask) -> RowSelection:
         """The rows that a mask shows."""
         size = int(np.count_nonzero(mask))
         if size * _SPARSE < len(mask):
@@ -65,15 +65,15 @@ class Selection(NamedTuple):
         found: Mask = self.few[np.minimum(np.searchsorted(self.few, rows), self.size - 1)] == rows
         return found
 
-    def only(self, passing: Callable[[RowNumbers | slice], Mask]) -> Selection:
+    def only(self, passing: Callable[[RowNumbers | slice], Mask]) -> RowSelection:
         """Those of the rows that also pass a test, which is put to no more rows than it has to be."""
         if self.mask is not None:
-            return Selection.of(self.mask & passing(slice(None)))
+            return RowSelection.of(self.mask & passing(slice(None)))
         rows = self.few[passing(self.few)]
-        return Selection(len(rows), self.total, rows, None)
+        return RowSelection(len(rows), self.total, rows, None)
 
 
-class Grown:
+class MaskCache:
     """Masks that are carried on from one state of the index to the next: rows are only ever added."""
 
     def __init__(self) -> None:
@@ -97,20 +97,20 @@ class Grown:
 class Facets:
     """What rows can be selected by, in one state of the index."""
 
-    def __init__(self, files: Columns, state: VectorState, grown: Grown) -> None:
+    def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self._rows = state.rows
         self._grown = grown
         self._scopes = files.read(state.extents, index.SCOPES)
         self._types = files.read(state.extents, index.TYPES)
         self._updated = files.read(state.extents, index.UPDATED)
         self._tags = files.read(state.extents, index.TAGS).reshape(-1, 2)
-        self._names = Names(files.read(state.extents, index.NAMES).tobytes())
+        self._names = FacetNames(files.read(state.extents, index.NAMES).tobytes())
         removed = files.read(state.extents, index.REMOVED)
         self._alive = _alive(files.read(state.extents, index.KEYS), removed)
         self._lock = threading.Lock()
-        self._selections: OrderedDict[Hashable, Selection | None] = OrderedDict()
+        self._selections: OrderedDict[Hashable, RowSelection | None] = OrderedDict()
 
-    def select(self, scopes: frozenset[str] | None, filters: Filters | None) -> Selection | None:
+    def select(self, scopes: frozenset[str] | None, filters: Filters | None) -> RowSelection | None:
         """The rows that may be found; None is all of them."""
         filters = filters or Filters()
         found = self._undated(scopes, filters.type, filters.tags)
@@ -120,7 +120,7 @@ class Facets:
 
     def _undated(
         self, scopes: frozenset[str] | None, type_: str | None, tags: tuple[str, ...]
-    ) -> Selection | None:
+    ) -> RowSelection | None:
         """The same without dates, which differ from query to query; the last ones are kept."""
         key = scopes, type_, tags
         with self._lock:
@@ -136,14 +136,14 @@ class Facets:
 
     def _base(
         self, scopes: frozenset[str] | None, type_: str | None, tags: tuple[str, ...]
-    ) -> Selection | None:
+    ) -> RowSelection | None:
         masks = [] if self._alive is None else [self._alive]
         if scopes is not None:
             masks.append(self._grown.mask(scopes, self._rows, partial(self._in_scopes, scopes)))
         if type_ is not None:
             masks.append(self._grown.mask(f"type:{type_}", self._rows, partial(self._of_type, type_)))
         masks += [self._grown.mask(f"tag:{tag}", self._rows, partial(self._tagged, tag)) for tag in tags]
-        return Selection.of(reduce(np.logical_and, masks)) if masks else None
+        return RowSelection.of(reduce(np.logical_and, masks)) if masks else None
 
     def _in_scopes(self, scopes: frozenset[str], first: int) -> Mask:
         codes = [self._names.find(f"scope:{scope}") for scope in scopes]
@@ -163,7 +163,7 @@ class Facets:
             found[beyond[beyond[:, 0] == code, 1] - first] = True
         return found
 
-    def _dated(self, undated: Selection | None, filters: Filters) -> Selection:
+    def _dated(self, undated: RowSelection | None, filters: Filters) -> RowSelection:
         first, last = filters.updated_from, filters.updated_until
         earliest = NEVER + 1 if first is None else in_microseconds(first)
         latest = _EVER if last is None else in_microseconds(last)
@@ -174,7 +174,7 @@ class Facets:
             found &= moments <= latest
             return found
 
-        return Selection.of(passing(slice(None))) if undated is None else undated.only(passing)
+        return RowSelection.of(passing(slice(None))) if undated is None else undated.only(passing)
 
 
 def _coded(column: NDArray[np.uint32], codes: list[int | None]) -> Mask:
@@ -210,7 +210,7 @@ _EXPONENT = np.float32(2.0**112)
 Vector = NDArray[np.float32]
 
 
-class Near(NamedTuple):
+class NearestRows(NamedTuple):
     """Rows and the cosine of each, best first."""
 
     rows: NDArray[np.intp]
@@ -227,7 +227,7 @@ class VectorReader:
         self._mark: tuple[int, int] | None = None
         self._view: VectorView | None = None
         self._identity = (0, 0)
-        self._grown = Grown()
+        self._grown = MaskCache()
 
     def view(self) -> VectorView | None:
         """The index as it stands now; None when there is none, or one of another model."""
@@ -263,14 +263,14 @@ class VectorReader:
         # The name of the folder does not tell: another index may have come under it while nobody looked.
         if self._view is None or identity != self._identity:
             files.check(state.extents)
-            self._identity, self._grown = identity, Grown()
+            self._identity, self._grown = identity, MaskCache()
         return VectorView(files, state, self._grown)
 
 
 class VectorView:
     """One state of the index; nothing that is added later shows in it."""
 
-    def __init__(self, files: Columns, state: VectorState, grown: Grown) -> None:
+    def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self.rows = state.rows
         self.position = state.position
         self.facets = Facets(files, state, grown)
@@ -291,7 +291,7 @@ class VectorView:
         """Some rows, spread over all: what a query is compared with to see what is unusual."""
         return self.vectors(np.linspace(0, self.rows - 1, min(_SAMPLE, self.rows)).astype(np.intp))
 
-    def search(self, query: Vector, selection: Selection | None, most: int) -> Near:
+    def search(self, query: Vector, selection: RowSelection | None, most: int) -> NearestRows:
         """The nearest rows, of all or of a selection."""
         rows = self._shortlist(query, selection)
         cosines = self.cosines(query, rows)
@@ -302,9 +302,9 @@ class VectorView:
             best = np.argpartition(-cosines, most)[:most]
             rows, cosines = rows[best], cosines[best]
         order = np.argsort(-cosines, kind="stable")
-        return Near(rows[order], cosines[order])
+        return NearestRows(rows[order], cosines[order])
 
-    def _shortlist(self, query: Vector, selection: Selection | None) -> NDArray[np.intp]:
+    def _shortlist(self, query: Vector, selection: RowSelection | None) -> NDArray[np.intp]:
         """The rows with signs that deserve an exact look."""
         if not self._full:
             return np.empty(0, np.intp)
@@ -316,7 +316,7 @@ class VectorView:
         rows = selection.few[: np.searchsorted(selection.few, self._full)]
         return rows if len(rows) <= _FEW else quantization.nearest_of(self._signs, rows, asked, _EXACT)
 
-    def _of_tail(self, query: Vector, selection: Selection | None) -> tuple[NDArray[np.intp], Vector]:
+    def _of_tail(self, query: Vector, selection: RowSelection | None) -> tuple[NDArray[np.intp], Vector]:
         """The rows without signs, and their cosines."""
         if selection is None:
             return np.arange(self._full, self.rows), quantization.cosines(self._tail, query)

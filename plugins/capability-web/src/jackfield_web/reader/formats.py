@@ -16,11 +16,11 @@ LONGEST = 500_000
 """Characters of a page that are kept."""
 
 
-class UnreadableError(Exception):
+class UnreadablePageError(Exception):
     """A page that makes no text; says why, in a clause for the model."""
 
 
-class Text(NamedTuple):
+class PageText(NamedTuple):
     """A page that was read."""
 
     title: str
@@ -93,7 +93,7 @@ _SHORT = 500
 _TITLES = "//head/title|//meta[@property='og:title']/@content|//h1"
 
 
-def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> Text:
+def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> PageText:
     """The main part of a page, with its title and links."""
     from lxml import etree, html  # type: ignore[import-untyped]
 
@@ -102,12 +102,12 @@ def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> Text
     try:
         page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except etree.ParserError:
-        return Text("", "", [], "text/html")
+        return PageText("", "", [], "text/html")
     title, links = _title(page), _links(page, url)
     written = _markdown(page)
     if not written and page.xpath("//script"):
-        raise UnreadableError("it has no text of its own; a script fills it in, and scripts are not run")
-    return Text(title, written, links, "text/html")
+        raise UnreadablePageError("it has no text of its own; a script fills it in, and scripts are not run")
+    return PageText(title, written, links, "text/html")
 
 
 def _markdown(page: Any) -> str:
@@ -162,10 +162,10 @@ def _links(page: Any, url: str) -> list[tuple[str, str]]:
 MOST_PAGES = 100
 
 
-def read_pdf(content: bytes, *, cut: bool) -> Text:
+def read_pdf(content: bytes, *, cut: bool) -> PageText:
     """The pages in their order; a file that was cut has lost its table of contents and cannot be read."""
     if cut:
-        raise UnreadableError("it is a PDF larger than what is read at once")
+        raise UnreadablePageError("it is a PDF larger than what is read at once")
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
@@ -174,14 +174,14 @@ def read_pdf(content: bytes, *, cut: bool) -> Text:
     try:
         reader = PdfReader(BytesIO(content))
         if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableError("it is a PDF with a password")
+            raise UnreadablePageError("it is a PDF with a password")
         title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
         text, whole = _pages(reader.pages)
     except (PyPdfError, ValueError, KeyError, TypeError, AttributeError, NotImplementedError, OSError):
-        raise UnreadableError("it is a damaged PDF, or one of an unusual kind") from None
+        raise UnreadablePageError("it is a damaged PDF, or one of an unusual kind") from None
     if not text:
-        raise UnreadableError("it is a PDF without text; it seems to be scanned")
-    return Text(title[:300], text, [], "application/pdf", whole)
+        raise UnreadablePageError("it is a PDF without text; it seems to be scanned")
+    return PageText(title[:300], text, [], "application/pdf", whole)
 
 
 def _pages(pages: Iterable[PageObject]) -> tuple[str, bool]:

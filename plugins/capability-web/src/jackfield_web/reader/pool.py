@@ -10,8 +10,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from jackfield_web.content import Answer
-from jackfield_web.reader.formats import Text, UnreadableError
+from jackfield_web.content import FetchedResponse
+from jackfield_web.reader.formats import PageText, UnreadablePageError
 
 _MOST_READERS = 2
 _SECONDS = 8.0
@@ -22,7 +22,7 @@ _LONGEST_LINE = 16 * 1024 * 1024
 _log = logging.getLogger("jackfield.web")
 
 
-class ReadingRoom:
+class ReaderPool:
     """Reads pages beside the loop, each within a time."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
@@ -31,8 +31,8 @@ class ReadingRoom:
         self._idle: list[_Reader] = []
         self._closed = False
 
-    async def read(self, answer: Answer) -> Text:
-        """The text of what a host sent; `UnreadableError` when there is none."""
+    async def read(self, answer: FetchedResponse) -> PageText:
+        """The text of what a host sent; `UnreadablePageError` when there is none."""
         async with self._seats:
             reader = await self._free()
             try:
@@ -40,10 +40,10 @@ class ReadingRoom:
                 async with asyncio.timeout(self._seconds):
                     text = await reader.read(answer)
             except TimeoutError:
-                raise UnreadableError("it takes too long to read") from None
+                raise UnreadablePageError("it takes too long to read") from None
             except (OSError, EOFError, ValueError):
                 _log.warning("a reader ended while it read a page from %s", answer.url[:200])
-                raise UnreadableError("it is more than a reader can bear") from None
+                raise UnreadablePageError("it is more than a reader can bear") from None
             finally:
                 # Whoever was stopped in the middle of a page cannot be given another one.
                 if reader.ready and reader.jobs < _MOST_JOBS and not self._closed:
@@ -53,9 +53,9 @@ class ReadingRoom:
             if "unreadable" in text:
                 if "cause" in text:
                     _log.warning("a page from %s broke a parser: %s", answer.url[:200], text["cause"])
-                raise UnreadableError(text["unreadable"])
+                raise UnreadablePageError(text["unreadable"])
             links = [(words, url) for words, url in text["links"]]
-            return Text(text["title"], text["text"], links, text["mediaType"], text["whole"])
+            return PageText(text["title"], text["text"], links, text["mediaType"], text["whole"])
 
     async def call_reader(self) -> None:
         """Start a reader before there is anything to read."""
@@ -114,7 +114,7 @@ class _Reader:
             await self._line()
             self._asleep = False
 
-    async def read(self, answer: Answer) -> dict[str, Any]:
+    async def read(self, answer: FetchedResponse) -> dict[str, Any]:
         """Hand over one page and wait for the answer."""
         self.ready = False
         self.jobs += 1

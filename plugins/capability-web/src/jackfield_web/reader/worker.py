@@ -11,8 +11,8 @@ import json
 import sys
 from typing import Any, BinaryIO
 
-from jackfield_web.content import Kind, look, media_type
-from jackfield_web.reader.formats import LONGEST, Text, UnreadableError, decoded, read_html, read_pdf
+from jackfield_web.content import ContentKind, look, media_type
+from jackfield_web.reader.formats import LONGEST, PageText, UnreadablePageError, decoded, read_html, read_pdf
 
 _MEMORY = 1024 * 1024 * 1024
 
@@ -34,8 +34,8 @@ def serve(jobs: BinaryIO, texts: BinaryIO) -> None:
 def answered(job: dict[str, Any], content: bytes) -> dict[str, Any]:
     """The text of a page, or why there is none."""
     try:
-        read = _read(Kind(job["kind"]), content, job)
-    except UnreadableError as error:
+        read = _read(ContentKind(job["kind"]), content, job)
+    except UnreadablePageError as error:
         return {"unreadable": str(error)}
     except MemoryError:
         return {"unreadable": "it takes too much memory"}
@@ -51,19 +51,19 @@ def answered(job: dict[str, Any], content: bytes) -> dict[str, Any]:
     }
 
 
-def _read(kind: Kind, content: bytes, job: dict[str, Any]) -> Text:
-    found = look(content) if kind is Kind.UNSAID else kind
+def _read(kind: ContentKind, content: bytes, job: dict[str, Any]) -> PageText:
+    found = look(content) if kind is ContentKind.UNSAID else kind
     content_type, cut = job["contentType"], job["cut"]
     match found:
-        case Kind.HTML:
+        case ContentKind.HTML:
             return read_html(content, content_type, job["url"], cut=cut)
-        case Kind.PDF:
+        case ContentKind.PDF:
             return read_pdf(content, cut=cut)
-        case Kind.TEXT:
+        case ContentKind.TEXT:
             text = decoded(content, content_type, marked_up=False, cut=cut).replace("\0", "")
-            named = "text/plain" if kind is Kind.UNSAID else media_type(content_type)
-            return Text("", text.replace("\r\n", "\n").strip(), [], named)
-    raise UnreadableError("it is no text, whatever it is")
+            named = "text/plain" if kind is ContentKind.UNSAID else media_type(content_type)
+            return PageText("", text.replace("\r\n", "\n").strip(), [], named)
+    raise UnreadablePageError("it is no text, whatever it is")
 
 
 def confine() -> None:

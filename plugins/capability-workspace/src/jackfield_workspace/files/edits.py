@@ -12,16 +12,16 @@ from typing import NamedTuple
 from jackfield_capability_types.workspace import Change
 
 from jackfield_workspace.files import tool_errors, tree
-from jackfield_workspace.files.encoding import NotTextError, Text, read_text
+from jackfield_workspace.files.encoding import FileText, NotTextError, read_text
 from jackfield_workspace.files.paths import Parts
-from jackfield_workspace.files.tree import Tree, read_file
+from jackfield_workspace.files.tree import DirectoryTree, read_file
 
 _AROUND = 3
 _MOST_COMPARED = 1000
 """Lines that are compared one by one; beyond that it would take too long."""
 
 
-def replaced(text: Text, old: str, new: str, path: str, *, everywhere: bool) -> tuple[Text, int]:
+def replaced(text: FileText, old: str, new: str, path: str, *, everywhere: bool) -> tuple[FileText, int]:
     """The text with the new in place of the old, and how often it was there."""
     if text.newline == "\r\n" or "\r\n" not in text.content:
         old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
@@ -40,7 +40,7 @@ def _overlaps(content: str, old: str) -> bool:
     return content.find(old, content.find(old) + 1) >= 0
 
 
-def difference(path: str, before: Text, after: Text) -> str:
+def difference(path: str, before: FileText, after: FileText) -> str:
     """What changed, as a unified diff; only the part between the first and the last change is compared."""
     old, new = before.lines, after.lines
     head = _alike(old, new)
@@ -66,23 +66,23 @@ def _moved(line: str, by: int) -> str:
     return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
 
 
-class Changed(NamedTuple):
+class WrittenFile(NamedTuple):
     """What became of a file, and its content now."""
 
     change: Change
     content: bytes
 
 
-class Changes:
+class FileEditor:
     """Changes to the files of a tree; `known` says whether a content is the one the session has seen."""
 
-    def __init__(self, tree: Tree, max_bytes: int) -> None:
+    def __init__(self, tree: DirectoryTree, max_bytes: int) -> None:
         self._tree = tree
         self._max_bytes = max_bytes
 
     def write(
         self, parts: Parts, content: str, *, overwrite: bool, known: Callable[[bytes], bool]
-    ) -> Changed:
+    ) -> WrittenFile:
         """Write a whole file."""
         path = "/".join(parts)
         try:
@@ -96,17 +96,17 @@ class Changes:
             except FileNotFoundError:
                 return self._created(here, name, path, data)
             if was == data:
-                return Changed(Change(path, "unchanged", _lines(data)), data)
+                return WrittenFile(Change(path, "unchanged", _lines(data)), data)
             if not overwrite:
                 raise tool_errors.exists(path)
             if not known(was):
                 raise tool_errors.stale(path)
             tree.replace(here, name, path, data, before)
-        return Changed(Change(path, "replaced", _lines(data), _diff(path, was, Text(content))), data)
+        return WrittenFile(Change(path, "replaced", _lines(data), _diff(path, was, FileText(content))), data)
 
     def edit(
         self, parts: Parts, old: str, new: str, *, everywhere: bool, known: Callable[[bytes], bool]
-    ) -> Changed:
+    ) -> WrittenFile:
         """Replace some of a file's text."""
         path = "/".join(parts)
         with self._writing(parts) as (here, name):
@@ -119,11 +119,11 @@ class Changes:
             text, data, times = self._edited(path, was, old, new, everywhere=everywhere)
             tree.replace(here, name, path, data, before)
         change = Change(path, "edited", len(text.lines), _diff(path, was, text), times)
-        return Changed(change, data)
+        return WrittenFile(change, data)
 
     def _edited(
         self, path: str, was: bytes, old: str, new: str, *, everywhere: bool
-    ) -> tuple[Text, bytes, int]:
+    ) -> tuple[FileText, bytes, int]:
         try:
             before = read_text(was)
         except NotTextError:
@@ -136,12 +136,12 @@ class Changes:
         self._measure(path, data)
         return text, data, times
 
-    def _created(self, here: int, name: str, path: str, data: bytes) -> Changed:
+    def _created(self, here: int, name: str, path: str, data: bytes) -> WrittenFile:
         try:
             tree.create(here, name, data)
         except FileExistsError:
             raise tool_errors.exists(path) from None
-        return Changed(Change(path, "created", _lines(data)), data)
+        return WrittenFile(Change(path, "created", _lines(data)), data)
 
     def _measure(self, path: str, data: bytes) -> None:
         if len(data) > self._max_bytes:
@@ -163,7 +163,7 @@ def _lines(data: bytes) -> int:
     return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
 
 
-def _diff(path: str, was: bytes, now: Text) -> str:
+def _diff(path: str, was: bytes, now: FileText) -> str:
     try:
         return difference(path, read_text(was), now)
     except NotTextError:

@@ -21,7 +21,7 @@ class NotTextError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class FileText:
     """A text with `\\n` between its lines, and how it is written on the disk."""
 
     content: str
@@ -42,16 +42,16 @@ class Text:
         return self.bom + self.content.replace("\n", self.newline).encode(self.encoding)
 
 
-def read_text(data: bytes) -> Text:
+def read_text(data: bytes) -> FileText:
     """The text that bytes stand for, in a form that gives the same bytes again."""
     bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", ""))
     if not encoding and b"\0" in data[:_LOOKED_AT]:
         raise NotTextError
     content, encoding = _decoded(data[len(bom) :], encoding)
     if content.count("\r\n") == content.count("\n") > 0:
-        return Text(content.replace("\r\n", "\n"), encoding, bom, "\r\n")
+        return FileText(content.replace("\r\n", "\n"), encoding, bom, "\r\n")
     # With mixed line ends each `\r` stays where it is.
-    return Text(content, encoding, bom)
+    return FileText(content, encoding, bom)
 
 
 def _decoded(data: bytes, encoding: str) -> tuple[str, str]:

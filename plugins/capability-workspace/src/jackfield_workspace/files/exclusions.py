@@ -31,7 +31,7 @@ ALWAYS = (
 """Patterns as in a .gitignore file."""
 
 
-class Hidden:
+class HiddenPatterns:
     """Patterns of what is hidden; those of the settings come last, so that `!` takes one back."""
 
     def __init__(self, more: Iterable[str] = ()) -> None:
@@ -100,20 +100,20 @@ class _Rules:
         return next((each.leaves_out for each in self._rules if each.holds(path, folder=folder)), None)
 
 
-class Ignored:
+class GitIgnore:
     """The patterns that hold in one folder: its own, and those of the folders above it."""
 
     def __init__(self, files: tuple[tuple[int, _Rules], ...] = ()) -> None:
         self._files = files
 
-    def within(self, here: int, path: str) -> Ignored:
+    def within(self, here: int, path: str) -> GitIgnore:
         """The patterns one folder further down, whose own file is read if it has one."""
         try:
             data, _ = tree.read_file(here, FILE, FILE, _MOST_BYTES)
         except (OSError, ToolError):
             return self
         rules = _Rules(data.decode("utf-8", "replace").splitlines())
-        return Ignored(((len(path) + 1 if path else 0, rules), *self._files))
+        return GitIgnore(((len(path) + 1 if path else 0, rules), *self._files))
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
         """Whether an entry is ignored, where the folders on the way to it are not."""

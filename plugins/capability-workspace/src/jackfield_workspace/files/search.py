@@ -16,11 +16,11 @@ from jackfield_capability_types.workspace import FoundFile, Listing, Match, Matc
 
 from jackfield_workspace.files import tool_errors, tree
 from jackfield_workspace.files.encoding import NotTextError, read_text
-from jackfield_workspace.files.exclusions import FILE, Hidden, Ignored
+from jackfield_workspace.files.exclusions import FILE, GitIgnore, HiddenPatterns
 from jackfield_workspace.files.paths import MOST_PARTS, Glob, Parts, States
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """A file, found in a folder that is open as long as nobody asks for the next."""
 
     here: int
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
 
 
 @dataclass(slots=True)
-class Effort:
+class SearchBudget:
     """How much a walk may cost, and what it left out."""
 
     most_entries: int
@@ -61,22 +61,22 @@ class _Place(NamedTuple):
     here: int
     path: str
     states: States
-    ignored: Ignored
+    ignored: GitIgnore
     depth: int
 
 
-class Walk:
+class DirectoryWalk:
     """One way through the folders, for the files that fit a pattern."""
 
-    def __init__(self, hidden: Hidden, glob: Glob, effort: Effort, *, gitignore: bool) -> None:
+    def __init__(self, hidden: HiddenPatterns, glob: Glob, effort: SearchBudget, *, gitignore: bool) -> None:
         self._hidden = hidden
         self._glob = glob
         self._effort = effort
         self._gitignore = gitignore
 
-    def files(self, root: tree.Tree, parts: Parts) -> Iterator[Entry]:
+    def files(self, root: tree.DirectoryTree, parts: Parts) -> Iterator[DirectoryEntry]:
         """The files below a folder, by name."""
-        ignored = Ignored()
+        ignored = GitIgnore()
         if self._gitignore:
             for depth in range(len(parts)):
                 with root.folder(parts[:depth]) as above:
@@ -84,7 +84,7 @@ class Walk:
         with root.folder(parts) as here:
             yield from self._below(_Place(here, "/".join(parts), self._glob.start, ignored, len(parts)))
 
-    def _below(self, place: _Place) -> Iterator[Entry]:
+    def _below(self, place: _Place) -> Iterator[DirectoryEntry]:
         with os.scandir(place.here) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
         if self._gitignore and any(entry.name == FILE for entry in entries):
@@ -97,7 +97,7 @@ class Walk:
             if states:
                 yield from self._entry(place, entry, states)
 
-    def _entry(self, place: _Place, entry: os.DirEntry[str], states: States) -> Iterator[Entry]:
+    def _entry(self, place: _Place, entry: os.DirEntry[str], states: States) -> Iterator[DirectoryEntry]:
         folder = entry.is_dir(follow_symlinks=False)
         if not folder and not (self._glob.accepts(states) and entry.is_file(follow_symlinks=False)):
             return
@@ -107,11 +107,11 @@ class Walk:
         if place.ignored.leaves_out(path, folder=folder):
             self._effort.ignored += 1
         elif not folder:
-            yield Entry(place.here, entry.name, path, entry)
+            yield DirectoryEntry(place.here, entry.name, path, entry)
         elif place.depth < MOST_PARTS:
             yield from self._enter(place, entry.name, path, states)
 
-    def _enter(self, place: _Place, name: str, path: str, states: States) -> Iterator[Entry]:
+    def _enter(self, place: _Place, name: str, path: str, states: States) -> Iterator[DirectoryEntry]:
         try:
             here = tree.open_folder(place.here, name)
         except OSError:
@@ -130,7 +130,9 @@ _MOST_MEMORY = 8 * 1024 * 1024
 _LONGEST_LINE = 500
 
 
-def find_files(walk: Walk, root: tree.Tree, parts: Parts, effort: Effort, limit: int) -> Listing:
+def find_files(
+    walk: DirectoryWalk, root: tree.DirectoryTree, parts: Parts, effort: SearchBudget, limit: int
+) -> Listing:
     """The files a walk comes by, the latest change first."""
     found = []
     for entry in walk.files(root, parts):
@@ -151,7 +153,7 @@ def find_files(walk: Walk, root: tree.Tree, parts: Parts, effort: Effort, limit:
 class LineSearch:
     """One search for lines, over files one after the other."""
 
-    def __init__(self, search: Search, *, limit: int, max_bytes: int, effort: Effort) -> None:
+    def __init__(self, search: Search, *, limit: int, max_bytes: int, effort: SearchBudget) -> None:
         self._search = search
         self._pattern = _compiled(search)
         self._limit = limit
@@ -159,7 +161,7 @@ class LineSearch:
         self._effort = effort
         self._left_out = {"too large": 0, "not text": 0, "unreadable": 0}
 
-    def below(self, walk: Walk, root: tree.Tree, parts: Parts) -> Matches:
+    def below(self, walk: DirectoryWalk, root: tree.DirectoryTree, parts: Parts) -> Matches:
         """What is found in the files of a walk."""
         return self._over(walk.files(root, parts))
 
@@ -172,7 +174,7 @@ class LineSearch:
             raise tool_errors.binary(path, len(data)) from None
         return Matches(tuple(found[: self._limit]), 1 if found else 0, len(found) > self._limit)
 
-    def _over(self, entries: Iterator[Entry]) -> Matches:
+    def _over(self, entries: Iterator[DirectoryEntry]) -> Matches:
         found: list[Match] = []
         files: set[str] = set()
         for entry in entries:
@@ -183,7 +185,7 @@ class LineSearch:
                 files.add(match.path)
         return Matches(tuple(found), len(files), notices=self._said(anything=bool(found)))
 
-    def _in_entry(self, entry: Entry) -> list[Match]:
+    def _in_entry(self, entry: DirectoryEntry) -> list[Match]:
         try:
             if entry.found.stat(follow_symlinks=False).st_size > self._max_bytes:
                 self._left_out["too large"] += 1
@@ -249,7 +251,7 @@ def _compiled(search: Search) -> Any:
         raise tool_errors.bad_pattern("regular expression", f"{said}; the syntax is that of RE2") from None
 
 
-def _notices(effort: Effort, *, anything: bool) -> tuple[str, ...]:
+def _notices(effort: SearchBudget, *, anything: bool) -> tuple[str, ...]:
     if effort.ignored and not anything:
         effort.notices["Entries that .gitignore leaves out were not looked at."] = None
     return tuple(effort.notices)

@@ -27,7 +27,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-class Tree:
+class DirectoryTree:
     """The folder that is the workspace."""
 
     def __init__(self, root: Path) -> None:
@@ -127,7 +127,7 @@ _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
-def one_writer(tree: Tree) -> Iterator[None]:
+def one_writer(tree: DirectoryTree) -> Iterator[None]:
     """While this holds, no other host of this machine that uses the same workspace writes to it."""
     with tree.folder(()) as root:
         until = time.monotonic() + PATIENCE_SECONDS

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from jackfield_kb.loading import naming
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.formats import Entry
-from jackfield_kb.loading.naming import slug
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader import slugs
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
+from jackfield_kb.loader.formats import DraftOrError
+from jackfield_kb.loader.slugs import slug
 
 _CARD = re.compile(
     r"^BEGIN:VCARD[ \t]*$.*?(?:^END:VCARD[ \t]*$|\Z)", re.IGNORECASE | re.MULTILINE | re.DOTALL
@@ -20,7 +19,7 @@ _CARD = re.compile(
 _PROFILES = ("URL", "X-SOCIALPROFILE", "SOCIALPROFILE")
 
 
-def read(document: Document) -> Iterator[Entry]:
+def read(document: Document) -> Iterator[DraftOrError]:
     """The cards one by one; a broken one is reported with its line, and the others are read."""
     text = document.text().replace("\r\n", "\n").replace("\r", "\n")
     line, end = 1, 0
@@ -29,23 +28,25 @@ def read(document: Document) -> Iterator[Entry]:
         end = card.start()
         yield _entry(card[0], line)
     if not _CARD.search(text):
-        raise UnreadableError(
+        raise UnreadableFileError(
             "it holds no card", "a card begins with BEGIN:VCARD; export the contacts again", 1
         )
 
 
-def _entry(card: str, line: int) -> Entry:
+def _entry(card: str, line: int) -> DraftOrError:
     import vobject  # type: ignore[import-untyped]
 
     try:
         person = _Card(vobject.readOne(card, allowQP=True))
     except (vobject.base.VObjectError, AttributeError, LookupError, TypeError, ValueError) as error:
         why = str(error).removeprefix("At line ").partition(": ")[2] or "it is not finished"
-        return UnreadableError(f"the card cannot be read ({why[:120]})", "export that contact again", line)
+        return UnreadableFileError(
+            f"the card cannot be read ({why[:120]})", "export that contact again", line
+        )
     name = person.first("FN") or person.spoken_name() or person.first("ORG")
     if not name:
-        return UnreadableError("the card has no name", "give it a line FN:", line)
-    return Draft(
+        return UnreadableFileError("the card has no name", "give it a line FN:", line)
+    return RecordDraft(
         {"tags": person.all("CATEGORIES")},
         title=name,
         text=person.described(name),
@@ -90,11 +91,11 @@ class _Card:
 
     def linkedin(self) -> str | None:
         """The first address on linkedin.com."""
-        return next((found for url in self.all(*_PROFILES) if (found := naming.linkedin(url))), None)
+        return next((found for url in self.all(*_PROFILES) if (found := slugs.linkedin(url))), None)
 
     def homepage(self) -> str | None:
         """The first address that is not on LinkedIn, else that one."""
-        urls = (url for url in self.all("URL") if naming.is_safe(url) and not naming.linkedin(url))
+        urls = (url for url in self.all("URL") if slugs.is_safe(url) and not slugs.linkedin(url))
         return next(urls, None) or self.linkedin()
 
     def metadata(self) -> dict[str, Any]:
@@ -108,7 +109,7 @@ class _Card:
             "job_title": self.first("TITLE"),
             "role": self.first("ROLE"),
             "linkedin": self.linkedin(),
-            "urls": [url for url in self.all(*_PROFILES) if naming.is_safe(url)],
+            "urls": [url for url in self.all(*_PROFILES) if slugs.is_safe(url)],
         }
         return {name: value for name, value in facts.items() if value}
 

@@ -69,12 +69,12 @@ WORDS_ALONE = Curve(11.72, -3.48)
 """The score of a result, from its overlap, when there are no vectors."""
 
 
-def likeness(cosine: Figures, average: float) -> Figures:
+def similarity(cosine: Figures, average: float) -> Figures:
     """Cosines on a scale from the average passage (0) to the same meaning (1)."""
     return (cosine - average) / max(1 - average, 1e-6)
 
 
-def expected_likeness(overlap: Figures) -> Figures:
+def expected_similarity(overlap: Figures) -> Figures:
     """What stands in for the likeness of passages that have no vector yet."""
     base, slope = _LIKENESS_FROM_OVERLAP
     return base + slope * overlap

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.naming import in_a_command, slug, spoken
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
+from jackfield_kb.loader.slugs import in_a_command, slug, spoken
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -19,22 +18,24 @@ _MOST_PAGES = 5_000
 _FILE_ENDINGS = (".doc", ".docx", ".pdf", ".indd", ".odt", ".ppt", ".pptx", ".tex", ".txt", ".xls", ".xlsx")
 
 
-def read(document: Document) -> Iterator[Draft]:
+def read(document: Document) -> Iterator[RecordDraft]:
     """One record; pages without text are noted."""
     # What pypdf repairs in silence is no news to whoever loads a folder.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     reader = _opened(document)
     count = len(reader.pages)
     if count > _MOST_PAGES:
-        raise UnreadableError(f"it has {count} pages, more than the {_MOST_PAGES} that are read", "split it")
+        raise UnreadableFileError(
+            f"it has {count} pages, more than the {_MOST_PAGES} that are read", "split it"
+        )
     pages = [page.extract_text().strip() for page in reader.pages]
     blank = [str(number) for number, text in enumerate(pages, 1) if not text]
     if len(blank) == count:
-        raise UnreadableError(
+        raise UnreadableFileError(
             "none of its pages has text; it seems to be scanned",
             "recognise its text first, e.g. with `ocrmypdf`",
         )
-    yield Draft(
+    yield RecordDraft(
         title=_title(reader) or spoken(slug(document.path.stem)),
         text="\n\n".join(text for text in pages if text).replace("\0", ""),
         updated=_updated(reader),
@@ -60,7 +61,7 @@ def _opened(document: Document) -> PdfReader:
         except (DependencyError, NotImplementedError, PyPdfError):
             opened = False
         if not opened:
-            raise UnreadableError(
+            raise UnreadableFileError(
                 "it is encrypted with a password",
                 f"save an open copy: `qpdf --decrypt --password=... {in_a_command(document.path)} open.pdf`",
             )

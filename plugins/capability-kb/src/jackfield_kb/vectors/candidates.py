@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jackfield_kb import ranking
+from jackfield_kb import scores
 from jackfield_kb.vectors import binary_quantization as quantization
-from jackfield_kb.vectors.search import Selection, Vector, VectorView
+from jackfield_kb.vectors.search import RowSelection, Vector, VectorView
 
 _AVERAGE = 0.1
 """How alike two texts are on average, as far as a small library cannot tell."""
@@ -21,12 +21,12 @@ _DOUBT = 32
 _ORDINAL = np.uint64(16)
 
 
-class Meaning(NamedTuple):
+class VectorQuery(NamedTuple):
     """A query among the vectors it may find."""
 
     view: VectorView
     query: Vector
-    selection: Selection | None
+    selection: RowSelection | None
 
     def nearest(self, most: int) -> list[int]:
         """The passages that are nearest."""
@@ -50,7 +50,7 @@ class Meaning(NamedTuple):
 class Candidates:
     """Passages with their overlap and their vector, those of one record side by side."""
 
-    def __init__(self, meaning: Meaning, overlaps: Mapping[int, float]) -> None:
+    def __init__(self, meaning: VectorQuery, overlaps: Mapping[int, float]) -> None:
         self._view = meaning.view
         self._query = meaning.query
         keys = np.fromiter(overlaps.keys(), np.uint64, len(overlaps))
@@ -69,32 +69,32 @@ class Candidates:
         """Let the best records move the query towards themselves, each as far as it is probably right."""
         sums = self._sums()
         moved = self._query.copy()
-        for record in np.argsort(-sums, kind="stable")[: ranking.PULLING]:
+        for record in np.argsort(-sums, kind="stable")[: scores.PULLING]:
             place = self._best(self._likes, record)
             if self._known[place]:
-                moved += ranking.PULL * ranking.FIRST(float(sums[record])) * self._vectors[place]
+                moved += scores.PULL * scores.FIRST(float(sums[record])) * self._vectors[place]
         self._query = moved / np.linalg.norm(moved)
         self._likes = self._liked()
 
     def ranked(self) -> Iterator[tuple[int, float, int]]:
         """The number of each record worth showing, its score and the passage that shows it, best first."""
-        sums, both = self._sums(), ranking.fused(self._likes, self._overlaps)
+        sums, both = self._sums(), scores.fused(self._likes, self._overlaps)
         overlaps = np.maximum.reduceat(self._overlaps, self._starts)
         for record in np.argsort(-sums, kind="stable"):
-            score = ranking.HYBRID(float(sums[record]))
-            if score >= ranking.NOISE or overlaps[record]:
+            score = scores.HYBRID(float(sums[record]))
+            if score >= scores.NOISE or overlaps[record]:
                 shown = self._keys[self._best(both, record)]
                 yield int(self._numbers[record]), score, int(shown)
 
     def _sums(self) -> Vector:
         """For each record the sum of its best likeness and its best overlap, from whichever passages."""
         likes = np.maximum.reduceat(self._likes, self._starts)
-        return ranking.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
+        return scores.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
 
     def _liked(self) -> Vector:
         cosines = quantization.cosines(self._vectors, self._query)
-        likes = ranking.likeness(cosines, self._average())
-        found: Vector = np.where(self._known, likes, ranking.expected_likeness(self._overlaps))
+        likes = scores.similarity(cosines, self._average())
+        found: Vector = np.where(self._known, likes, scores.expected_similarity(self._overlaps))
         return found
 
     def _average(self) -> float:

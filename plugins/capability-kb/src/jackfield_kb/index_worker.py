@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from jackfield_kb.errors import DamagedIndexError, LibraryError
 from jackfield_kb.files import locked, read_json, write_json
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 from jackfield_kb.records.statements import Position
 
 FORMAT = 1
@@ -85,10 +85,10 @@ class Followed(Protocol):
 S = TypeVar("S", bound=Followed)
 
 
-class Following(ABC, Generic[S]):
+class IncrementalIndex(ABC, Generic[S]):
     """Whoever holds the lock brings the index up to date; the others go on reading."""
 
-    def __init__(self, database: Database, folder: Path, notice: Notice) -> None:
+    def __init__(self, database: RecordDatabase, folder: Path, notice: Notice) -> None:
         self._database = database
         self._notice = notice
         self._lock = folder / "lock"
@@ -136,7 +136,7 @@ _GRACE = 15.0
 """Seconds that an index may be behind before one who only searches sees to it; mostly whoever loads does."""
 
 
-class OneIndex(Protocol):
+class Indexer(Protocol):
     """What keeps one index."""
 
     def lacks(self, *, anew: bool) -> int:
@@ -150,10 +150,10 @@ class _StoppedError(Exception):
     """The library is being closed."""
 
 
-class Upkeep:
+class IndexWorker:
     """Looks after the indexes of a library, full text first because it is quick."""
 
-    def __init__(self, indexes: list[OneIndex], notice: Callable[[str], None]) -> None:
+    def __init__(self, indexes: list[Indexer], notice: Callable[[str], None]) -> None:
         self._indexes = indexes
         self._notice = notice
         self._lock = threading.Lock()

@@ -8,7 +8,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from jackfield_kb.errors import EmbeddingError
+from jackfield_kb.errors import EmbeddingFailedError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jackfield_embeddings import MiniLM
 
 
-class Embedder(Protocol):
+class EmbeddingModel(Protocol):
     """A model; texts that mean the same lie close together."""
 
     @property
@@ -27,7 +27,7 @@ class Embedder(Protocol):
         """Its name; vectors of different names are never compared."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of length one for each text; `EmbeddingError` with a sentence when that fails."""
+        """A row of length one for each text; `EmbeddingFailedError` with a sentence when that fails."""
 
 
 def missing() -> list[str]:
@@ -54,7 +54,7 @@ class LocalModel:
         try:
             return self._inner.embed(texts)
         except NotEmbeddedError as error:
-            raise EmbeddingError(str(error)) from error
+            raise EmbeddingFailedError(str(error)) from error
 
     @cached_property
     def _inner(self) -> MiniLM:
@@ -67,7 +67,7 @@ _CHARACTERS = 6_000
 """Of a text, at most: a passage with its title is far shorter, and endpoints refuse what is too long."""
 
 
-class Endpoint:
+class EndpointModel:
     """The embeddings of one model at one address."""
 
     def __init__(self, model: str, *, base_url: str | None, api_key: str, timeout: float) -> None:
@@ -87,7 +87,9 @@ class Endpoint:
         found = np.array(rows, np.float32).reshape(len(texts), -1)
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         if not np.isfinite(found).all() or not lengths.all():
-            raise EmbeddingError(f"the embedding endpoint{self._where()} gave vectors that cannot be used")
+            raise EmbeddingFailedError(
+                f"the embedding endpoint{self._where()} gave vectors that cannot be used"
+            )
         unit: Vectors = found / lengths
         return unit
 
@@ -95,7 +97,7 @@ class Endpoint:
         try:
             import openai
         except ImportError as error:
-            raise EmbeddingError(
+            raise EmbeddingFailedError(
                 f"an embedding endpoint needs the package openai ({error}); "
                 "install jackfield-capability-kb[openai]"
             ) from error
@@ -112,18 +114,18 @@ class Endpoint:
         try:
             answer = client.embeddings.create(model=self.model, input=texts, encoding_format="float")
         except openai.APIStatusError as error:
-            raise EmbeddingError(f"{self._refused(error.status_code)}") from error
+            raise EmbeddingFailedError(f"{self._refused(error.status_code)}") from error
         except openai.APITimeoutError as error:
-            raise EmbeddingError(
+            raise EmbeddingFailedError(
                 f"the embedding endpoint{self._where()} did not answer within {self._timeout:g} s"
             ) from error
         except openai.OpenAIError as error:
-            raise EmbeddingError(
+            raise EmbeddingFailedError(
                 f"the embedding endpoint{self._where()} cannot be reached ({type(error).__name__})"
             ) from error
         rows = sorted(answer.data, key=lambda each: each.index)
         if len(rows) != len(texts):
-            raise EmbeddingError(
+            raise EmbeddingFailedError(
                 f"the embedding endpoint{self._where()} gave {len(rows)} vectors for {len(texts)} texts"
             )
         return [each.embedding for each in rows]

@@ -1,4 +1,4 @@
-"""One file read: its digest, and its records in parts that fit into memory."""
+"""Reads one file: its digest, and its records in parts that fit into memory."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from jackfield_kb.errors import RecordError
-from jackfield_kb.loading import naming
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft, Made, Options, make
-from jackfield_kb.loading.problems import Problem, UnreadableError
-from jackfield_kb.loading.walk import Found
+from jackfield_kb.loader import slugs
+from jackfield_kb.loader.documents import Document, Problem, UnreadableFileError
+from jackfield_kb.loader.drafts import LoadedRecord, LoadOptions, RecordDraft, make
+from jackfield_kb.loader.scan import ScannedFile
 from jackfield_kb.records.statements import to_row
 
 _READER = "1"
@@ -25,11 +24,11 @@ _MOST_PROBLEMS = 100
 
 
 @dataclass(slots=True)
-class Reading:
+class FileReader:
     """What is being read from one file."""
 
-    found: Found
-    options: Options
+    found: ScannedFile
+    options: LoadOptions
     document: Document
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
@@ -47,9 +46,9 @@ class Reading:
         self.document.data.seek(0)
         return digest.hexdigest()
 
-    def parts(self) -> Iterator[list[Made]]:
+    def parts(self) -> Iterator[list[LoadedRecord]]:
         """The records, `PART` at a time; what cannot be read is a problem and never an error."""
-        part: list[Made] = []
+        part: list[LoadedRecord] = []
         for made in self._records():
             self.records += 1
             part.append(made)
@@ -65,47 +64,47 @@ class Reading:
         more = f"{self._untold} more entries like these"
         return [*self.problems, Problem(self.found.shown, more, "mend those that are told first")]
 
-    def _records(self) -> Iterator[Made]:
+    def _records(self) -> Iterator[LoadedRecord]:
         try:
             for entry in self.found.format.reader()(self.document):
-                if isinstance(entry, UnreadableError):
+                if isinstance(entry, UnreadableFileError):
                     self._tell(entry)
                 elif made := self._made(entry):
                     yield made
-        except UnreadableError as error:
+        except UnreadableFileError as error:
             self._tell(error)
         except Exception as error:  # noqa: BLE001 - a parser may raise anything at a file that is not what it should be
             why = " ".join(f"{type(error).__name__}: {error}".split())[:160]
             self._tell(
-                UnreadableError(
+                UnreadableFileError(
                     f"it cannot be read as {self.found.format.name} ({why})",
                     "open it in the program it comes from and save it again",
                 )
             )
 
-    def _made(self, draft: Draft) -> Made | None:
+    def _made(self, draft: RecordDraft) -> LoadedRecord | None:
         try:
             made = make(draft, self.options, self._stem(), self.document.modified)
             made = self._own(made)
             to_row(made.record)
-        except UnreadableError as error:
+        except UnreadableFileError as error:
             error.line = error.line or draft.line
             self._tell(error)
         except (RecordError, OverflowError) as error:
-            self._tell(UnreadableError(str(error), "change it in the file", draft.line))
+            self._tell(UnreadableFileError(str(error), "change it in the file", draft.line))
         else:
             if draft.note:
                 self.notes.append(Problem(self.found.shown, draft.note, "", draft.line))
             return made
         return None
 
-    def _own(self, made: Made) -> Made:
+    def _own(self, made: LoadedRecord) -> LoadedRecord:
         """The record under an id that no other record of the file has."""
         wanted = made.record.id
         id_, number = wanted, 1
         while id_ in self._ids:
             if made.given_id:
-                raise UnreadableError(
+                raise UnreadableFileError(
                     f"the id {wanted} is used twice in this file", "give one of them another id"
                 )
             number += 1
@@ -113,7 +112,7 @@ class Reading:
         self._ids.add(id_)
         return made if id_ == wanted else replace(made, record=replace(made.record, id=id_))
 
-    def _tell(self, error: UnreadableError) -> None:
+    def _tell(self, error: UnreadableFileError) -> None:
         self.tell(error.at(self.found.shown))
 
     def tell(self, problem: Problem) -> None:
@@ -124,4 +123,4 @@ class Reading:
             self._untold += 1
 
     def _stem(self) -> str:
-        return naming.path_slug(self.found.relative)
+        return slugs.path_slug(self.found.relative)

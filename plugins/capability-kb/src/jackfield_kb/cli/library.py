@@ -1,10 +1,12 @@
-"""The library that the settings name, for as long as a command needs it."""
+"""Opens the configured library for a command, and turns Ctrl-C into a request to stop."""
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 from jackfield.settings import Settings, SettingsError, parse_settings
@@ -12,6 +14,39 @@ from jackfield_cli.report import echo
 
 if TYPE_CHECKING:
     from jackfield_kb.library import Library
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class StopSignal:
+    """Whether somebody asked this process to stop, while this is entered."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __call__(self) -> bool:
+        """Whether it was asked."""
+        return self._asked
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            self._before[number] = signal.signal(number, self._ask)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._restore()
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the shape of a handler
+        self._asked = True
+        self._restore()
+
+    def _restore(self) -> None:
+        while self._before:
+            number, handler = self._before.popitem()
+            signal.signal(number, handler)
 
 
 def _notice(line: str) -> None:
@@ -40,8 +75,8 @@ def whole(library: Library, *, as_json: bool) -> None:
     missing = [name for name, state in library.stats().indexes.items() if state == "missing"]
     if not missing:
         return
-    from jackfield_kb.cli.progress import teller
+    from jackfield_kb.cli.terminal import progress_reporter
 
     _notice(f"no index of the {' and the '.join(missing)}: made anew from the records")
-    with teller(as_json=as_json) as listener:
+    with progress_reporter(as_json=as_json) as listener:
         library.refresh(listener.indexed)

@@ -2,23 +2,74 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from jackfield_kb.errors import LibraryError
 from jackfield_kb.library import Library, Source
-from jackfield_kb.loading.claims import UNFINISHED, Part, file_of
-from jackfield_kb.loading.documents import opened
-from jackfield_kb.loading.drafts import Made, Options
-from jackfield_kb.loading.problems import Problem, UnreadableError
-from jackfield_kb.loading.reading import Reading
-from jackfield_kb.loading.shelving import Shelf
-from jackfield_kb.loading.summary import Summary
-from jackfield_kb.loading.walk import Found, Walk, walk
+from jackfield_kb.loader.batch import UNFINISHED, BatchWriter, SourcePart, file_of
+from jackfield_kb.loader.documents import Problem, UnreadableFileError, opened
+from jackfield_kb.loader.drafts import LoadedRecord, LoadOptions
+from jackfield_kb.loader.file_reader import FileReader
+from jackfield_kb.loader.scan import FileScan, ScannedFile, walk
+
+
+@dataclass(slots=True)
+class LoadSummary:
+    """Counts of files, and everything a person should know about single ones."""
+
+    files: int = 0
+    """How many were found that can be read."""
+
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    gone: int = 0
+    """Files that were loaded once and are no longer there; their records stay until a load with `--sync`."""
+
+    records: int = 0
+    """Written by this load: those of added and changed files."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[Problem] = field(default_factory=list)
+    """What is no error: `what` says it, `mend` may be empty."""
+
+    failed: int = 0
+    """Files of which nothing could be loaded."""
+
+    unknown: Counter[str] = field(default_factory=Counter)
+    hidden: int = 0
+    links: int = 0
+    interrupted: bool = False
+    dry_run: bool = False
+
+    @property
+    def done(self) -> int:
+        """How many files have been dealt with."""
+        return self.added + self.changed + self.unchanged + self.failed
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, for machines."""
+        return {
+            "files": self.files,
+            "added": self.added,
+            "changed": self.changed,
+            "unchanged": self.unchanged,
+            "removed": self.removed,
+            "gone": self.gone,
+            "failed": self.failed,
+            "records": self.records,
+            "skipped": {"unknown": dict(self.unknown), "hidden": self.hidden, "links": self.links},
+            "problems": [problem._asdict() for problem in self.problems],
+            "notes": [{"path": note.path, "note": note.what, "line": note.line} for note in self.notes],
+            "interrupted": self.interrupted,
+            "dryRun": self.dry_run,
+        }
 
 
 class StoppedError(Exception):
@@ -28,7 +79,7 @@ class StoppedError(Exception):
 class Listener(Protocol):
     """Who is told how a load goes."""
 
-    def progressed(self, summary: Summary) -> None:
+    def progressed(self, summary: LoadSummary) -> None:
         """More files are done, and safe."""
 
     def indexed(self, done: int, total: int) -> None:
@@ -36,28 +87,30 @@ class Listener(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LoadPlan:
     """What a load is asked to do."""
 
-    options: Options = Options()  # noqa: RUF009 - it never changes
+    options: LoadOptions = LoadOptions()  # noqa: RUF009 - it never changes
     sync: bool = False
     dry_run: bool = False
 
 
-class Load:
+class LoadRun:
     """One load of some paths into a library."""
 
-    def __init__(self, library: Library, plan: Plan, listener: Listener, stopped: Callable[[], bool]) -> None:
-        self.summary = Summary(dry_run=plan.dry_run)
+    def __init__(
+        self, library: Library, plan: LoadPlan, listener: Listener, stopped: Callable[[], bool]
+    ) -> None:
+        self.summary = LoadSummary(dry_run=plan.dry_run)
         self._library = library
         self._plan = plan
         self._listener = listener
         self._stopped = stopped
-        self._shelf = Shelf(library)
+        self._shelf = BatchWriter(library)
         self._known: dict[str, dict[str, Source]] = defaultdict(dict)
         """The sources of each file, by the file's own."""
 
-    def run(self, paths: Sequence[Path]) -> Summary:
+    def run(self, paths: Sequence[Path]) -> LoadSummary:
         """Load everything below the paths; what was told is safe, however it ends."""
         for uri, source in self._library.sources().items():
             self._known[uri.partition("#")[0]][uri] = source
@@ -72,7 +125,7 @@ class Load:
             self.summary.problems.append(Problem(str(self._library.folder), str(error), mend))
         return self.summary
 
-    def _files(self, found: Walk) -> None:
+    def _files(self, found: FileScan) -> None:
         for file in self._as_before(found.files):
             self._file(file)
             if self._shelf.is_full:
@@ -95,14 +148,14 @@ class Load:
         if done < total and self._stopped():
             raise StoppedError
 
-    def _begin(self, found: Walk) -> None:
+    def _begin(self, found: FileScan) -> None:
         summary = self.summary
         summary.files = len(found.files)
         summary.unknown, summary.hidden, summary.links = found.unknown, found.hidden, found.links
         summary.problems += found.problems
         self._listener.progressed(summary)
 
-    def _as_before(self, files: Sequence[Found]) -> Iterator[Found]:
+    def _as_before(self, files: Sequence[ScannedFile]) -> Iterator[ScannedFile]:
         """Files told from the folder they were loaded from before, so that a record keeps its id."""
         folders = {file.named for file in files if file.named != file.path}
         for uri, parts in self._known.items():
@@ -115,25 +168,25 @@ class Load:
             named = file_of(before.collection) if before else above[-1] if above else None
             yield replace(file, named=named or file.path)
 
-    def _file(self, file: Found) -> None:
+    def _file(self, file: ScannedFile) -> None:
         try:
             with opened(file.path, file.format.limit) as document:
-                reading = Reading(file, self._plan.options, document)
+                reading = FileReader(file, self._plan.options, document)
                 digest = reading.digest()
                 known = self._known.get(file.uri, {})
                 if file.uri in known and all(source.digest == digest for source in known.values()):
                     self.summary.unchanged += 1
                 else:
                     self._read(reading, digest, known)
-        except (UnreadableError, OSError) as error:
+        except (UnreadableFileError, OSError) as error:
             self._failed(file, error)
 
-    def _read(self, reading: Reading, digest: str, known: dict[str, Source]) -> None:
+    def _read(self, reading: FileReader, digest: str, known: dict[str, Source]) -> None:
         """Put the parts of a file on the shelf; its own source comes last, and says that it is whole."""
         file = reading.found
         # Records may have moved between the parts of a file that changed, so those are written together.
         apart = all(source.digest == digest for source in known.values())
-        last: list[Made] = []
+        last: list[LoadedRecord] = []
         uris: list[str] = []
         for made in reading.parts():
             if last:
@@ -151,16 +204,16 @@ class Load:
         self._drop(known.keys() - {file.uri, *uris})
         self._shelf.then(lambda: self._loaded(reading, is_new=file.uri not in known))
 
-    def _put(self, uri: str, digest: str, reading: Reading, made: list[Made]) -> None:
+    def _put(self, uri: str, digest: str, reading: FileReader, made: list[LoadedRecord]) -> None:
         if not self._plan.dry_run:
-            self._shelf.put(Part(Source(uri, digest, reading.found.named.as_uri()), reading, made))
+            self._shelf.put(SourcePart(Source(uri, digest, reading.found.named.as_uri()), reading, made))
 
     def _drop(self, uris: Iterable[str]) -> None:
         if not self._plan.dry_run:
             for uri in uris:
                 self._shelf.drop(uri)
 
-    def _loaded(self, reading: Reading, *, is_new: bool) -> None:
+    def _loaded(self, reading: FileReader, *, is_new: bool) -> None:
         self.summary.problems += reading.told()
         self.summary.notes += reading.notes
         self.summary.records += reading.records
@@ -171,9 +224,11 @@ class Load:
         else:
             self.summary.changed += 1
 
-    def _failed(self, file: Found, error: UnreadableError | OSError) -> None:
+    def _failed(self, file: ScannedFile, error: UnreadableFileError | OSError) -> None:
         if isinstance(error, OSError):
-            error = UnreadableError(f"it cannot be read ({error.strerror})", "look whether its disk is well")
+            error = UnreadableFileError(
+                f"it cannot be read ({error.strerror})", "look whether its disk is well"
+            )
         self.summary.problems.append(error.at(file.shown))
         self.summary.failed += 1
 
@@ -181,7 +236,7 @@ class Load:
         self._shelf.write()
         self._listener.progressed(self.summary)
 
-    def _follow_deletions(self, found: Walk) -> None:
+    def _follow_deletions(self, found: FileScan) -> None:
         files = {path: uri for uri in self._known if (path := file_of(uri)) is not None}
         for root, gone in found.lost(files):
             if not self._plan.sync:

@@ -7,23 +7,22 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.naming import slug, spoken
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
+from jackfield_kb.loader.slugs import slug, spoken
 
 _HEAD = re.compile(r"---[ \t]*\r?\n(.*?)(?:^|\r?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)", re.DOTALL | re.MULTILINE)
 _LONGEST_HEAD = 64_000
 
 
-def read(document: Document) -> Iterator[Draft]:
+def read(document: Document) -> Iterator[RecordDraft]:
     """One record; its title is stated, or the first heading, or the name of the file."""
     source = document.text()
     stated, text = _front_matter(source)
     text = text.strip()
     if not text and not stated:
-        raise UnreadableError("it holds nothing but white space", "write something into it, or delete it")
-    yield Draft(stated, title=_heading(text) or spoken(slug(document.path.stem)), text=text)
+        raise UnreadableFileError("it holds nothing but white space", "write something into it, or delete it")
+    yield RecordDraft(stated, title=_heading(text) or spoken(slug(document.path.stem)), text=text)
 
 
 def _front_matter(source: str) -> tuple[dict[str, Any], str]:
@@ -37,13 +36,15 @@ def _front_matter(source: str) -> tuple[dict[str, Any], str]:
     except yaml.YAMLError as error:
         raise _broken(error) from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableError(f"its front matter holds a value that is none ({error})", "mend it") from None
+        raise UnreadableFileError(
+            f"its front matter holds a value that is none ({error})", "mend it"
+        ) from None
     if stated is None:
         return {}, source[head.end() :]
     if not isinstance(stated, dict):
         if head[1].count("\n") == 0:
             return {}, source  # A line of text between two rules is no front matter.
-        raise UnreadableError("its front matter is no list of `name: value` lines", "write it so")
+        raise UnreadableFileError("its front matter is no list of `name: value` lines", "write it so")
     return {str(name): value for name, value in stated.items()}, source[head.end() :]
 
 
@@ -62,10 +63,10 @@ def _loader() -> Any:
     return Plain
 
 
-def _broken(error: Any) -> UnreadableError:
+def _broken(error: Any) -> UnreadableFileError:
     mark = getattr(error, "problem_mark", None)
     why = getattr(error, "problem", None) or "it is no YAML"
-    return UnreadableError(
+    return UnreadableFileError(
         f"its front matter cannot be read: {why}",
         "mend that line; a value with `: ` or `#` in it goes into quotation marks",
         mark.line + 2 if mark is not None else None,

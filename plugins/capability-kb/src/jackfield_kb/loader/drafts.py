@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +11,8 @@ from typing import Any
 
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Record
 
-from jackfield_kb.loading import naming
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader import slugs
+from jackfield_kb.loader.documents import UnreadableFileError
 
 FIELDS = (
     "id",
@@ -33,7 +34,7 @@ _DEPTH = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class RecordDraft:
     """What a reader found: what was stated, and what can be guessed where nothing was."""
 
     stated: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class LoadOptions:
     """What holds for documents that say nothing else."""
 
     namespace: str | None = None
@@ -69,7 +70,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class LoadedRecord:
     """A record, and how it came to be what it is."""
 
     record: Record
@@ -81,11 +82,11 @@ class Made:
     """Whether the document or the options say whose it is."""
 
 
-def make(draft: Draft, options: Options, stem: str, modified: datetime) -> Made:
-    """The record of a draft; `UnreadableError` for a statement that makes no sense."""
+def make(draft: RecordDraft, options: LoadOptions, stem: str, modified: datetime) -> LoadedRecord:
+    """The record of a draft; `UnreadableFileError` for a statement that makes no sense."""
     stated = draft.stated
     text = _said("text", stated, draft.text)
-    guess = draft.title or _first_words(text) or naming.spoken(stem)
+    guess = draft.title or _first_words(text) or slugs.spoken(stem)
     type_, id_ = _kind(stated, draft, options)
     namespace, owner = _whose(stated, options)
     record = Record(
@@ -102,10 +103,10 @@ def make(draft: Draft, options: Options, stem: str, modified: datetime) -> Made:
         metadata=_metadata(stated, draft),
     )
     whose = (stated.get("namespace"), stated.get("owner"), options.namespace, options.owner)
-    return Made(record, draft.line, given_id=id_ is not None, given_namespace=any(whose))
+    return LoadedRecord(record, draft.line, given_id=id_ is not None, given_namespace=any(whose))
 
 
-def _kind(stated: Mapping[str, Any], draft: Draft, options: Options) -> tuple[str, str | None]:
+def _kind(stated: Mapping[str, Any], draft: RecordDraft, options: LoadOptions) -> tuple[str, str | None]:
     """The type, and the id when one is stated; each may tell the other."""
     id_ = _words("id", stated.get("id"))
     head, colon, _ = (id_ or "").partition(":")
@@ -113,44 +114,44 @@ def _kind(stated: Mapping[str, Any], draft: Draft, options: Options) -> tuple[st
     named = head if colon and head in TYPES else None
     chosen = type_ or named or draft.type or options.type or "doc"
     if chosen not in TYPES:
-        raise UnreadableError(f"its type {chosen!r} is none we know", f"say one of {', '.join(TYPES)}")
+        raise UnreadableFileError(f"its type {chosen!r} is none we know", f"say one of {', '.join(TYPES)}")
     if draft.exact:
         return chosen, id_
     if named and named != chosen:
-        raise UnreadableError(f"its id {id_!r} and its type {chosen!r} disagree", "change one of them")
+        raise UnreadableFileError(f"its id {id_!r} and its type {chosen!r} disagree", "change one of them")
     return chosen, id_ if id_ is None or colon else f"{chosen}:{id_}"
 
 
-def _whose(stated: Mapping[str, Any], options: Options) -> tuple[str, str | None]:
+def _whose(stated: Mapping[str, Any], options: LoadOptions) -> tuple[str, str | None]:
     namespace = _words("namespace", stated.get("namespace"))
     owner = _words("owner", stated.get("owner"))
     if namespace is None:
         namespace = "personal" if owner else options.namespace or ("personal" if options.owner else "studio")
     if namespace not in NAMESPACES:
-        raise UnreadableError(
+        raise UnreadableFileError(
             f"its namespace {namespace!r} is none we know", f"say one of {', '.join(NAMESPACES)}"
         )
     if namespace != "personal":
         if owner:
-            raise UnreadableError(
+            raise UnreadableFileError(
                 f"it has the owner {owner!r} and the namespace {namespace!r}",
                 "leave the owner out, or say `namespace: personal`",
             )
         return namespace, None
     owner = owner or options.owner
     if not owner:
-        raise UnreadableError(
+        raise UnreadableFileError(
             "it is personal and names no owner", "say `owner: USER`, or load it with --owner USER"
         )
     return namespace, owner
 
 
-def _metadata(stated: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+def _metadata(stated: Mapping[str, Any], draft: RecordDraft) -> dict[str, Any]:
     given = stated.get("metadata")
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
-        raise UnreadableError(
+        raise UnreadableFileError(
             "its metadata is no table of names and values", "write it as `name: value` pairs"
         )
     others = {name: value for name, value in stated.items() if name not in FIELDS and value not in (None, "")}
@@ -161,9 +162,9 @@ def _metadata(stated: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
 
 
 def _linkedin(value: Any) -> str:
-    profile = naming.linkedin(value) if isinstance(value, str) else None
+    profile = slugs.linkedin(value) if isinstance(value, str) else None
     if profile is None:
-        raise UnreadableError(
+        raise UnreadableFileError(
             f"its linkedin {value!r} is no address on linkedin.com",
             "write the whole address, e.g. https://www.linkedin.com/in/NAME",
         )
@@ -173,7 +174,7 @@ def _linkedin(value: Any) -> str:
 def _plain(value: Any, depth: int = 0) -> Any:
     """A value as JSON can hold it."""
     if depth > _DEPTH:
-        raise UnreadableError(f"its metadata is nested deeper than {_DEPTH} levels", "make it flatter")
+        raise UnreadableFileError(f"its metadata is nested deeper than {_DEPTH} levels", "make it flatter")
     match value:
         case None | bool() | int() | str():
             return value
@@ -185,7 +186,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
             return {str(name): _plain(member, depth + 1) for name, member in value.items()}
         case list() | tuple() | set():
             return [_plain(member, depth + 1) for member in value]
-    raise UnreadableError(
+    raise UnreadableFileError(
         f"its metadata holds {str(value)[:40]!r}, which JSON cannot hold", "write it as a text"
     )
 
@@ -198,7 +199,7 @@ def _words(name: str, value: Any) -> str | None:
         return value
     if isinstance(value, int | float | date) and not isinstance(value, bool):
         return str(value)
-    raise UnreadableError(f"its {name} is no text", f'put it into quotation marks, e.g. {name}: "..."')
+    raise UnreadableFileError(f"its {name} is no text", f'put it into quotation marks, e.g. {name}: "..."')
 
 
 def _said(name: str, stated: Mapping[str, Any], otherwise: str) -> str:
@@ -215,13 +216,13 @@ def _tags(value: Any) -> tuple[str, ...]:
         return tuple(tag for part in value.split(",") if (tag := part.strip()))
     if isinstance(value, list):
         return tuple(word for member in value if (word := _words("tags", member)))
-    raise UnreadableError("its tags are no list of words", "write them as `tags: [one, two]`")
+    raise UnreadableFileError("its tags are no list of words", "write them as `tags: [one, two]`")
 
 
 def _url(value: Any) -> str | None:
     url = _words("url", value)
-    if url is not None and not naming.is_safe(url):
-        raise UnreadableError(
+    if url is not None and not slugs.is_safe(url):
+        raise UnreadableFileError(
             f"its url {url[:80]!r} is no address of the web or of mail",
             "begin it with https://, http:// or mailto:",
         )
@@ -234,7 +235,7 @@ def _moment(value: Any) -> datetime | None:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise UnreadableError(
+            raise UnreadableFileError(
                 f"its last_updated {value[:40]!r} is no date",
                 "write it as 2026-10-31 or 2026-10-31T09:30:00+01:00",
             ) from None
@@ -244,7 +245,7 @@ def _moment(value: Any) -> datetime | None:
         return datetime.combine(value, time(), UTC)
     if value is None or value == "":
         return None
-    raise UnreadableError(
+    raise UnreadableFileError(
         "its last_updated is no date", "write it as 2026-10-31 or 2026-10-31T09:30:00+01:00"
     )
 
@@ -253,3 +254,19 @@ def _first_words(text: str) -> str:
     from textwrap import shorten
 
     return shorten(text[: _TITLE * 4], 80, placeholder=" ...") if text.strip() else ""
+
+
+def as_json(record: Record) -> dict[str, Any]:
+    """A record as plain values, every field named, so that nothing is guessed when it is read back."""
+    fields = {name: getattr(record, name) for name in FIELDS}
+    moment = record.last_updated
+    return fields | {
+        "tags": list(record.tags),
+        "last_updated": None if moment is None else moment.isoformat(),
+        "metadata": dict(record.metadata),
+    }
+
+
+def to_line(record: Record) -> str:
+    """One line, with its end."""
+    return json.dumps(as_json(record), ensure_ascii=False) + "\n"

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC
 from typing import TYPE_CHECKING, Any
 
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.naming import slug, spoken
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
+from jackfield_kb.loader.slugs import slug, spoken
 
 if TYPE_CHECKING:
     from docx.table import Table
@@ -22,7 +21,7 @@ _MOST_XML = 64_000_000
 _MOST_ENTRIES = 10_000
 
 
-def read(document: Document) -> Iterator[Draft]:
+def read(document: Document) -> Iterator[RecordDraft]:
     """One record; its title is the first heading, or that of its properties, or the name of the file."""
     _refuse_bombs(document)
     import docx
@@ -44,10 +43,10 @@ def read(document: Document) -> Iterator[Draft]:
         blocks.append(words)
     text = "\n\n".join(block for block in blocks if block)
     if not text:
-        raise UnreadableError("it has no text", "write something into it, or delete it")
+        raise UnreadableFileError("it has no text", "write something into it, or delete it")
     facts = word.core_properties
     changed = facts.modified
-    yield Draft(
+    yield RecordDraft(
         title=heading or facts.title.strip() or spoken(slug(document.path.stem)),
         text=text,
         updated=changed and (changed if changed.tzinfo else changed.replace(tzinfo=UTC)),
@@ -64,15 +63,15 @@ def _refuse_bombs(document: Document) -> None:
     unpacked = sum(entry.file_size for entry in entries)
     xml = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if len(entries) > _MOST_ENTRIES or unpacked > _MOST_UNPACKED or xml > _MOST_XML:
-        raise UnreadableError(
+        raise UnreadableFileError(
             f"it unpacks to {unpacked / 1e6:.0f} MB, as if made to exhaust whoever opens it",
             "look where it comes from; if it is honest, split it or save it without its pictures",
         )
     document.data.seek(0)
 
 
-def _broken() -> UnreadableError:
-    return UnreadableError(
+def _broken() -> UnreadableFileError:
+    return UnreadableFileError(
         "it is no whole Word document", "open it in a word processor and save it as .docx again"
     )
 

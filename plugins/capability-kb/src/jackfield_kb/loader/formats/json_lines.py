@@ -7,34 +7,33 @@ from typing import Any
 
 from jackfield.strict_json import StrictJsonError, loads
 
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.formats import Entry
-from jackfield_kb.loading.naming import slug
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
+from jackfield_kb.loader.formats import DraftOrError
+from jackfield_kb.loader.slugs import slug
 
 
-def read(document: Document) -> Iterator[Entry]:
+def read(document: Document) -> Iterator[DraftOrError]:
     """The lines one by one; a broken one is reported with its number, and the others are read."""
     for number, line in document.lines():
         if line.strip():
             yield _entry(line.strip(), number)
 
 
-def _entry(line: str, number: int) -> Entry:
+def _entry(line: str, number: int) -> DraftOrError:
     try:
         stated = loads(line)
     except StrictJsonError as error:
-        return UnreadableError(
+        return UnreadableFileError(
             f"the line is no JSON ({_why(error)})", "mend the line, or take it out", number
         )
     if not isinstance(stated, dict) or not (stated.get("title") or stated.get("text") or stated.get("id")):
-        return UnreadableError(
+        return UnreadableFileError(
             "the line is no record",
             'write an object with at least a title or a text: {"title": "..."}',
             number,
         )
-    return Draft(stated, line=number, exact=True, stem=_stem(stated))
+    return RecordDraft(stated, line=number, exact=True, stem=_stem(stated))
 
 
 def _stem(stated: dict[str, Any]) -> str:

@@ -7,16 +7,17 @@ somebody says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from jackfield_kb.library import Library, Source
-from jackfield_kb.loading import naming
-from jackfield_kb.loading.drafts import Made
-from jackfield_kb.loading.problems import Problem
-from jackfield_kb.loading.reading import Reading
+from jackfield_kb.loader import slugs
+from jackfield_kb.loader.documents import Problem
+from jackfield_kb.loader.drafts import LoadedRecord
+from jackfield_kb.loader.file_reader import FileReader
 from jackfield_kb.records.statements import Holder
 
 UNFINISHED = "unfinished:"
@@ -24,24 +25,24 @@ UNFINISHED = "unfinished:"
 
 
 @dataclass(slots=True)
-class Part:
+class SourcePart:
     """The records of one source that wait to be written."""
 
     source: Source
-    reading: Reading
-    made: list[Made]
+    reading: FileReader
+    made: list[LoadedRecord]
 
-    def other_id(self, made: Made) -> str:
+    def other_id(self, made: LoadedRecord) -> str:
         """What a made-up id gives way to."""
-        return f"{made.record.id}-{naming.mark(self.source.uri)}"
+        return f"{made.record.id}-{slugs.mark(self.source.uri)}"
 
 
 @dataclass(slots=True)
-class Claims:
+class IdClaims:
     """The ids of one batch."""
 
     library: Library
-    parts: Sequence[Part]
+    parts: Sequence[SourcePart]
     drops: list[str]
     """Sources that go; those whose file is gone and whose record another file has are added."""
 
@@ -60,7 +61,7 @@ class Claims:
         for part in self.parts:
             part.made = [settled for made in part.made if (settled := self._settled(part, made))]
 
-    def _settled(self, part: Part, made: Made) -> Made | None:
+    def _settled(self, part: SourcePart, made: LoadedRecord) -> LoadedRecord | None:
         rival = self._rival(made.record.id, part.source.uri)
         if rival is not None and _is_gone(rival):
             self.drops.append(rival)
@@ -81,7 +82,7 @@ class Claims:
         self._taken[made.record.id] = part.source.uri
         return made
 
-    def _exposed(self, made: Made) -> str | None:
+    def _exposed(self, made: LoadedRecord) -> str | None:
         """Whose a personal record is that would become everybody's only because nobody said otherwise."""
         known = self.holders.get(made.record.id)
         return known.owner if known and not made.given_namespace else None
@@ -96,7 +97,7 @@ class Claims:
         return None if leaving and id_ not in self._taken else holder
 
 
-def _refuse(part: Part, made: Made, what: str, mend: str) -> None:
+def _refuse(part: SourcePart, made: LoadedRecord, what: str, mend: str) -> None:
     digest = part.source.digest.removeprefix(UNFINISHED)
     part.source = part.source._replace(digest=f"{UNFINISHED}{digest}")
     part.reading.records -= 1
@@ -112,3 +113,60 @@ def file_of(uri: str) -> Path | None:
 def _is_gone(holder: str) -> bool:
     file = file_of(holder)
     return file is not None and not file.exists()
+
+
+_MOST_SOURCES, _MOST_RECORDS, _MOST_CHARACTERS, _LONGEST_WAIT = 64, 1_000, 8_000_000, 2.0
+
+
+@dataclass(slots=True)
+class BatchWriter:
+    """What waits to be written, and whom to tell when it is."""
+
+    library: Library
+    _parts: list[SourcePart] = field(default_factory=list)
+    _drops: list[str] = field(default_factory=list)
+    _told: list[Callable[[], None]] = field(default_factory=list)
+    _since: float = field(default_factory=time.monotonic)
+
+    def put(self, part: SourcePart) -> None:
+        """Have the records of a source written with the next batch."""
+        self._parts.append(part)
+
+    def drop(self, uri: str) -> None:
+        """Have a source go with the next batch."""
+        self._drops.append(uri)
+
+    def then(self, tell: Callable[[], None]) -> None:
+        """Call this when everything put so far is safe."""
+        self._told.append(tell)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it is time to write."""
+        records = sum(len(part.made) for part in self._parts)
+        characters = sum(len(made.record.text) for part in self._parts for made in part.made)
+        return (
+            len(self._parts) >= _MOST_SOURCES
+            or records >= _MOST_RECORDS
+            or characters >= _MOST_CHARACTERS
+            or time.monotonic() - self._since > _LONGEST_WAIT
+        )
+
+    def write(self) -> None:
+        """Write what waits in one transaction, then tell."""
+        if self._parts or self._drops:
+            IdClaims(self.library, self._parts, self._drops, self.library.holders(self._ids())).settle()
+            put = [(part.source, [made.record for made in part.made]) for part in self._parts]
+            self.library.write(put, self._drops)
+        told, self._told = self._told, []
+        self._parts, self._drops, self._since = [], [], time.monotonic()
+        for tell in told:
+            tell()
+
+    def _ids(self) -> Iterator[str]:
+        """Every id that the records have, or may have to take instead."""
+        for part in self._parts:
+            for made in part.made:
+                yield made.record.id
+                if not made.given_id:
+                    yield part.other_id(made)

@@ -1,7 +1,7 @@
-"""The kinds of files that can be read, by the ending of their names.
+"""File formats by suffix.
 
-A reader takes a document and yields drafts; an entry it cannot read is an `UnreadableError` that it yields,
-so that the others are still read, and raises when nothing more can be read.
+A reader takes a document and yields drafts. For an entry that it cannot read it yields an
+`UnreadableFileError`, so that the other entries are still loaded; it raises one if nothing more can be read.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeAlias
 
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
 
-Entry: TypeAlias = Draft | UnreadableError
-Read = Callable[[Document], Iterator[Entry]]
+DraftOrError: TypeAlias = RecordDraft | UnreadableFileError
+Read = Callable[[Document], Iterator[DraftOrError]]
 
 _WHOLE = 64_000_000
 """Bytes of a file that is read in one piece: a long book with pictures has about a tenth of it."""
@@ -26,7 +25,7 @@ _STREAMED = 4_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class FileFormat:
     """One kind of file."""
 
     name: str
@@ -42,14 +41,14 @@ class Format:
 
 
 FORMATS = (
-    Format("markdown", (".md", ".markdown")),
-    Format("plain", (".txt", ".text")),
-    Format("html", (".html", ".htm", ".xhtml")),
-    Format("pdf", (".pdf",)),
-    Format("docx", (".docx",)),
-    Format("table", (".csv", ".tsv"), _STREAMED, many=True),
-    Format("json_lines", (".jsonl", ".ndjson"), _STREAMED, many=True),
-    Format("vcard", (".vcf", ".vcard"), many=True),
+    FileFormat("markdown", (".md", ".markdown")),
+    FileFormat("plain", (".txt", ".text")),
+    FileFormat("html", (".html", ".htm", ".xhtml")),
+    FileFormat("pdf", (".pdf",)),
+    FileFormat("docx", (".docx",)),
+    FileFormat("table", (".csv", ".tsv"), _STREAMED, many=True),
+    FileFormat("json_lines", (".jsonl", ".ndjson"), _STREAMED, many=True),
+    FileFormat("vcard", (".vcf", ".vcard"), many=True),
 )
 
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
@@ -58,6 +57,6 @@ SUFFIXES = tuple(_BY_SUFFIX)
 """Every ending that is read."""
 
 
-def format_of(path: Path) -> Format | None:
+def format_of(path: Path) -> FileFormat | None:
     """The kind of a file by its name."""
     return _BY_SUFFIX.get(path.suffix.lower())

@@ -10,10 +10,38 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from jackfield_kb.loading.naming import in_a_command
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.slugs import in_a_command
+
+
+class Problem(NamedTuple):
+    """Something of a file that was left out for an error."""
+
+    path: str
+    what: str
+    mend: str
+    line: int | None = None
+
+    @property
+    def where(self) -> str:
+        """The file, and the line where that is known."""
+        return self.path if self.line is None else f"{self.path}, line {self.line}"
+
+
+class UnreadableFileError(Exception):
+    """A document, or one entry of it, from which no record can be made."""
+
+    def __init__(self, what: str, mend: str, line: int | None = None) -> None:
+        super().__init__(what)
+        self.what = what
+        self.mend = mend
+        self.line = line
+
+    def at(self, path: str) -> Problem:
+        """This error as it is told about a file."""
+        return Problem(path, self.what, self.mend, self.line)
+
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -47,12 +75,12 @@ class Document:
         raise not_utf8(self.path)
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Its lines with their numbers, one by one; `UnreadableError` at one that is no UTF-8 or endless."""
+        """Yield numbered lines; raise `UnreadableFileError` at a line that is not UTF-8 or too long."""
         number = 0
         while line := self.data.readline(_LONGEST_LINE):
             number += 1
             if len(line) == _LONGEST_LINE:
-                raise UnreadableError("the line is too long to be read", "split it into several", number)
+                raise UnreadableFileError("the line is too long to be read", "split it into several", number)
             try:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
@@ -61,15 +89,15 @@ class Document:
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise UnreadableError(
+        raise UnreadableFileError(
             "it holds zero bytes, so it is no text", "give it the ending of what it is, or save it as text"
         )
     return text
 
 
-def not_utf8(path: Path, line: int | None = None) -> UnreadableError:
+def not_utf8(path: Path, line: int | None = None) -> UnreadableFileError:
     """What to say of text in an encoding that nobody told us."""
-    return UnreadableError(
+    return UnreadableFileError(
         "it is not in UTF-8",
         f"save it as UTF-8, e.g. `iconv -f WINDOWS-1252 -t UTF-8 {in_a_command(path)} -o new.txt`",
         line,
@@ -83,22 +111,22 @@ def opened(path: Path, limit: int) -> Iterator[Document]:
         # O_NONBLOCK, because opening a pipe would wait for somebody to write into it.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except PermissionError:
-        raise UnreadableError(
+        raise UnreadableFileError(
             "it may not be read", f"allow it, e.g. with `chmod u+r {in_a_command(path)}`"
         ) from None
     except OSError as error:
-        raise UnreadableError(
+        raise UnreadableFileError(
             f"it cannot be opened ({error.strerror})", "look whether it is still there"
         ) from None
     with os.fdopen(descriptor, "rb") as data:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            raise UnreadableError("it is no regular file", "copy its content into one")
+            raise UnreadableFileError("it is no regular file", "copy its content into one")
         if facts.st_size > limit:
-            raise UnreadableError(
+            raise UnreadableFileError(
                 f"it has {facts.st_size / 1e6:.0f} MB; of its kind {limit / 1e6:.0f} MB are read",
                 "split it into several files",
             )
         if facts.st_size == 0:
-            raise UnreadableError("it is empty", "write something into it, or delete it")
+            raise UnreadableFileError("it is empty", "write something into it, or delete it")
         yield Document(path, datetime.fromtimestamp(facts.st_mtime, UTC), data)

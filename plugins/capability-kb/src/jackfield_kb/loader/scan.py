@@ -1,4 +1,4 @@
-"""Finding files: below the paths that were named, and nowhere else."""
+"""Finds files below the given paths."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jackfield_kb.loading.formats import SUFFIXES, Format, format_of
-from jackfield_kb.loading.naming import legible
-from jackfield_kb.loading.problems import Problem
+from jackfield_kb.loader.documents import Problem
+from jackfield_kb.loader.formats import SUFFIXES, FileFormat, format_of
+from jackfield_kb.loader.slugs import legible
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScannedFile:
     """A file that can be loaded."""
 
     path: Path
@@ -26,7 +26,7 @@ class Found:
     named: Path
     """What was asked to be loaded: a folder that holds it, or itself."""
 
-    format: Format
+    format: FileFormat
 
     @property
     def uri(self) -> str:
@@ -40,7 +40,7 @@ class Found:
 
 
 @dataclass(slots=True)
-class Walk:
+class FileScan:
     """What lies below some paths."""
 
     avoid: Path
@@ -49,7 +49,7 @@ class Walk:
     roots: list[Path] = field(default_factory=list)
     """What was named: files and folders."""
 
-    files: list[Found] = field(default_factory=list)
+    files: list[ScannedFile] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
     """How many files of each ending that nobody here reads."""
 
@@ -74,9 +74,9 @@ class Walk:
         return not any(_is_below(file.path, (root,)) for file in self.files)
 
 
-def walk(paths: Sequence[Path], avoid: Path) -> Walk:
+def walk(paths: Sequence[Path], avoid: Path) -> FileScan:
     """Everything below the paths but for one folder, in the order of names, each file once."""
-    found = Walk(avoid=avoid.resolve())
+    found = FileScan(avoid=avoid.resolve())
     seen: set[Path] = set()
     for named in paths:
         path = named.resolve()
@@ -99,11 +99,11 @@ def walk(paths: Sequence[Path], avoid: Path) -> Walk:
             elif kind is None:
                 found.unknown[file.suffix.lower() or file.name] += 1
             else:
-                found.files.append(Found(file, shown, path, kind))
+                found.files.append(ScannedFile(file, shown, path, kind))
     return found
 
 
-def _below(folder: Path, shown: Path, found: Walk) -> Iterator[tuple[Path, str]]:
+def _below(folder: Path, shown: Path, found: FileScan) -> Iterator[tuple[Path, str]]:
     folders = [(folder, shown)]
     while folders:
         current, name = folders.pop()

@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import FIELDS, Draft
-from jackfield_kb.loading.formats import Entry
-from jackfield_kb.loading.naming import slug
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import FIELDS, RecordDraft
+from jackfield_kb.loader.formats import DraftOrError
+from jackfield_kb.loader.slugs import slug
 
 _LONGEST_CELL = 10_000_000
 
 
-def read(document: Document) -> Iterator[Entry]:
+def read(document: Document) -> Iterator[DraftOrError]:
     """The rows one by one; a bad one is reported with its line, and the others are read."""
     csv.field_size_limit(_LONGEST_CELL)
     lines = (line for _, line in document.lines())
@@ -32,7 +31,7 @@ def read(document: Document) -> Iterator[Entry]:
                 yield _entry(columns, cells, start)
             start = rows.line_num + 1
     except csv.Error as error:
-        raise UnreadableError(
+        raise UnreadableFileError(
             f"the row cannot be read ({error})", "look for a quotation mark that is not closed", start
         ) from None
 
@@ -44,20 +43,20 @@ def _columns(header: list[str], delimiter: str) -> list[str]:
     ]
     if "title" not in columns and "text" not in columns:
         shown = ", ".join(names)[:200]
-        raise UnreadableError(
+        raise UnreadableFileError(
             f"it has no column `title` or `text`; its first line, cut at {delimiter!r}, says: {shown}",
             "name the columns in the first line, e.g. `title,text,tags`",
             1,
         )
     twice = next((name for name in columns if name and columns.count(name) > 1), None)
     if twice:
-        raise UnreadableError(f"it has two columns {twice!r}", "rename one of them", 1)
+        raise UnreadableFileError(f"it has two columns {twice!r}", "rename one of them", 1)
     return columns
 
 
-def _entry(columns: list[str], cells: list[str], line: int) -> Entry:
+def _entry(columns: list[str], cells: list[str], line: int) -> DraftOrError:
     if len(cells) > len(columns):
-        return UnreadableError(
+        return UnreadableFileError(
             f"the row has {len(cells)} cells and the table {len(columns)} columns",
             "put a cell that holds the delimiter into quotation marks",
             line,
@@ -66,12 +65,12 @@ def _entry(columns: list[str], cells: list[str], line: int) -> Entry:
     try:
         stated = said | _opened(said)
     except ValueError:
-        return UnreadableError("its metadata is no JSON object", 'write it as {"name": "value"}', line)
+        return UnreadableFileError("its metadata is no JSON object", 'write it as {"name": "value"}', line)
     if "title" not in said and "text" not in said:
-        return UnreadableError("the row has neither a title nor a text", "fill in one of them", line)
+        return UnreadableFileError("the row has neither a title nor a text", "fill in one of them", line)
     described = "\n".join(f"{name}: {cell}" for name, cell in said.items() if name not in FIELDS)
     name = said.get("title") or said["text"][:60]
-    return Draft(stated, text=described, line=line, stem=slug(name) or "row")
+    return RecordDraft(stated, text=described, line=line, stem=slug(name) or "row")
 
 
 def _opened(said: dict[str, str]) -> dict[str, Any]:

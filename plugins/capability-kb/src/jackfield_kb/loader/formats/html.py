@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from jackfield_kb.loading import naming
-from jackfield_kb.loading.documents import Document
-from jackfield_kb.loading.drafts import Draft
-from jackfield_kb.loading.naming import slug, spoken
-from jackfield_kb.loading.problems import UnreadableError
+from jackfield_kb.loader import slugs
+from jackfield_kb.loader.documents import Document, UnreadableFileError
+from jackfield_kb.loader.drafts import RecordDraft
+from jackfield_kb.loader.slugs import slug, spoken
 
 _ASIDE = (
     "//script|//style|//noscript|//template|//nav|//aside|//button|//select|//textarea|//iframe|//svg|//canvas"
@@ -34,7 +33,7 @@ _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([\w.:-]{1,40}
 _DATES = ("article:modified_time", "og:updated_time", "dcterms.modified", "last-modified", "date")
 
 
-def read(document: Document) -> Iterator[Draft]:
+def read(document: Document) -> Iterator[RecordDraft]:
     """One record: the main part of the page."""
     page = _parsed(document)
     title = _title(page)
@@ -44,11 +43,11 @@ def read(document: Document) -> Iterator[Draft]:
             node.drop_tree()
     text = _text(_main(page))
     if not text:
-        raise UnreadableError(
+        raise UnreadableFileError(
             "it has no text of its own; perhaps a script fills it in",
             "save the page from a browser as it is shown, or export it as text",
         )
-    yield Draft(title=title or spoken(slug(document.path.stem)), text=text, url=url, updated=updated)
+    yield RecordDraft(title=title or spoken(slug(document.path.stem)), text=text, url=url, updated=updated)
 
 
 def _parsed(document: Document) -> Any:
@@ -62,12 +61,12 @@ def _parsed(document: Document) -> Any:
     try:
         page = html.document_fromstring(text.encode(), parser=parser)
     except etree.ParserError:
-        raise UnreadableError(
+        raise UnreadableFileError(
             "it holds nothing but white space", "write something into it, or delete it"
         ) from None
     limit = parser.error_log.filter_from_fatals()
     if limit:
-        raise UnreadableError(f"it cannot be parsed ({limit[0].message})", "save it again from a browser")
+        raise UnreadableFileError(f"it cannot be parsed ({limit[0].message})", "save it again from a browser")
     return page
 
 
@@ -89,7 +88,7 @@ def _title(page: Any) -> str:
 
 def _canonical(page: Any) -> str | None:
     for url in page.xpath("//link[@rel='canonical']/@href|//meta[@property='og:url']/@content"):
-        if naming.is_safe(url.strip()):
+        if slugs.is_safe(url.strip()):
             return str(url.strip())
     return None
 
