@@ -114,7 +114,7 @@ def test_an_unasked_task_waits_for_the_user(
             (card,) = [fields for event, fields in there.told if event == "confirmation_required"]
             assert card["preview"].splitlines() == [
                 "Let an agent work on this in the background: Rooms",
-                "You did not ask for this in so many words.",
+                "You did not ask for this explicitly.",
             ]
             assert there.server.models == []
 

@@ -105,7 +105,7 @@ def test_replacing_a_file_is_always_asked_about(root: Path) -> None:
     # Without the argument nothing is replaced, whoever vouches for it.
     assert desk.ask("Write plan.md", "write_file", **asked)["error"]["type"] == "CONFLICT"
     card = desk.card("Overwrite plan.md, write it anew", "write_file", **asked, overwrite=True)
-    assert card.splitlines()[-1] == "A file of that name would be replaced as a whole."
+    assert card.splitlines()[-1] == "This replaces the whole file if it exists."
     assert (root / "plan.md").read_text() == "old\n"
     assert desk.approve()["data"]["status"] == "replaced"
     assert (root / "plan.md").read_text() == "new\n"

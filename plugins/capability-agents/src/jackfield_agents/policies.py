@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Protocol
 
 from jackfield import ErrorType, ToolResponse, fail
+from jackfield.consent import Consent, ConsentPolicy
 from jackfield.governance import Call, Check
 from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool, Registry
@@ -58,18 +59,21 @@ def _allowed(registry: Registry, name: str) -> bool:
     return True
 
 
-class Leases(Protocol):
-    """Who knows which agents are at work."""
+class AgentTools(Protocol):
+    """The tools that agents use."""
 
     def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
-        """The tools of the agent whose session this is; nothing when it is no agent's."""
+        """The tools of the agent that runs in a session; None if no agent does."""
+
+    def writers(self, tools: Sequence[str]) -> list[str]:
+        """The names of an agent's tools that change something."""
 
 
 class Unattended(Check):
     """Refuses an agent what was not lent to it; a model may ask for a tool it was never told of."""
 
     def __init__(self, services: Services) -> None:
-        self._agents: Leases | None = services.lent.get(CAPABILITY)
+        self._agents: AgentTools | None = services.lent.get(CAPABILITY)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:
         """The tools that the agent of this session may not use."""
@@ -86,8 +90,6 @@ class Unattended(Check):
         )
 
 
-TOOL = "task"
-
 _QUESTIONS = frozenset(
     ("how", "why", "when", "where", "what", "who", "which", "whether", "if", "did", "does", "do", "was")
 )
@@ -96,39 +98,26 @@ _SENTENCE = re.compile(r"[.!?;:\n]+|\bbut\b")
 _WORD = re.compile(r"[\w']+")
 
 
-class Lenders(Protocol):
-    """Who knows what an agent would be lent."""
+class TaskConsent(ConsentPolicy):
+    """Waives confirmation for a task that the user asked for and that only reads."""
 
-    def writers(self, tools: Sequence[str]) -> list[str]:
-        """Those of an agent's tools that change something."""
-
-
-class TaskConsent(Check):
-    """Lets a task begin without asking, or says on the card why the user is asked."""
+    name = "task_consent"
+    tools = frozenset(("task",))
 
     def __init__(self, settings: TaskConsentSettings, services: Services) -> None:
         self._words, self._negations = settings.words, settings.negations
-        self._agents: Lenders | None = services.lent.get(CAPABILITY)
+        self._agents: AgentTools | None = services.lent.get(CAPABILITY)
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """The tool that hands work to an agent."""
-        return tool.id == TOOL
-
-    def before(self, call: Call) -> ToolResponse | None:
-        """Vouch, or leave it to the confirmation policy, which is next."""
+    def judge(self, call: Call) -> Consent:
+        """Decide by the user's words and the tools that the agent could use."""
         asked = asks_for_work(call.turn.said, self._words, self._negations)
         writers = self._agents.writers(_named(call.args)) if self._agents else []
         if asked and not writers:
-            reason = "the user asked for it, and it only reads"
-            call.vouch(reason)
-            call.decide("task_consent", f"vouched: {reason}")
-            return None
-        if not asked:
-            call.remark("You did not ask for this in so many words.")
+            return Consent("the user asked for it, and it only reads")
+        notes = [] if asked else ["You did not ask for this explicitly."]
         if writers:
-            call.remark(f"It may use {', '.join(writers)} without asking again.")
-        call.decide("task_consent", "left to confirmation")
-        return None
+            notes.append(f"It may use {', '.join(writers)} without asking again.")
+        return Consent(notes=tuple(notes))
 
 
 def asks_for_work(said: str, words: Sequence[str] = WORDS, negations: Sequence[str] = NEGATIONS) -> bool:

@@ -1,25 +1,24 @@
-"""The policy `image_consent`: vouches for pictures that were asked for and cost little."""
+"""The policy `image_consent`: waives confirmation for cheap images that the user asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield import ToolResponse
-from jackfield.governance import Call, Check
+from jackfield.consent import Consent, ConsentPolicy
+from jackfield.governance import Call
 from jackfield.offers import Services
-from jackfield.registry.registry import RegisteredTool
-from jackfield.session.session import Session
 from jackfield_capability_types.images import ImageOrder, Images
 
 from jackfield_images.settings import ImageConsentSettings
 from jackfield_images.vocabulary import ImageVocabulary
 
-_TOOL = "image_generate"
 
+class ImageConsent(ConsentPolicy):
+    """Waives confirmation for images that the user asked for and that cost no more than the limit."""
 
-class ImageConsent(Check):
-    """Lets a picture be made without asking, or says on the card why the user is asked."""
+    name = "image_consent"
+    tools = frozenset(("image_generate",))
 
     def __init__(self, settings: ImageConsentSettings, services: Services) -> None:
         self._limit = settings.cost_limit
@@ -28,29 +27,18 @@ class ImageConsent(Check):
         )
         self._images: Images | None = services.lent.get("images")
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """The tool that makes pictures."""
-        return tool.id == _TOOL
-
-    def before(self, call: Call) -> ToolResponse | None:
-        """Vouch, or leave it to the confirmation policy, which is next."""
+    def judge(self, call: Call) -> Consent:
+        """Decide by the user's words and the estimated price."""
         cost = self._images.cost(_order(call.args)) if self._images else None
         asked = self._vocabulary.asks_for_picture(call.turn.said)
-        within = cost is not None and cost <= self._limit
-        if asked and within:
-            reason = f"the user asked for a picture, and it costs about {_dollars(cost)}"
-            call.vouch(reason)
-            call.decide("image_consent", f"vouched: {reason}")
-            return None
-        if not asked:
-            call.remark("You did not ask for a picture in so many words.")
-        call.remark(self._about(cost))
-        call.decide("image_consent", "left to confirmation")
-        return None
+        if asked and cost is not None and cost <= self._limit:
+            return Consent(f"the user asked for an image, and it costs about {_dollars(cost)}")
+        notes = () if asked else ("You did not ask for an image explicitly.",)
+        return Consent(notes=(*notes, self._about(cost)))
 
     def _about(self, cost: float | None) -> str:
         if cost is None:
-            return "What it costs is not known."
+            return "The price is not known."
         over = f", over the limit of {_dollars(self._limit)}" if cost > self._limit else ""
         return f"It costs about {_dollars(cost)}{over}."
 

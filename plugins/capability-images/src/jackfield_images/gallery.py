@@ -17,6 +17,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
+from jackfield.files import write_atomically
 from jackfield_capability_types.images import StoredImage
 
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
@@ -86,8 +87,9 @@ class Gallery:
             secrets.token_hex(16), media_type, width, height, len(content), prompt, provider, model
         )
         facts = {**asdict(kept), "created": datetime.now(UTC).isoformat(timespec="seconds")}
-        self._write(f"{kept.id}{_SUFFIXES[media_type]}", content)
-        self._write(f"{kept.id}.json", json.dumps(facts, ensure_ascii=False, indent=1).encode())
+        write_atomically(self._folder / f"{kept.id}{_SUFFIXES[media_type]}", content)
+        described = json.dumps(facts, ensure_ascii=False, indent=1).encode()
+        write_atomically(self._folder / f"{kept.id}.json", described)
         return kept
 
     def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
@@ -101,19 +103,6 @@ class Gallery:
         except (OSError, ValueError, KeyError, TypeError):
             # Removed by whoever tidies the folder, perhaps between the two reads.
             return None
-
-    def _write(self, name: str, content: bytes) -> None:
-        passing = self._folder / f".{secrets.token_hex(8)}.part"
-        try:
-            descriptor = os.open(passing, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            passing.rename(self._folder / name)
-        except BaseException:
-            passing.unlink(missing_ok=True)
-            raise
 
     def _read(self, name: str) -> bytes:
         # Not through a link: whoever can put one into the folder must not choose what is shown.

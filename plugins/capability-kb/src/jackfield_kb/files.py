@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from jackfield.files import acquire_lock, write_atomically
 
 from jackfield_kb.errors import DamagedIndexError
 
@@ -18,12 +18,7 @@ _CHUNK = 1 << 22
 
 def write_json(path: Path, value: Any) -> None:
     """Replace a JSON file in one step."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with fresh.open("w", encoding="utf-8") as file:
-        json.dump(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    write_atomically(path, json.dumps(value).encode())
 
 
 def read_json(path: Path) -> Any:
@@ -48,12 +43,7 @@ def locked(path: Path, *, wait: bool) -> Iterator[bool]:
     """Hold a lock among processes and threads; False when it is taken and one would not wait."""
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        yield acquire_lock(file.fileno(), None if wait else 0)
 
 
 def size(folder: Path) -> int:

@@ -106,7 +106,7 @@ class Calendar(Protocol):
     """What a plugin provides under the name `calendar`."""
 
     def for_session(self, session: SessionView) -> CalendarView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
     async def close(self) -> None:
         """Let go of files and connections."""

@@ -68,7 +68,7 @@ class Images(Protocol):
     """What a plugin provides under the name `images`."""
 
     def for_session(self, session: SessionView) -> ImagesView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
     def cost(self, order: ImageOrder) -> float | None:
         """About what an order costs, in US dollars; nothing when nobody knows. Asking sends nothing."""

@@ -85,7 +85,7 @@ class KnowledgeBase(Protocol):
     """What a plugin provides under the name `kb`."""
 
     def for_session(self, session: SessionView) -> KnowledgeView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
     async def close(self) -> None:
         """Let go of files and connections."""

@@ -113,15 +113,15 @@ class WorkspaceView(Protocol):
     """The workspace as one session uses it. What cannot be done is a `ToolError` worded for the model."""
 
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        """Lines of a text file; the session has then seen the file as it is."""
+        """Read lines of a text file, and remember the version for later edits."""
 
     async def glob(
         self, pattern: str, *, folder: str = "", limit: int = 50, include_ignored: bool = False
     ) -> Listing:
-        """Files whose path below the folder fits, the latest change first."""
+        """List the files whose path matches, most recently changed first."""
 
     async def grep(self, search: Search) -> Matches:
-        """Lines that fit; no pattern takes more than linear time."""
+        """Search for lines that match; RE2 takes linear time for every pattern."""
 
     async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
         """Write a whole file; `CONFLICT` when it exists with other content and may not be overwritten."""
@@ -137,7 +137,7 @@ class Workspace(Protocol):
     """What a plugin provides under the name `workspace`."""
 
     def for_session(self, session: SessionView) -> WorkspaceView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The files of one folder, a shell that runs in one, and the policy that asks before a file is changed.
+"""Files of one directory, a shell, and the policy `file_consent`.
 
-Asking this plugin what it offers imports none of the libraries it works with.
+The hooks import no third-party libraries.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Just before confirmation: what it vouches for is not asked about."""
+    """Run just before the confirmation policy, which skips calls with a waiver."""
     from jackfield_workspace.settings import FileConsentSettings
 
     return [PolicyOffer("file_consent", Stage.SHAPE, 15, _consent, settings=FileConsentSettings)]

@@ -1,64 +1,47 @@
-"""The policy `file_consent`: vouches for changes to files that the user asked for by name."""
+"""The policy `file_consent`: waives confirmation for changes to files that the user named."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from jackfield import ToolError, ToolResponse
-from jackfield.governance import Call, Check
-from jackfield.registry.registry import RegisteredTool
-from jackfield.session.session import Session
+from jackfield import ToolError
+from jackfield.consent import Consent, ConsentPolicy
+from jackfield.governance import Call
 from jackfield.settings import SettingsError
 
 from jackfield_workspace.files.paths import Glob, Parts, parts_of
 from jackfield_workspace.settings import FileConsentSettings
 from jackfield_workspace.vocabulary import FileVocabulary
 
-_TOOLS = ("write_file", "edit_file")
 
+class FileConsent(ConsentPolicy):
+    """Waives confirmation for files that the user named, and for files in trusted places."""
 
-class FileConsent(Check):
-    """Lets a file be written or edited without asking, or says on the card why the user is asked."""
+    name = "file_consent"
+    tools = frozenset(("write_file", "edit_file"))
 
     def __init__(self, settings: FileConsentSettings) -> None:
         self._vocabulary = FileVocabulary(settings.verbs, settings.negations)
-        self._trusted = _Places(settings.trusted)
+        self._trusted = _TrustedPaths(settings.trusted)
 
-    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """The tools that change files."""
-        return tool.id in _TOOLS
-
-    def before(self, call: Call) -> ToolResponse | None:
-        """Vouch, or leave it to the confirmation policy, which is next."""
-        reason, remark = self._judged(call.args, call.turn.said)
-        if reason:
-            call.vouch(reason)
-            call.decide("file_consent", f"vouched: {reason}")
-        else:
-            call.remark(remark)
-            call.decide("file_consent", "left to confirmation")
-        return None
-
-    def _judged(self, args: dict[str, Any], said: str) -> tuple[str, str]:
-        """Why nobody has to be asked; else what the user is told."""
-        if args.get("overwrite"):
-            # The tool cannot replace anything without this argument, so nothing is replaced unasked.
-            return "", "A file of that name would be replaced as a whole."
+    def judge(self, call: Call) -> Consent:
+        """Decide whether the user asked for a change to this file by its name."""
+        if call.args.get("overwrite"):
+            # The tool replaces a file only with this argument, so no file is replaced without confirmation.
+            return Consent(notes=("This replaces the whole file if it exists.",))
         try:
-            parts = parts_of(str(args.get("path", "")))
+            parts = parts_of(str(call.args.get("path", "")))
         except ToolError:
-            return "", "This is no path in the workspace, and will be refused."
-        path = "/".join(parts)
-        if self._trusted.hold(parts):
-            return "files of that place are trusted", ""
-        if self._vocabulary.asks_for(said, path):
-            return "the user asked for a change to this file by its name", ""
-        return "", "You did not ask for a change to this file by its name."
+            return Consent(notes=("This path is not in the workspace; the call will be refused.",))
+        if self._trusted.match(parts):
+            return Consent("the path is trusted")
+        if self._vocabulary.asks_for(call.turn.said, "/".join(parts)):
+            return Consent("the user asked for a change to this file by its name")
+        return Consent(notes=("You did not ask for a change to this file by its name.",))
 
 
-class _Places:
-    """Where nobody is asked, as glob patterns."""
+class _TrustedPaths:
+    """Glob patterns of paths that are changed without confirmation."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         try:
@@ -66,8 +49,8 @@ class _Places:
         except ToolError as error:
             raise SettingsError(f"[policies.file_consent] trusted: {error.message}") from None
 
-    def hold(self, parts: Parts) -> bool:
-        """Whether one of them fits a path."""
+    def match(self, parts: Parts) -> bool:
+        """Whether a pattern matches a path."""
         for glob in self._globs:
             states = glob.start
             for name in parts:

@@ -1,4 +1,4 @@
-"""The capability `shell`: one command at a time in a process group of its own, gone when its time is up."""
+"""The capability `shell`: runs commands in their own process group, within a time limit."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jackfield_workspace.settings import BASH, ShellSettings, resolved_root
 
 
 class OutputBuffer:
-    """Keeps the beginning and the end of a stream of bytes; the middle is forgotten."""
+    """Keeps the beginning and the end of a byte stream, and drops the middle."""
 
     def __init__(self, most: int) -> None:
         self._head_room = most // 3
@@ -33,7 +33,7 @@ class OutputBuffer:
         self.lines = 0
 
     def take(self, chunk: bytes) -> None:
-        """Take what was said next."""
+        """Add the next chunk."""
         self.total += len(chunk)
         self.lines += chunk.count(b"\n")
         room = self._head_room - len(self._head)
@@ -44,11 +44,11 @@ class OutputBuffer:
 
     @property
     def left_out(self) -> int:
-        """How many bytes are not in the text."""
+        """The number of bytes that were dropped."""
         return max(self.total - self._head_room - self._tail_room, 0)
 
     def text(self) -> str:
-        """What was said, as far as it was kept."""
+        """The output, with a note where the middle was dropped."""
         if not self.left_out:
             return (self._head + self._tail).decode("utf-8", "replace")
         end = self._tail[-self._tail_room :]
@@ -57,13 +57,17 @@ class OutputBuffer:
 
 
 MARK = "JACKFIELD_COMMAND"
-"""The variable that carries the mark."""
+"""Environment variable that marks the processes of one command."""
 
 _ROUNDS = 20
 
 
 def kill_all(group: int, mark: str) -> None:
-    """Kill the group, and whoever carries the mark, until nobody is left to start another."""
+    """Kill a command with everything it started.
+
+    Most processes are in its process group. Processes that left the group (`setsid`, daemons) still have the
+    mark in their environment, and are found in /proc where the system has it.
+    """
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
     for _ in range(_ROUNDS):
@@ -80,7 +84,7 @@ def _marked(mark: str) -> Iterator[int]:
     with suppress(OSError):
         for entry in os.scandir("/proc"):
             if entry.name.isdigit():
-                # Of a process that is over, or somebody else's, nothing can be read.
+                # The environment of other users' processes and of ended ones cannot be read.
                 with suppress(OSError):
                     if wanted in Path(entry.path, "environ").read_bytes().split(b"\0"):
                         yield int(entry.name)
@@ -92,11 +96,11 @@ _SYSTEM = (
     "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd", "/etc/pki", "/etc/resolv.conf", "/etc/ssl",
 )  # fmt: skip
 
-INSIDE_HOME = "/tmp/home"  # noqa: S108 - within the sandbox it is nobody else's
+INSIDE_HOME = "/tmp/home"  # noqa: S108 - private inside the sandbox
 
 
 def command_line(settings: ShellSettings, root: Path, command: str) -> list[str]:
-    """What is executed for a command."""
+    """Return the arguments to execute for a command."""
     bash = [BASH, "--noprofile", "--norc", "-c", command]
     return [*_wrapping(settings, str(root)), *bash] if settings.sandbox == "bubblewrap" else bash
 
@@ -106,7 +110,7 @@ def _wrapping(settings: ShellSettings, root: str) -> Iterator[str]:
     if settings.network:
         yield "--share-net"
     for path in (*_PROGRAMS, *_SYSTEM):
-        # Where /bin is a link into /usr it stays one.
+        # If /bin is a link into /usr, keep it as a link.
         if Path(path).is_symlink() and path in _PROGRAMS:
             yield from ("--symlink", str(Path(path).readlink()), path)
         else:
@@ -121,18 +125,18 @@ def _wrapping(settings: ShellSettings, root: str) -> Iterator[str]:
 _log = logging.getLogger("jackfield.shell")
 
 FLOOD_BYTES = 32 * 1024 * 1024
-"""A command that writes more is stopped: nobody reads it, and reading it costs the host its time."""
+"""A command that writes more is stopped, because reading the output costs the host time."""
 
 _CHUNK = 64 * 1024
 _PROGRESS_SECONDS = 1.0
 _LAST_WORDS_SECONDS = 0.5
-"""How long to wait for output behind the end of bash, which a process in the background may hold open."""
+"""How long to wait for output after bash has ended; a background process may keep the pipe open."""
 
 Progress = Callable[[int], Awaitable[None]]
 
 
 class BashShell:
-    """Runs commands in one folder."""
+    """Runs commands in one directory."""
 
     def __init__(self, settings: ShellSettings) -> None:
         self._settings = settings
@@ -140,13 +144,13 @@ class BashShell:
         self._tried = False
 
     async def run(self, command: str, *, seconds: float, progress: Progress | None = None) -> Finished:
-        """Run a command; nothing that it started is left when this returns, or is cancelled."""
+        """Run a command; all its processes have ended when this returns or is cancelled."""
         if self._settings.sandbox != "none" and not self._tried:
             await self._try_sandbox()
         return await self._run(command, min(seconds, self._settings.max_seconds), progress)
 
     async def _try_sandbox(self) -> None:
-        """A sandbox that cannot be set up must not look like a command that failed."""
+        """Check the sandbox once, so that a broken sandbox is not reported as a failed command."""
         tried = await self._run("true", 10, None)
         if tried.exit_code != 0:
             _log.error("the sandbox cannot be set up: %s", tried.output.strip() or tried.stopped)
@@ -181,7 +185,7 @@ class BashShell:
         stream = asyncio.StreamReader(limit=_CHUNK)
         end: BinaryIO | asyncio.BaseTransport = os.fdopen(reading, "rb", 0)
         try:
-            # A command that is cancelled while it starts may be running by then, so its start is awaited.
+            # A command that is cancelled during its start may already be running, so the start is awaited.
             process = await asyncio.shield(starting)
             end, _ = await asyncio.get_running_loop().connect_read_pipe(
                 lambda: asyncio.StreamReaderProtocol(stream), end
@@ -208,7 +212,7 @@ class BashShell:
             os.close(writing)
 
     def _environment(self, home: str, mark: str) -> dict[str, str]:
-        """Only what is listed, and a home that is empty and soon gone."""
+        """Return the listed variables, and a temporary home directory."""
         listed = {name: os.environ[name] for name in self._settings.environment if name in os.environ}
         plain = {"TERM": "dumb", "NO_COLOR": "1", "PWD": str(self._root)}
         return {**plain, **listed, "HOME": home, "TMPDIR": home, MARK: mark}
@@ -218,7 +222,7 @@ async def _ended(starting: asyncio.Future[asyncio.subprocess.Process], mark: str
     try:
         process = await starting
     except ToolError:
-        # It never ran, which whoever wanted it to is told.
+        # It never started; the caller gets the error.
         return
     await asyncio.to_thread(kill_all, process.pid, mark)
     await process.wait()
@@ -226,7 +230,7 @@ async def _ended(starting: asyncio.Future[asyncio.subprocess.Process], mark: str
 
 @asynccontextmanager
 async def _home() -> AsyncIterator[str]:
-    """A folder for what a command leaves at home or in passing, gone with it."""
+    """A temporary directory for HOME and TMPDIR, removed after the command."""
     home = await asyncio.to_thread(mkdtemp, prefix="jackfield-")
     try:
         yield home
@@ -241,7 +245,7 @@ async def _until_over(
     deadline: float,
     progress: Progress | None,
 ) -> str:
-    """Listen until the command is over; why it has to be stopped, or nothing."""
+    """Read output until the command ends; return why it has to be stopped, or an empty string."""
     listening = asyncio.ensure_future(_listen(stream, output, progress))
     ending = asyncio.ensure_future(process.wait())
     try:
@@ -249,7 +253,7 @@ async def _until_over(
         if listening.done() and listening.result():
             return f"it wrote more than {FLOOD_BYTES} bytes"
         if not ending.done() and listening.done():
-            # It closed its output and goes on; what is left of its time is its own.
+            # The command closed its output and is still running; wait until its time is up.
             await asyncio.wait({ending}, timeout=_left(deadline))
         if not ending.done():
             return "its time was up"
@@ -266,7 +270,7 @@ def _left(deadline: float) -> float:
 
 
 async def _listen(stream: asyncio.StreamReader, output: OutputBuffer, progress: Progress | None) -> bool:
-    """Take the output until it ends; whether it was too much."""
+    """Read the output to its end; return True if it is too much."""
     told = time.monotonic()
     while chunk := await stream.read(_CHUNK):
         output.take(chunk)
@@ -283,5 +287,5 @@ def _cannot_start(error: Exception) -> ToolError:
     return ToolError(
         ErrorType.PERMANENT,
         "The command cannot be started; nothing was run.",
-        suggestion="Check it for characters that no command has, or tell the user.",
+        suggestion="Check it for invalid characters, or tell the user.",
     )

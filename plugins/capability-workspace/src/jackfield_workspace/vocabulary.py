@@ -1,6 +1,6 @@
-"""Whether somebody asked for a change to a file in so many words.
+"""Decides whether the user's words ask for a change to a file by its name.
 
-It decides only whether the user is asked once more, so what is doubtful counts as not asked for.
+The answer only decides whether the user is asked for confirmation, so doubtful requests count as not asked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ VERBS = (
     "note", "patch", "put", "refactor", "remove", "rename", "replace", "rewrite", "save", "set", "shorten",
     "simplify", "start", "store", "swap", "translate", "update", "write",
 )  # fmt: skip
-"""What asks for a change; a file has to be named in the same sentence."""
+"""Verbs that ask for a change, if the file is named in the same sentence."""
 
 NEGATIONS = (
     "not", "no", "never", "without", "don't", "dont", "doesn't", "didn't", "can't", "cannot", "won't",
@@ -22,27 +22,27 @@ NEGATIONS = (
     "nor", "before", "how", "why", "what", "when", "who", "which", "whether", "if", "did", "does", "was",
     "were", "is", "are", "has", "had", "should",
 )  # fmt: skip
-"""A sentence with one of these asks for nothing: it forbids, asks about, or tells of something."""
+"""Words that turn a sentence into a prohibition, a question or a report."""
 
-# A dot ends a sentence only where a space follows: names of files have dots too.
+# A dot ends a sentence only before a space, because file names contain dots.
 _SENTENCE = re.compile(r"[.!?;:,]+(?=\s|$)|\n+|\b(?:but|and then)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?")
 _TAKEN_BACK = re.compile(r"\b(never ?mind|forget (it|that|about it)|scratch that|cancel|on second thought)\b")
 _QUOTES = "`'\"()[]<>{}*.,;:!?\u2018\u2019\u201a\u201c\u201d\u201e\u00ab\u00bb"
-"""What people put around a name, or behind it."""
+"""Quotes and punctuation around a file name."""
 
 _SHORTEST_NAME = 3
 
 
 @dataclass(frozen=True)
 class FileVocabulary:
-    """The words by which requests are known."""
+    """The words that mark a request."""
 
     verbs: tuple[str, ...] = VERBS
     negations: tuple[str, ...] = NEGATIONS
 
     def asks_for(self, said: str, path: str) -> bool:
-        """Whether these words ask for a change to the file at this path, and name it."""
+        """Whether the words name the file at this path and ask for a change to it."""
         text = said.casefold().replace("\u2019", "'")
         if _TAKEN_BACK.search(text):
             return False
@@ -52,14 +52,14 @@ class FileVocabulary:
         named = [word for word in sentence.split() if _names(word, path)]
         if not named:
             return False
-        # A file may be called `fix.md`: its name is not what asks.
+        # The name itself must not count as a verb: a file may be called `fix.md`.
         rest = " ".join(word for word in sentence.split() if word not in named)
         spoken = set(_WORD.findall(rest))
         return not spoken.isdisjoint(self.verbs) and spoken.isdisjoint(self.negations)
 
 
 def _names(word: str, path: str) -> bool:
-    """A path, or as much of its end as people say; `app.py` stands for `src/app.py`."""
-    # Behind the prefix, because a name may begin with a dot: `.gitignore`.
+    """Whether a word is the path or its end: `app.py` matches `src/app.py`."""
+    # A leading dot stays, because a name may begin with one: `.gitignore`.
     name = word.lstrip(_QUOTES.replace(".", "")).removeprefix("./").rstrip(_QUOTES)
     return len(name) >= _SHORTEST_NAME and (path == name or path.endswith(f"/{name}"))

@@ -27,12 +27,16 @@ _KEPT_SECONDS = 24 * 3600.0
 
 
 def content_hash(content: bytes) -> str:
-    """A name for exactly this content."""
+    """Return the SHA-256 of a file's content."""
     return hashlib.sha256(content).hexdigest()
 
 
 class SeenVersions:
-    """What one session has seen of one workspace."""
+    """The content hashes of the files that one session has read or written.
+
+    They are kept in the store, because another host may run the next call of the session. An edit is refused
+    if somebody else changed the file since.
+    """
 
     def __init__(self, store: Store, root: Path, session: str) -> None:
         self._store = store
@@ -40,12 +44,12 @@ class SeenVersions:
         self._session = session
 
     async def state(self, path: str) -> str | None:
-        """The state in which the session saw a file last."""
+        """The hash of a file when the session last read or wrote it; None if it never did."""
         kept = await self._store.get(self._key(path))
         return kept.decode() if kept else None
 
     async def note(self, path: str, state: str) -> None:
-        """The session has seen a file in this state, or brought it there."""
+        """Remember the hash of a file that the session has read or written."""
         await self._store.put(self._key(path), state.encode(), ttl=_KEPT_SECONDS)
 
     def _key(self, path: str) -> str:
@@ -57,7 +61,7 @@ _R = TypeVar("_R")
 
 
 class FolderWorkspace:
-    """The files of one folder; any number of processes may use it."""
+    """The files of one directory; any number of processes may use it."""
 
     def __init__(self, settings: WorkspaceSettings, store: Store) -> None:
         self.settings = settings
@@ -67,12 +71,12 @@ class FolderWorkspace:
         self._store = store
 
     def for_session(self, session: SessionView) -> SessionWorkspace:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
         return SessionWorkspace(self, SeenVersions(self._store, self.root, session.id))
 
 
 class SessionWorkspace:
-    """The workspace as one session uses it. The disk is read and written in threads."""
+    """The workspace of one session; threads do the disk access."""
 
     def __init__(self, workspace: FolderWorkspace, seen: SeenVersions) -> None:
         self._settings = workspace.settings
@@ -82,7 +86,7 @@ class SessionWorkspace:
         self._seen = seen
 
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        """Lines of a text file; the session has then seen the file as it is."""
+        """Read lines of a text file, and remember the version for later edits."""
         parts = self._parts(path)
         data = await _in_thread(lambda _: self._content(parts))
         passage = _passage("/".join(parts), data, first, min(limit, self._settings.max_lines))
@@ -92,7 +96,7 @@ class SessionWorkspace:
     async def glob(
         self, pattern: str, *, folder: str = "", limit: int = 50, include_ignored: bool = False
     ) -> Listing:
-        """Files whose path below the folder fits, the latest change first."""
+        """List the files whose path matches, most recently changed first."""
         parts, glob = self._parts(folder), Glob(pattern)
 
         def look(stop: Event) -> Listing:
@@ -103,7 +107,7 @@ class SessionWorkspace:
         return await _in_thread(look)
 
     async def grep(self, search: Search) -> Matches:
-        """Lines that fit; no pattern takes more than linear time."""
+        """Search for lines that match; RE2 takes linear time for every pattern."""
         parts, glob = self._parts(search.folder), for_names(search.glob)
         limit = min(search.limit, self._settings.max_matches)
 
@@ -127,7 +131,7 @@ class SessionWorkspace:
         )
 
     async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
-        """Replace a text that stands in the file exactly once, or everywhere."""
+        """Replace a text that occurs exactly once, or all its occurrences."""
         parts = self._parts(path)
         known = await self._known(parts)
         return await self._noted(
@@ -180,7 +184,7 @@ def _passage(path: str, data: bytes, first: int, limit: int) -> Passage:
 
 
 async def _in_thread(work: Callable[[Event], _R]) -> _R:
-    """Run work in a thread; it is told to stop when nobody waits for it any more."""
+    """Run work in a thread; its event is set when the caller stops waiting."""
     stop = Event()
     try:
         return await asyncio.to_thread(work, stop)

@@ -7,11 +7,13 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from icalendar import Event
+from jackfield.files import acquire_lock, flush_directory, write_atomically
 
 from jackfield_calendar import tool_errors
 from jackfield_calendar.backend import (
@@ -23,7 +25,6 @@ from jackfield_calendar.backend import (
     WarningLog,
     clash,
 )
-from jackfield_calendar.backends import files
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
 from jackfield_calendar.ical.parser import MOST_BYTES, ParsedCalendar, read
 from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
@@ -32,6 +33,9 @@ _log = logging.getLogger("jackfield_calendar")
 
 PATIENCE_SECONDS = 5.0
 """How long a booking waits for one that is under way."""
+
+_LOCK = ".jackfield.lock"
+_UNFINISHED = ".jackfield-unfinished-"
 
 Stamp = tuple[int, int, int]
 _A = TypeVar("_A")
@@ -97,8 +101,8 @@ class FolderCalendar:
         return OccurrenceList(taken, unreadable)
 
     def _write(self, event: NewEvent) -> BookedEvent:
-        files.make_folder(self._folder)
-        with files.locked(self._folder, PATIENCE_SECONDS):
+        _make_directory(self._folder)
+        with _locked(self._folder):
             before = self._find(event.uid)
             if before is not None and not cancelled(before):
                 return stands(before, self._zones)
@@ -109,7 +113,7 @@ class FolderCalendar:
                 )
             name = f"{hashlib.sha256(event.uid.encode()).hexdigest()[:40]}.ics"
             text = write(event, sequence=next_sequence(before) if before is not None else 0)
-            files.write_whole(self._folder, name, text)
+            _write_file(self._folder / name, text)
         return BookedEvent(event.uid, event.start, event.end, event.meeting_url, unreadable=found.unreadable)
 
     def _find(self, uid: str) -> Event | None:
@@ -123,7 +127,7 @@ class FolderCalendar:
             return list(pages.values())
 
     def _changed(self) -> Iterator[_CachedFile]:
-        files.make_folder(self._folder)
+        _make_directory(self._folder)
         with os.scandir(self._folder) as entries:
             names = sorted(
                 entry.name
@@ -153,3 +157,29 @@ def _read_file(path: Path) -> ParsedCalendar:
         raise
     except OSError as error:
         return ParsedCalendar(faults=(f"it cannot be opened: {error.strerror}",))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the write lock of a folder; raise `TimeoutError` if another process keeps it too long."""
+    descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        if not acquire_lock(descriptor, PATIENCE_SECONDS):
+            raise TimeoutError(f"{folder} is locked by another process")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file into a locked folder, and remove what a process that died while writing left there."""
+    for left in path.parent.glob(f"{_UNFINISHED}*"):
+        left.unlink(missing_ok=True)
+    write_atomically(path, content, temporary=path.with_name(f"{_UNFINISHED}{path.name}"))
+
+
+def _make_directory(folder: Path) -> None:
+    """Create a directory and its missing parents, readable by the owner only."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(0o700, exist_ok=True)
+        flush_directory(missing.parent)

@@ -18,11 +18,11 @@ from jackfield_workspace.files.tree import DirectoryTree, read_file
 
 _AROUND = 3
 _MOST_COMPARED = 1000
-"""Lines that are compared one by one; beyond that it would take too long."""
+"""Above this many lines the diff names only the line counts, because comparing takes too long."""
 
 
 def replaced(text: FileText, old: str, new: str, path: str, *, everywhere: bool) -> tuple[FileText, int]:
-    """The text with the new in place of the old, and how often it was there."""
+    """Return the text after the replacement, and the number of replacements."""
     if text.newline == "\r\n" or "\r\n" not in text.content:
         old, new = old.replace("\r\n", "\n"), new.replace("\r\n", "\n")
     if old == new:
@@ -36,12 +36,12 @@ def replaced(text: FileText, old: str, new: str, path: str, *, everywhere: bool)
 
 
 def _overlaps(content: str, old: str) -> bool:
-    """`aa` stands in `aaa` twice, although only one can be replaced."""
+    """Whether a second occurrence overlaps the first: `aa` occurs twice in `aaa`."""
     return content.find(old, content.find(old) + 1) >= 0
 
 
 def difference(path: str, before: FileText, after: FileText) -> str:
-    """What changed, as a unified diff; only the part between the first and the last change is compared."""
+    """Return a unified diff; only the lines between the first and the last change are compared."""
     old, new = before.lines, after.lines
     head = _alike(old, new)
     tail = min(_alike(old[::-1], new[::-1]), len(old) - head, len(new) - head)
@@ -60,21 +60,21 @@ def _alike(old: list[str], new: list[str]) -> int:
 
 
 def _moved(line: str, by: int) -> str:
-    """A line of a diff of one part, as it is in the diff of the whole."""
+    """Shift the line numbers of a diff header from the compared part to the whole file."""
     if not line.startswith("@@"):
         return line
     return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + by}", line)
 
 
 class WrittenFile(NamedTuple):
-    """What became of a file, and its content now."""
+    """The change to a file, and its new content."""
 
     change: Change
     content: bytes
 
 
 class FileEditor:
-    """Changes to the files of a tree; `known` says whether a content is the one the session has seen."""
+    """Writes and edits files; `known` tells whether the session has seen the current content."""
 
     def __init__(self, tree: DirectoryTree, max_bytes: int) -> None:
         self._tree = tree
@@ -107,7 +107,7 @@ class FileEditor:
     def edit(
         self, parts: Parts, old: str, new: str, *, everywhere: bool, known: Callable[[bytes], bool]
     ) -> WrittenFile:
-        """Replace some of a file's text."""
+        """Replace part of a file's text."""
         path = "/".join(parts)
         with self._writing(parts) as (here, name):
             try:
@@ -149,7 +149,7 @@ class FileEditor:
 
     @contextmanager
     def _writing(self, parts: Parts, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """The folder of a file, open, while nobody else writes."""
+        """Open the directory of a file and hold the write lock."""
         if not parts:
             raise tool_errors.folder("")
         try:

@@ -6,7 +6,7 @@ import codecs
 from dataclasses import dataclass
 
 _BOMS = (
-    # The longer first: a mark of UTF-32 begins like one of UTF-16.
+    # Longer marks first: the UTF-32 mark begins with the UTF-16 mark.
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -17,12 +17,12 @@ _LOOKED_AT = 8192
 
 
 class NotTextError(ValueError):
-    """Bytes that are no text."""
+    """The bytes are not text."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A text with `\\n` between its lines, and how it is written on the disk."""
+    """Text with `\\n` line ends, and its encoding and line ends on disk."""
 
     content: str
     encoding: str = "utf-8"
@@ -31,26 +31,26 @@ class FileText:
 
     @property
     def lines(self) -> list[str]:
-        """Its lines; what follows the last line end is one only where there is something."""
+        """The lines; an empty rest after the last line end does not count."""
         lines = self.content.split("\n")
         if lines[-1] == "":
             lines.pop()
         return lines
 
     def to_bytes(self) -> bytes:
-        """As it is written; `UnicodeEncodeError` where the encoding lacks a character."""
+        """Encode the text; raises `UnicodeEncodeError` if the encoding lacks a character."""
         return self.bom + self.content.replace("\n", self.newline).encode(self.encoding)
 
 
 def read_text(data: bytes) -> FileText:
-    """The text that bytes stand for, in a form that gives the same bytes again."""
+    """Decode bytes so that `to_bytes` returns the same bytes."""
     bom, encoding = next(((bom, name) for bom, name in _BOMS if data.startswith(bom)), (b"", ""))
     if not encoding and b"\0" in data[:_LOOKED_AT]:
         raise NotTextError
     content, encoding = _decoded(data[len(bom) :], encoding)
     if content.count("\r\n") == content.count("\n") > 0:
         return FileText(content.replace("\r\n", "\n"), encoding, bom, "\r\n")
-    # With mixed line ends each `\r` stays where it is.
+    # With mixed line ends every `\r` is kept.
     return FileText(content, encoding, bom)
 
 

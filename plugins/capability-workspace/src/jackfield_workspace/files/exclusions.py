@@ -15,7 +15,7 @@ from jackfield_workspace.files.paths import Parts
 from jackfield_workspace.files.tree import PARTIAL
 
 ALWAYS = (
-    # Version control: its hooks are programs, its configuration names some.
+    # Version control: hooks are programs, and the configuration can name programs.
     ".git", ".hg", ".svn",
     ".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template",
     "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
@@ -24,15 +24,15 @@ ALWAYS = (
     ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".pgpass", ".vault-token",
     "credentials.json", "service-account*.json", "service_account*.json",
     "secrets.json", "secrets.toml", "secrets.yaml", "secrets.yml", "*.tfstate", "*.tfstate.*",
-    # What decides about the tools must not be theirs to change.
+    # The files that configure this system must not be changed by its tools.
     "jackfield.toml", "jackfield.db*", "jackfield-audit.jsonl*", "tool_registry.json",
     "tool_registry.previous.json", f"{PARTIAL}*.part",
 )  # fmt: skip
-"""Patterns as in a .gitignore file."""
+"""Patterns in the syntax of .gitignore files."""
 
 
 class HiddenPatterns:
-    """Patterns of what is hidden; those of the settings come last, so that `!` takes one back."""
+    """Patterns of hidden files; those of the settings come last, so that `!` can undo a default."""
 
     def __init__(self, more: Iterable[str] = ()) -> None:
         lines = [line.casefold() for line in (*ALWAYS, *more)]
@@ -42,16 +42,16 @@ class HiddenPatterns:
             raise SettingsError(f"[capabilities.workspace] hidden: {error}") from None
 
     def hides(self, parts: Parts) -> bool:
-        """Whether a path or a folder on the way to it is hidden."""
+        """Whether a path or one of its parent directories is hidden."""
         ways = ["/".join(parts[: depth + 1]) for depth in range(len(parts))]
-        # Nobody knows yet whether the last is a folder.
+        # Whether the last name is a directory is not known yet.
         return any(self.entry(way, folder=True) for way in ways) or (
             bool(ways) and self.entry(ways[-1], folder=False)
         )
 
     def entry(self, path: str, *, folder: bool) -> bool:
-        """Whether the last name of a path is hidden, where those before it are not."""
-        # A disk may not tell upper from lower case, and then `.ENV` opens `.env`.
+        """Whether a path is hidden, given that its parent directories are not."""
+        # On a case-insensitive file system `.ENV` opens `.env`.
         name = path.casefold()
         return bool(self._spec.match_file(f"{name}/" if folder else name))
 
@@ -59,21 +59,21 @@ class HiddenPatterns:
 FILE = ".gitignore"
 _MOST_BYTES = 256 * 1024
 
-# How pathspec marks the slash behind a folder that a pattern fits, which is all it makes of `*/`. It is the
-# one group that an expression has, if it has any.
+# pathspec marks the slash after a matching directory with this group, the only group of its expressions.
+# For the pattern `*/` the group is the whole expression.
 _SLASH = "(?P<ps_d>/)"
 _GROUP = 1
 
 
 class _Rule(NamedTuple):
-    """One line of a file."""
+    """One line of a .gitignore file."""
 
     leaves_out: bool
     fits: Any
     folders_only: bool
 
     def holds(self, path: str, *, folder: bool) -> bool:
-        """Whether it speaks of this very entry, and not of a folder on the way to it."""
+        """Whether the rule matches this entry itself, not only a parent directory."""
         if self.folders_only:
             found = self.fits.search(f"{path}/") if folder else None
             return found is not None and found.end(_GROUP) == len(path) + 1
@@ -82,7 +82,7 @@ class _Rule(NamedTuple):
 
 
 class _Rules:
-    """The lines of one file, of which the last that holds decides."""
+    """The rules of one .gitignore file; the last rule that matches decides."""
 
     def __init__(self, lines: list[str]) -> None:
         self._spec = _spec(lines)
@@ -93,21 +93,21 @@ class _Rules:
         ]
 
     def decide(self, path: str, *, folder: bool) -> bool | None:
-        """Whether an entry is left out, or nothing when no line speaks of it."""
-        # All at once first, because most entries are in no line.
+        """Whether an entry is ignored; None if no rule matches."""
+        # One combined match first, because most entries match no rule.
         if self._spec.check_file(f"{path}/" if folder else path).include is None:
             return None
         return next((each.leaves_out for each in self._rules if each.holds(path, folder=folder)), None)
 
 
 class GitIgnore:
-    """The patterns that hold in one folder: its own, and those of the folders above it."""
+    """The .gitignore rules of one directory and its parents; the deepest file decides."""
 
     def __init__(self, files: tuple[tuple[int, _Rules], ...] = ()) -> None:
         self._files = files
 
     def within(self, here: int, path: str) -> GitIgnore:
-        """The patterns one folder further down, whose own file is read if it has one."""
+        """Return the rules of a subdirectory, including its own .gitignore file."""
         try:
             data, _ = tree.read_file(here, FILE, FILE, _MOST_BYTES)
         except (OSError, ToolError):
@@ -116,7 +116,7 @@ class GitIgnore:
         return GitIgnore(((len(path) + 1 if path else 0, rules), *self._files))
 
     def leaves_out(self, path: str, *, folder: bool) -> bool:
-        """Whether an entry is ignored, where the folders on the way to it are not."""
+        """Whether an entry is ignored, given that its parent directories are not."""
         for begins, rules in self._files:
             verdict = rules.decide(path[begins:], folder=folder)
             if verdict is not None:
@@ -125,7 +125,7 @@ class GitIgnore:
 
 
 def _rule(leaves_out: bool, expression: str) -> _Rule:
-    # `*/` fits every folder, and its first slash need not be the one behind it.
+    # `*/` matches every directory, and its first slash may belong to a parent.
     whole = f"^(?:.+/)?[^/]+{_SLASH}" if expression == _SLASH else expression
     return _Rule(leaves_out, re2.compile(whole), expression.endswith(_SLASH))
 
@@ -134,11 +134,11 @@ def _spec(lines: list[str]) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines(lines, backend="re2")
     except ValueError:
-        # One line that makes no sense must not switch off the others.
-        return GitIgnoreSpec.from_lines([line for line in lines if _makes_sense(line)], backend="re2")
+        # One invalid line must not disable the others.
+        return GitIgnoreSpec.from_lines([line for line in lines if _is_valid(line)], backend="re2")
 
 
-def _makes_sense(line: str) -> bool:
+def _is_valid(line: str) -> bool:
     try:
         GitIgnoreSpec.from_lines([line], backend="re2")
     except ValueError:

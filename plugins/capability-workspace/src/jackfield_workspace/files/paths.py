@@ -17,13 +17,13 @@ from jackfield_workspace.files import tool_errors
 Parts = tuple[str, ...]
 
 MOST_PARTS = 64
-"""How deep a path may lead; every folder on the way is held open."""
+"""The maximum depth of a path; the search keeps every directory on the way open."""
 
 _LONGEST_NAME = 255
 
 
 def parts_of(path: str) -> Parts:
-    """The names on the way from the root; none of them leads up, none is empty."""
+    """Split a relative path into names; refuse absolute paths, `..` and unusable names."""
     if path.startswith(("/", "~")) or path[1:2] == ":":
         raise tool_errors.not_relative(path)
     parts = tuple(part for part in path.split("/") if part not in ("", "."))
@@ -43,20 +43,20 @@ def _is_name(part: str) -> bool:
 
 
 States = frozenset[tuple[int, int]]
-"""How far the alternatives of a pattern are fulfilled."""
+"""The positions reached in the alternatives of a pattern."""
 
 _MOST_ALTERNATIVES = 64
 
 
 class Glob:
-    """A pattern for paths below some folder."""
+    """A glob pattern for relative paths."""
 
     def __init__(self, pattern: str) -> None:
         self._alternatives = [_segments(each) for each in _expanded(pattern)]
         self.start = self._reached((number, 0) for number in range(len(self._alternatives)))
 
     def step(self, states: States, name: str) -> States:
-        """How far it is fulfilled one name later; empty when nothing below can fit."""
+        """Advance by one name; an empty result means that nothing below can match."""
         following = set()
         for number, place in states:
             segments = self._alternatives[number]
@@ -70,7 +70,7 @@ class Glob:
         return self._reached(following)
 
     def accepts(self, states: States) -> bool:
-        """Whether the names so far are a whole match."""
+        """Whether the names so far match the whole pattern."""
         return any(place == len(self._alternatives[number]) for number, place in states)
 
     def _reached(self, states: Iterable[tuple[int, int]]) -> States:
@@ -85,7 +85,7 @@ class Glob:
 
 
 def for_names(pattern: str) -> Glob:
-    """A pattern that fits names at any depth, unless it has a `/` and so describes paths."""
+    """Return a glob that matches names at any depth, or paths if the pattern contains a `/`."""
     if not pattern:
         return Glob("**")
     return Glob(pattern if "/" in pattern else f"**/{pattern}")
@@ -104,5 +104,5 @@ def _segments(pattern: str) -> list[re.Pattern[str] | None]:
         raise tool_errors.not_relative(pattern)
     if not names or len(names) > MOST_PARTS:
         raise tool_errors.bad_pattern("glob", "it is empty or too long")
-    # `fnmatch` writes expressions that never backtrack into what they have passed.
+    # `fnmatch` generates expressions without catastrophic backtracking.
     return [None if name == "**" else re.compile(fnmatch.translate(name)) for name in names]

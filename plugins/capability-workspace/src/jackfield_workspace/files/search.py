@@ -21,7 +21,7 @@ from jackfield_workspace.files.paths import MOST_PARTS, Glob, Parts, States
 
 
 class DirectoryEntry(NamedTuple):
-    """A file, found in a folder that is open as long as nobody asks for the next."""
+    """A file in an open directory; the directory is open until the next entry is requested."""
 
     here: int
     name: str
@@ -31,7 +31,7 @@ class DirectoryEntry(NamedTuple):
 
 @dataclass(slots=True)
 class SearchBudget:
-    """How much a walk may cost, and what it left out."""
+    """The limits of one search, and notices about what it left out."""
 
     most_entries: int
     until: float
@@ -43,7 +43,7 @@ class SearchBudget:
     notices: dict[str, None] = field(default_factory=dict)
 
     def over(self) -> bool:
-        """Whether it has cost enough; says so."""
+        """Whether a limit is reached; adds a notice that says so."""
         if self.stop.is_set():
             return True
         if self.seen >= self.most_entries:
@@ -56,7 +56,7 @@ class SearchBudget:
 
 
 class _Place(NamedTuple):
-    """A folder on the way: open, how far the pattern is fulfilled there, and what is ignored in it."""
+    """An open directory, the state of the glob there and its ignore rules."""
 
     here: int
     path: str
@@ -66,7 +66,7 @@ class _Place(NamedTuple):
 
 
 class DirectoryWalk:
-    """One way through the folders, for the files that fit a pattern."""
+    """Walks a directory tree for the files that match a glob."""
 
     def __init__(self, hidden: HiddenPatterns, glob: Glob, effort: SearchBudget, *, gitignore: bool) -> None:
         self._hidden = hidden
@@ -75,7 +75,7 @@ class DirectoryWalk:
         self._gitignore = gitignore
 
     def files(self, root: tree.DirectoryTree, parts: Parts) -> Iterator[DirectoryEntry]:
-        """The files below a folder, by name."""
+        """Yield the matching files below a directory, sorted by name."""
         ignored = GitIgnore()
         if self._gitignore:
             for depth in range(len(parts)):
@@ -115,7 +115,7 @@ class DirectoryWalk:
         try:
             here = tree.open_folder(place.here, name)
         except OSError:
-            # Gone, closed to us, or a link by now.
+            # Deleted, not accessible, or replaced by a link.
             self._effort.notices["Some folders could not be opened."] = None
             return
         try:
@@ -125,7 +125,7 @@ class DirectoryWalk:
 
 
 _MOST_MEMORY = 8 * 1024 * 1024
-"""What a compiled pattern may take; RE2 refuses one that needs more."""
+"""Memory limit of a compiled pattern; RE2 refuses a pattern that needs more."""
 
 _LONGEST_LINE = 500
 
@@ -133,13 +133,13 @@ _LONGEST_LINE = 500
 def find_files(
     walk: DirectoryWalk, root: tree.DirectoryTree, parts: Parts, effort: SearchBudget, limit: int
 ) -> Listing:
-    """The files a walk comes by, the latest change first."""
+    """List the files of a walk, most recently changed first."""
     found = []
     for entry in walk.files(root, parts):
         try:
             facts = entry.found.stat(follow_symlinks=False)
         except OSError:
-            # Deleted while we looked.
+            # Deleted since it was listed.
             continue
         found.append((-facts.st_mtime_ns, entry.path, facts.st_size))
     found.sort()
@@ -151,7 +151,7 @@ def find_files(
 
 
 class LineSearch:
-    """One search for lines, over files one after the other."""
+    """Searches files for lines that match one pattern."""
 
     def __init__(self, search: Search, *, limit: int, max_bytes: int, effort: SearchBudget) -> None:
         self._search = search
@@ -162,11 +162,11 @@ class LineSearch:
         self._left_out = {"too large": 0, "not text": 0, "unreadable": 0}
 
     def below(self, walk: DirectoryWalk, root: tree.DirectoryTree, parts: Parts) -> Matches:
-        """What is found in the files of a walk."""
+        """Search the files of a walk."""
         return self._over(walk.files(root, parts))
 
     def within(self, here: int, name: str, path: str) -> Matches:
-        """What is found in one file, which has to be one."""
+        """Search one file; raise if it is not a text file."""
         data, _ = tree.read_file(here, name, path, self._max_bytes)
         try:
             found = list(self._lines(path, data))
@@ -199,7 +199,7 @@ class LineSearch:
         return []
 
     def _lines(self, path: str, data: bytes) -> Iterator[Match]:
-        """The lines that fit; of one file never more than are kept and one over, which says so."""
+        """Yield the matching lines, at most one more than the limit, which shows that there are more."""
         text = read_text(data)
         content = data if text.encoding == "utf-8" and not text.bom and text.newline == "\n" else None
         content = text.content.encode() if content is None else content
@@ -207,7 +207,7 @@ class LineSearch:
         number, counted, start = 1, 0, 0
         for _ in range(self._limit + 1):
             found = self._pattern.search(content, start)
-            # Behind the last line end there is no line, though a pattern may fit the nothing that is there.
+            # After the last line end there is no line, although a pattern may match the empty string there.
             if found is None or (found.start() == len(content) and content.endswith(b"\n")) or not content:
                 return
             number += content.count(b"\n", counted, found.start())
@@ -230,7 +230,7 @@ class LineSearch:
 
     def _said(self, *, anything: bool = True) -> tuple[str, ...]:
         for why, files in self._left_out.items():
-            # That pictures and archives are not text is no news.
+            # Binary files are only worth a notice if nothing was found.
             if files and (why != "not text" or not anything):
                 self._effort.notices[f"{files} file(s) were left out: {why}."] = None
         return _notices(self._effort, anything=anything)

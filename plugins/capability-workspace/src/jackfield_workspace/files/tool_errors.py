@@ -12,61 +12,61 @@ _log = logging.getLogger("jackfield.workspace")
 
 
 def not_relative(path: str) -> ToolError:
-    """A path that leads out of the workspace, or could."""
+    """The path is absolute or leads out of the workspace."""
     return _permanent(
-        f"{_shown(path)} does not lie in the workspace.",
+        f"{_shown(path)} is not in the workspace.",
         "Paths are relative to the workspace, without `..`, such as src/app.py.",
     )
 
 
 def unusable_name(path: str) -> ToolError:
-    """A path with what no file's name should have."""
-    return _permanent(f"{_shown(path)} is no path of a file.", "Use a plain path such as src/app.py.")
+    """The path contains characters or lengths that file names cannot have."""
+    return _permanent(f"{_shown(path)} is not a valid file path.", "Use a plain path such as src/app.py.")
 
 
 def hidden(path: str) -> ToolError:
-    """What the settings hide; the same sentence whether it exists or not."""
+    """The path is hidden; the message does not tell whether the file exists."""
     return _permanent(
-        f"{_shown(path)} is hidden from tools here: it may hold secrets.",
-        "Go on without it. Do not look for its content in another way.",
+        f"{_shown(path)} is hidden from tools because it may contain secrets.",
+        "Continue without it. Do not try to read its content in another way.",
     )
 
 
 def link(path: str) -> ToolError:
-    """A symbolic link."""
+    """The path is a symbolic link or leads through one."""
     return _permanent(
-        f"{_shown(path)} is a link or lies behind one, and links are not followed.",
+        f"{_shown(path)} is a symbolic link or leads through one; links are not followed.",
         "Use the path of the file itself; glob finds it.",
     )
 
 
 def missing(path: str) -> ToolError:
-    """A file or a folder that is not there."""
+    """The file or directory does not exist."""
     return _permanent(f"There is no {_shown(path)}.", "Use glob to search for it.")
 
 
 def folder(path: str) -> ToolError:
-    """A folder where a file is wanted."""
+    """The path is a directory, but a file is needed."""
     return _permanent(f"{_shown(path)} is a folder.", "Use glob to see what is in it.")
 
 
 def not_a_folder(path: str) -> ToolError:
-    """A file where a folder is wanted."""
+    """The path is a file, but a directory is needed."""
     return _permanent(f"{_shown(path)} is no folder.", "Leave its name out of the folder.")
 
 
 def special(path: str) -> ToolError:
-    """A device, a pipe, a socket."""
-    return _permanent(f"{_shown(path)} is no regular file.", "Go on without it.")
+    """The path is a device, a pipe or a socket."""
+    return _permanent(f"{_shown(path)} is not a regular file.", "Continue without it.")
 
 
 def binary(path: str, size: int) -> ToolError:
-    """Not text."""
-    return _permanent(f"{_shown(path)} is not a text file ({size} bytes).", "Go on without its content.")
+    """The file is not text."""
+    return _permanent(f"{_shown(path)} is not a text file ({size} bytes).", "Continue without its content.")
 
 
 def too_large(path: str, size: int, most: int) -> ToolError:
-    """Larger than the settings allow."""
+    """The file is larger than the settings allow."""
     return _permanent(
         f"{_shown(path)} has {size} bytes; at most {most} are read or written.",
         "Tell the user; another file may be enough.",
@@ -74,19 +74,19 @@ def too_large(path: str, size: int, most: int) -> ToolError:
 
 
 def behind_the_end(path: str, first: int, total: int) -> ToolError:
-    """Lines that are not there."""
+    """The first line asked for is after the end of the file."""
     return _permanent(
-        f"{_shown(path)} has {total} lines; line {first} is behind its end.", "Begin at an earlier line."
+        f"{_shown(path)} has {total} lines; line {first} is after its end.", "Start at an earlier line."
     )
 
 
 def bad_pattern(kind: str, why: str) -> ToolError:
-    """A pattern that cannot be understood."""
+    """The pattern is invalid."""
     return _permanent(f"The {kind} cannot be used: {why}.", "Correct it, or search for a plain text.")
 
 
 def not_found(path: str) -> ToolError:
-    """The text to be replaced is not in the file."""
+    """The text to replace is not in the file."""
     return _permanent(
         f"The text to replace is not in {_shown(path)}.",
         "Read the file, and copy the text from it exactly, with its indentation and without line numbers.",
@@ -94,7 +94,7 @@ def not_found(path: str) -> ToolError:
 
 
 def ambiguous(path: str, times: int) -> ToolError:
-    """The text to be replaced is there more than once."""
+    """The text to replace occurs more than once."""
     return _permanent(
         f"The text to replace is in {_shown(path)} {times} times.",
         "Give more of the lines around it, so that it is there once, or set replace_all.",
@@ -102,12 +102,12 @@ def ambiguous(path: str, times: int) -> ToolError:
 
 
 def nothing_to_do(path: str) -> ToolError:
-    """A replacement of a text by itself."""
+    """The old and the new text are equal."""
     return _permanent(f"Old and new text are the same; {_shown(path)} stays as it is.", "Check new_text.")
 
 
 def not_encodable(path: str, encoding: str) -> ToolError:
-    """Characters that the file's encoding does not have."""
+    """The new text has characters that the file's encoding lacks."""
     return _permanent(
         f"{_shown(path)} is written in {encoding}, which lacks a character of the new text.",
         "Use other characters, or ask the user whether the file may become UTF-8.",
@@ -115,7 +115,7 @@ def not_encodable(path: str, encoding: str) -> ToolError:
 
 
 def exists(path: str) -> ToolError:
-    """A file that would have been overwritten."""
+    """The file exists and would be overwritten."""
     return ToolError(
         ErrorType.CONFLICT,
         f"{_shown(path)} exists already, with other content.",
@@ -124,24 +124,26 @@ def exists(path: str) -> ToolError:
 
 
 def stale(path: str) -> ToolError:
-    """A file that changed since it was read."""
+    """Another program changed the file since the session read it."""
     return ToolError(
         ErrorType.CONFLICT,
-        f"{_shown(path)} was changed by somebody else since it was read; nothing was written.",
+        f"{_shown(path)} was changed by another program since it was read; nothing was written.",
         suggestion="Read it again, and repeat the change if it still makes sense.",
     )
 
 
 def busy() -> ToolError:
-    """Somebody else is writing."""
+    """Another process holds the write lock too long."""
     return ToolError(
         ErrorType.TRANSIENT, "Another write takes too long; nothing was written.", retryable=True
     )
 
 
 def protected(path: str) -> ToolError:
-    """What the operating system does not let us do."""
-    return _permanent(f"We have no permission for {_shown(path)}.", "Tell the user that it is protected.")
+    """The operating system denies access."""
+    return _permanent(
+        f"The host has no permission for {_shown(path)}.", "Tell the user that it is protected."
+    )
 
 
 _CAUSES: Mapping[int, Callable[[str], ToolError]] = {
@@ -160,7 +162,7 @@ _CAUSES: Mapping[int, Callable[[str], ToolError]] = {
 
 
 def trouble(path: str, error: OSError) -> ToolError:
-    """What the operating system said; the whole of it is for the log."""
+    """Turn an operating system error into a tool error, and log the original."""
     if cause := _CAUSES.get(error.errno or 0):
         return cause(path)
     _log.error("%s: %s", path, error)
@@ -172,6 +174,6 @@ def _permanent(message: str, suggestion: str) -> ToolError:
 
 
 def _shown(path: str) -> str:
-    """A model's path in a sentence: on one line, and not endless."""
+    """Quote a model's path for a message, on one line and truncated."""
     plain = "".join(each if each.isprintable() else "?" for each in path)
     return f"`{plain[:200]}`" if plain else "The workspace itself"
