@@ -1,4 +1,4 @@
-"""A second agent that works in the background, and the policies that say what it may do unattended."""
+"""Background agents, and the policies `unattended` and `task_consent`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Agents on the provider of the deployment."""
+    """Offer `agents`, which use the deployment's provider."""
     from jackfield_agents.settings import AgentsSettings
 
     return [CapabilityOffer("agents", _agents, settings=AgentsSettings)]

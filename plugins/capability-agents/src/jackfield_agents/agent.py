@@ -41,7 +41,7 @@ NOTHING_WRITTEN = "Nothing was written. Write the report now, with sources."
 
 
 def brief(tools: Mapping[str, RegisteredTool], *, steps: int, characters: int) -> str:
-    """The instructions of one agent."""
+    """Return the instructions of one agent."""
     lines = [f"- {tool.id}: {tool.frozen.summary}" for tool in tools.values()]
     known = "\n".join(lines) or "None: work from what you know, and say so."
     limits = f"You have {steps} messages in all, and {characters} characters for the report."
@@ -50,26 +50,26 @@ def brief(tools: Mapping[str, RegisteredTool], *, steps: int, characters: int) -
 
 
 MOST = 20
-"""How many sources a report names."""
+"""The maximum number of sources in a report."""
 
 _KEPT = ("id", "title", "url", "type")
 _DEEPEST = 4
 
 
 class Sources:
-    """Everything in answers that has a title and can be found again, each once."""
+    """Collects the items of tool answers that have a title and an id or a URL, each once."""
 
     def __init__(self) -> None:
         self._found: dict[str, dict[str, Any]] = {}
 
     def take(self, tool_id: str, data: Any) -> None:
-        """The data of one answer."""
+        """Add the sources of one answer."""
         for each in _evidence(data, _DEEPEST):
             kept = {name: each[name][:500] for name in _KEPT if isinstance(each.get(name), str)}
             self._found.setdefault(str(kept.get("id") or kept.get("url")), {**kept, "tool": tool_id})
 
     def for_report(self, text: str) -> tuple[Mapping[str, Any], ...]:
-        """Those that a report speaks of; when it speaks of none, all that were found."""
+        """The sources that the report mentions, or all sources if it mentions none."""
         found = list(self._found.values())
         return tuple(([each for each in found if _named(each, text)] or found)[:MOST])
 
@@ -91,15 +91,15 @@ def _named(source: Mapping[str, Any], text: str) -> bool:
 
 
 PAUSES = (1.0, 3.0, 8.0)
-"""Seconds before an answer is asked for again that the provider failed to give."""
+"""Delays in seconds before a failed model request is repeated."""
 
 
 class StepLimitError(Exception):
-    """The model has written as many messages as it may, and no report among them."""
+    """The model reached its limit of messages without a report."""
 
 
 class AgentRun:
-    """Remembers how far it came, so that whoever ends it early can tell."""
+    """Runs one task, and keeps its progress for a report if it is stopped early."""
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class AgentRun:
         self.used: dict[str, None] = {}
         self.sources = Sources()
         self.remarks: list[str] = []
-        """What the model wrote on the way."""
+        """Texts that the model wrote before its report."""
         self._orchestrator = orchestrator
         self._session = session
         self._tools = tools
@@ -124,11 +124,11 @@ class AgentRun:
 
     @property
     def wrote(self) -> bool:
-        """Whether a tool was called that changes something."""
+        """Whether a tool that changes something was called."""
         return any(name in self._tools and not self._tools[name].reads for name in self.used)
 
     def so_far(self) -> str:
-        """What is known although no report was written: remarks on the way, else what was looked at."""
+        """Partial results without a report: the model's texts, or else the titles of its sources."""
         written = "\n\n".join([*self.remarks, self._writing.strip()]).strip()
         if written:
             return truncated(written, self._settings.characters)
@@ -137,7 +137,7 @@ class AgentRun:
         return f"Nothing was written yet. What had been found: {looked}" if titles else ""
 
     async def run(self, transport: Transport, instructions: str, task: str) -> str:
-        """Work to the report; `TransportError` or `StepLimitError` when there is none."""
+        """Run the model until its report; raises `TransportError` or `StepLimitError` without one."""
         connection = await transport.connect(self._opening(transport, instructions))
         try:
             await connection.send_text(task)
@@ -159,9 +159,9 @@ class AgentRun:
         return Opening("text", instructions, declared, guides=guides)
 
     async def _take(self, connection: Connection, event: Event) -> str:
-        """Do what an event calls for; the report, once it is written."""
+        """Handle an event; return the report once it is written."""
         if isinstance(event, TextDelta):
-            # A model that writes without end is cut here already, and not only in the report.
+            # Limited here already, because a model may write without end.
             if len(self._writing) <= self._settings.characters:
                 self._writing += event.text
         elif isinstance(event, ToolCalls):
@@ -196,7 +196,7 @@ class AgentRun:
         return report
 
     async def _ask_again(self, connection: Connection, trouble: Trouble) -> None:
-        """Ask once more for a message that did not come, where that can help."""
+        """Request a failed message again, if that can help."""
         if TROUBLES[trouble.code].remedy not in ("reconnect", "wait") or self._retries == len(PAUSES):
             raise TransportError(trouble.code, trouble.detail)
         self._remember()
@@ -216,8 +216,8 @@ class AgentRun:
 
 
 def truncated(text: str, limit: int) -> str:
-    """A text that fits, cut behind a sentence where there is one; the cut shows."""
-    # What a model wrote may hold halves of surrogate pairs, which no answer can carry.
+    """Truncate a text after a sentence if possible, and mark the cut."""
+    # A model may write lone surrogates, which JSON cannot encode.
     text = text.encode("utf-8", "replace").decode()
     if len(text) <= limit:
         return text
@@ -228,7 +228,7 @@ def truncated(text: str, limit: int) -> str:
 
 
 def progress_details(work: AgentRun) -> dict[str, Any]:
-    """How far a piece of work came, for the details of a failure."""
+    """The progress of a run, for the details of a tool error."""
     details: dict[str, Any] = {"steps": work.steps, "tools": list(work.used)}
     if found := work.so_far():
         details["soFar"] = found

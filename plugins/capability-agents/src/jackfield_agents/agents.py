@@ -1,4 +1,4 @@
-"""The capability `agents`: each piece of work is a session of its own, governed like any other."""
+"""The capability `agents`: every task runs in its own session, under the same policies as any other."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ if TYPE_CHECKING:
 _log = logging.getLogger("jackfield.agents")
 
 LEAVE_SECONDS = 5.0
-"""How long a host that stops waits until its agents have said how far they came."""
+"""How long a stopping host waits for its agents to report."""
 
 
 @dataclass(slots=True, eq=False)
 class _ActiveAgent:
-    """An agent at work."""
+    """A running agent."""
 
     who: str
     tools: Mapping[str, RegisteredTool]
     task: asyncio.Task[Any] | None
-    """The call it works for, up to its recorded answer."""
+    """The call that the agent works for, until its answer is recorded."""
 
     clock: asyncio.Timeout | None = None
     stopped: str = ""
 
     def stop(self, why: str) -> None:
-        """End the work now, as if its time were over."""
+        """Stop the agent now, as if its time were up."""
         self.stopped = why
         if self.clock is not None and not self.clock.expired():
             self.clock.reschedule(asyncio.get_running_loop().time())
 
 
 class AgentPool:
-    """Starts agents, counts them, and knows what each of them was lent."""
+    """Starts agents, limits their number, and knows the tools of each."""
 
     def __init__(self, settings: AgentsSettings) -> None:
         self._settings = settings
@@ -62,25 +62,25 @@ class AgentPool:
         self._shifts: dict[str, _ActiveAgent] = {}
 
     def started(self, runtime: Runtime) -> None:
-        """Everything stands: what may be used unattended is known from here on."""
+        """Take the runtime at startup, and determine the tools that agents may use."""
         self._tools = usable(runtime.registry, self._settings.tools)
         self._runtime = runtime
 
     def for_session(self, session: SessionView) -> SessionAgents:
-        """Agents in the name of this session's user."""
+        """Return the view that handlers of this session use."""
         return SessionAgents(self, session)
 
     def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
-        """The tools of the agent whose session this is; nothing when it is no agent's."""
+        """The tools of the agent that runs in a session; None if no agent does."""
         shift = self._shifts.get(session_id)
         return shift.tools if shift else None
 
     def writers(self, tools: Sequence[str]) -> list[str]:
-        """Those of an agent's tools that change something."""
+        """The names of an agent's tools that change something."""
         return [name for name, tool in self._tools.items() if not tool.reads and (not tools or name in tools)]
 
     async def close(self) -> None:
-        """End all work, let its answers be recorded, and hang up."""
+        """Stop all agents, wait for their answers, and close the transport."""
         working = {shift.task for shift in self._shifts.values() if shift.task}
         for shift in self._shifts.values():
             shift.stop("The host is stopping.")
@@ -91,7 +91,7 @@ class AgentPool:
             await transport.close()
 
     async def work(self, parent: SessionView, instructions: str, tools: Sequence[str], tell: Tell) -> Report:
-        """Have something done by an agent of its own."""
+        """Run a task with a new agent, and return its report."""
         lent, transport = self._lent(tools), self._reached()
         who = parent.user or parent.id
         self._admit(who)
@@ -144,7 +144,7 @@ class AgentPool:
         return {name: tool for name, tool in self._tools.items() if not tools or name in tools}
 
     def _reached(self) -> Transport:
-        """The way to the model, which all agents share."""
+        """The transport that all agents share."""
         if self._transport is None:
             try:
                 self._transport = self._here.transport()
@@ -152,7 +152,7 @@ class AgentPool:
                 _log.error("no agent can work: %s", error)
                 raise tool_errors.no_model("no provider is set up for this deployment") from None
         if "text" not in self._transport.modes:
-            raise tool_errors.no_model("the provider of this deployment carries no text")
+            raise tool_errors.no_model("the provider of this deployment does not support text")
         return self._transport
 
     def _admit(self, who: str) -> None:
@@ -165,9 +165,9 @@ class AgentPool:
     async def _session(
         self, parent: SessionView, session_id: str, tools: Mapping[str, RegisteredTool]
     ) -> Session:
-        """A session in the name of the parent's user, with the parent's roles and none of its words.
+        """Open a session for the parent's user with the parent's roles, but without the user's words.
 
-        Policies take what is said in a turn for the user's words, and an agent's instructions are a model's.
+        Policies treat the text of a turn as the user's words, and an agent's instructions come from a model.
         """
         runtime = self._here
         try:
@@ -180,24 +180,24 @@ class AgentPool:
                 prompt_tokens=len(self._brief(tools)) // 4,
             )
         except StoreUnavailableError as error:
-            _log.error("no session could be kept for an agent: %s", error)
+            _log.error("no session could be saved for an agent: %s", error)
             raise tool_errors.cannot_be_kept() from None
 
     async def _end(self, session: Session) -> None:
         try:
             await self._here.end_session(session)
         except StoreUnavailableError as error:
-            # What was found is worth more than the note that it is over.
-            _log.error("the end of session %s could not be kept: %s", session.id, error)
+            # The report is still returned; only the end of the session is not saved.
+            _log.error("the end of session %s could not be saved: %s", session.id, error)
 
 
 class SessionAgents:
-    """Agents as one session may have them work."""
+    """The agents of one session."""
 
     def __init__(self, agents: AgentPool, session: SessionView) -> None:
         self._agents = agents
         self._session = session
 
     async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
-        """Have something done in the name of the session's user."""
+        """Run a task for the session's user."""
         return await self._agents.work(self._session, instructions, tools, tell)

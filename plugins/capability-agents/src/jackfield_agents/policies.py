@@ -24,9 +24,9 @@ CAPABILITY = "agents"
 
 
 def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]:
-    """The tools of an agent: what only reads and asks nobody, and what the deployment allows besides.
+    """The tools of an agent: those that only read and need no confirmation, and those the settings add.
 
-    What starts agents is never among them, so that agents do not breed.
+    Tools that start agents are excluded, so that agents cannot start agents.
     """
     more = [name for name in more if _allowed(registry, name)]
     return {
@@ -38,7 +38,7 @@ def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]
 
 
 def _allowed(registry: Registry, name: str) -> bool:
-    """Whether a tool that the deployment names is there; one that agents cannot use is refused."""
+    """Whether a tool of the settings is available; raises for a tool that agents cannot use."""
     where = "[capabilities.agents] tools"
     tool = registry.get(name)
     if name in registry.withdrawn:
@@ -46,16 +46,14 @@ def _allowed(registry: Registry, name: str) -> bool:
         return False
     if tool is None:
         close = get_close_matches(name, registry.tools, 1)
-        meant = f"did you mean {close[0]!r}?" if close else "`jackfield tools` shows those there are"
+        meant = f"did you mean {close[0]!r}?" if close else "`jackfield tools` lists the tools"
         raise SettingsError(f"{where}: there is no tool {name!r}; {meant}")
     if CAPABILITY in tool.manifest.requires:
-        raise SettingsError(f"{where}: {name} starts agents, and an agent may not")
+        raise SettingsError(f"{where}: {name} starts agents, which an agent may not do")
     if "text" not in tool.manifest.allowed_modes:
-        raise SettingsError(f"{where}: {name} is for voice, and agents work in text")
+        raise SettingsError(f"{where}: {name} works in voice only, and agents work in text")
     if tool.manifest.requires_confirmation is True:
-        raise SettingsError(
-            f"{where}: {name} needs the user's approval for every call, and an agent works alone"
-        )
+        raise SettingsError(f"{where}: {name} needs confirmation for every call, and agents run unattended")
     return True
 
 
@@ -70,23 +68,23 @@ class AgentTools(Protocol):
 
 
 class Unattended(Check):
-    """Refuses an agent what was not lent to it; a model may ask for a tool it was never told of."""
+    """Refuses tools that an agent was not given; a model may call a tool that it was never offered."""
 
     def __init__(self, services: Services) -> None:
         self._agents: AgentTools | None = services.lent.get(CAPABILITY)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:
-        """The tools that the agent of this session may not use."""
+        """Whether an agent runs in the session and may not use the tool."""
         lease = self._agents.lease(session.id) if self._agents else None
         return lease is not None and tool.id not in lease
 
     def before(self, call: Call) -> ToolResponse | None:
-        """Refuse it."""
+        """Refuse the call."""
         call.end("unattended", "refused")
         return fail(
             ErrorType.MODE_RESTRICTED,
-            f"{call.tool.id} is not among your tools: nobody is there to watch what it does.",
-            suggestion="Go on without it, and say in the report what is left for the user to do.",
+            f"{call.tool.id} is not one of your tools, because you run unattended.",
+            suggestion="Continue without it, and say in the report what is left for the user to do.",
         )
 
 
@@ -121,7 +119,7 @@ class TaskConsent(ConsentPolicy):
 
 
 def asks_for_work(said: str, words: Sequence[str] = WORDS, negations: Sequence[str] = NEGATIONS) -> bool:
-    """Whether somebody asks in these words for work that takes a while; what is doubtful does not count."""
+    """Whether the words ask for work that takes a while; doubtful requests do not count."""
     text = said.casefold().replace("\u2019", "'")
     if "never mind" in text:
         return False
@@ -134,13 +132,13 @@ def _asks(sentence: str, words: Sequence[str], negations: Sequence[str]) -> bool
     if place is None or _first(heard, negations) is not None:
         return False
     before = set(heard[:place].split())
-    # `What did you find out?` asks for an answer, and `I will look into it` for nothing at all.
+    # `What did you find out?` is a question, and `I will look into it` is not a request.
     own_doing = bool(before & _OTHERS) and "you" not in before
     return not before & _QUESTIONS and not own_doing
 
 
 def _first(heard: str, phrases: Collection[str]) -> int | None:
-    """Where the first of these phrases begins, as whole words."""
+    """The position of the first phrase that occurs as whole words."""
     places = [at for phrase in phrases if (at := heard.find(f" {phrase} ")) >= 0]
     return min(places, default=None)
 

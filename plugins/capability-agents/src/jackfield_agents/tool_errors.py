@@ -13,9 +13,9 @@ _SENTENCES: Mapping[str, str] = {
     "network": "the connection to its model was lost",
     "session_expired": "its model ended the session",
     "going_away": "its model ended the session",
-    "rate_limit_exceeded": "its model is asked too much at the moment",
-    "server_error": "its model's provider had a fault of its own",
-    "context_length_exceeded": "what it had read became too long for its model",
+    "rate_limit_exceeded": "its model is rate limited",
+    "server_error": "its model's provider failed",
+    "context_length_exceeded": "its context became too long for its model",
     "authentication": "the provider does not accept the key of this deployment",
     "quota_exhausted": "the provider's quota of this deployment is used up",
     "invalid_request_error": "the provider did not understand what was sent to it",
@@ -26,7 +26,7 @@ _TOO_LONG = "context_length_exceeded"
 
 
 def failure(error: TransportError, *, wrote: bool, so_far: Mapping[str, Any]) -> ToolError:
-    """The answer to a task whose model failed; `so_far` says how far it came."""
+    """The model of a task failed; `so_far` holds the partial results."""
     recoverable = TROUBLES[error.code].recoverable and error.code != _TOO_LONG
     why = _SENTENCES.get(error.code, "its model failed")
     if error.code == _TOO_LONG:
@@ -46,7 +46,7 @@ def failure(error: TransportError, *, wrote: bool, so_far: Mapping[str, Any]) ->
 
 
 def nothing_found(why: str, *, wrote: bool, so_far: Mapping[str, Any]) -> ToolError:
-    """The answer to a task that was cut short before anything was found."""
+    """The task was stopped before it found anything."""
     return ToolError(
         ErrorType.TRANSIENT,
         f"The agent found nothing: {why}",
@@ -57,27 +57,27 @@ def nothing_found(why: str, *, wrote: bool, so_far: Mapping[str, Any]) -> ToolEr
 
 
 def too_many(limit: int, *, own: bool) -> ToolError:
-    """The answer to a task for which there is no room."""
+    """Too many tasks are running."""
     there_are = f"{limit} tasks are" if limit > 1 else "A task is"
     return ToolError(
         ErrorType.RATE_LIMIT,
-        f"{there_are} under way {'for this user' if own else 'on this host'}, and no more may be.",
+        f"{there_are} already running {'for this user' if own else 'on this host'}; that is the limit.",
         retryable=True,
         suggestion="Wait until one has reported, or do it yourself.",
     )
 
 
 def no_model(why: str) -> ToolError:
-    """The answer where the deployment has no model that agents could use."""
+    """The deployment has no model for agents."""
     return ToolError(
         ErrorType.PERMANENT,
-        f"No agent can work here: {why}.",
+        f"No agent can run: {why}.",
         suggestion="Do it yourself, or tell the user that it cannot be done.",
     )
 
 
 def not_lent(wrong: str, lent: list[str]) -> ToolError:
-    """The answer to a task for which a tool was named that agents have not."""
+    """The task names a tool that agents cannot use."""
     return ToolError(
         ErrorType.PERMANENT,
         f"An agent cannot use {wrong!r}.",
@@ -87,10 +87,10 @@ def not_lent(wrong: str, lent: list[str]) -> ToolError:
 
 
 def cannot_be_kept() -> ToolError:
-    """The answer while the store is away."""
+    """The session store is unavailable."""
     return ToolError(
         ErrorType.TRANSIENT,
-        "The task was not begun: the host cannot keep a session for it now.",
+        "The task was not started: the session store is unavailable.",
         retryable=True,
         suggestion="Try again in a few seconds.",
     )

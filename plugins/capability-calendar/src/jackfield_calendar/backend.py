@@ -11,19 +11,19 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """From one moment up to another, both with their zone."""
+    """A range between two times with zones; the end is excluded."""
 
     start: datetime
     end: datetime
 
     def overlaps(self, start: datetime, end: datetime) -> bool:
-        """Whether something else takes any of this time; what only touches it does not."""
+        """Whether another range overlaps this one; ranges that only touch do not."""
         return start < self.end and self.start < end
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One occurrence of an event that takes time, in UTC."""
+    """One occurrence of an event that blocks time, in UTC."""
 
     start: datetime
     end: datetime
@@ -36,7 +36,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class OccurrenceList:
-    """What a calendar holds in a span, and how many of its events could not be read."""
+    """The occurrences in a time range, and the number of events that could not be read."""
 
     taken: Sequence[Occurrence] = ()
     unreadable: int = 0
@@ -44,7 +44,7 @@ class OccurrenceList:
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event that is to be written; its times are in the zone it is written in."""
+    """An event to write; its times are in the zone it is written in."""
 
     uid: str
     title: str
@@ -54,20 +54,20 @@ class NewEvent:
     description: str = ""
     organizer: str | None = None
     meeting_url: str | None = None
-    """The link that goes into the event."""
+    """The meeting link of the event."""
 
     ask_for_meeting: bool = False
-    """Whether the calendar's own server is to make the link."""
+    """Whether the calendar server should create the meeting link."""
 
     @property
     def span(self) -> TimeRange:
-        """The time it takes."""
+        """The time range of the event."""
         return TimeRange(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
 class BookedEvent:
-    """An event as it stands in the calendar now."""
+    """An event as it is stored in the calendar."""
 
     uid: str
     start: datetime
@@ -79,23 +79,23 @@ class BookedEvent:
 
 
 class Backend(Protocol):
-    """One calendar, wherever it lies. What fails is a `ToolError` that says so to the model."""
+    """One calendar. Failures are raised as `ToolError` with a message for the model."""
 
     makes_meetings: bool
-    """Whether its server makes links to video calls itself."""
+    """Whether the server creates meeting links itself."""
 
     async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
-        """Everything that takes time in a span; titles and attendees may be left out without details."""
+        """Return the occurrences in a time range; titles and attendees are needed only with `details`."""
 
     async def book(self, event: NewEvent) -> BookedEvent:
-        """Write an event whose time is free; one with its UID that is there already stays as it is."""
+        """Write an event if its time is free; an existing event with its UID is left unchanged."""
 
     async def close(self) -> None:
         """Let go of connections."""
 
 
 def clash(event: NewEvent, taken: Iterable[Occurrence]) -> Occurrence | None:
-    """The first that takes some of the time of an event, itself excepted."""
+    """The first other occurrence that overlaps an event."""
     others = (each for each in taken if each.uid != event.uid and event.span.overlaps(each.start, each.end))
     return min(others, key=lambda each: each.start, default=None)
 
@@ -106,13 +106,13 @@ _MOST = 1000
 
 
 class WarningLog:
-    """Remembers what has been said."""
+    """Logs each unreadable event once per cause, not with every query."""
 
     def __init__(self) -> None:
         self._said: set[tuple[str, str]] = set()
 
     def log(self, where: str, cause: str) -> None:
-        """Warn of something that cannot be read, unless that was said before."""
+        """Log a warning, unless the same one was logged before."""
         if (where, cause) in self._said:
             return
         if len(self._said) >= _MOST:

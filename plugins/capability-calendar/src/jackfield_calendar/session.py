@@ -21,12 +21,12 @@ _LONGEST = 200
 
 
 def encoded(user: str) -> str | None:
-    """The name as one segment of a path, different for different users; nothing when that cannot be."""
+    """Encode a user name as one path segment, unique per user; None if that is not possible."""
     try:
         segment = quote(user, safe="@")
     except UnicodeEncodeError:
         return None
-    # A name of dots alone would be a way up, however it is written: addresses are decoded on the way.
+    # A name of dots would lead to a parent directory, even if encoded, because URLs are decoded.
     if not user.strip(".") or len(segment) > _LONGEST:
         return None
     return f"%2E{segment[1:]}" if segment.startswith(".") else segment
@@ -35,7 +35,7 @@ def encoded(user: str) -> str | None:
 def filled(
     options: Mapping[str, Any], user: str | None, *, raw: frozenset[str] = frozenset()
 ) -> dict[str, Any]:
-    """The options of a calendar with `{user}` filled in; those named in `raw` get the name as it is."""
+    """Replace `{user}` in the options of a calendar; options in `raw` get the name without encoding."""
     segment = encoded(user) if user else None
 
     def fill(key: str, value: Any) -> Any:
@@ -49,7 +49,7 @@ def filled(
 
 
 def times(calendar: str, taken: Iterable[Occurrence], span: TimeRange, *, details: bool) -> list[Busy]:
-    """What is taken within a span, by start."""
+    """Cut occurrences to a range and sort them; without details adjacent ones are merged."""
     inside = sorted(_cut(calendar, taken, span, details=details), key=lambda busy: (busy.start, busy.end))
     return inside if details else list(_merged(inside))
 
@@ -71,7 +71,7 @@ def _cut(calendar: str, taken: Iterable[Occurrence], span: TimeRange, *, details
 
 
 def _merged(busy: Iterable[Busy]) -> Iterator[Busy]:
-    """What overlaps or touches as one: how many events there are is nobody's business either."""
+    """Merge busy times that overlap or touch, so that the number of events stays private."""
     open_one: Busy | None = None
     for each in busy:
         if open_one is None or each.start > open_one.end:
@@ -86,7 +86,7 @@ def _merged(busy: Iterable[Busy]) -> Iterator[Busy]:
 
 
 class SessionCalendars:
-    """What `ctx.calendar` is: the calendars that are set up for this user, and no other."""
+    """The implementation of `ctx.calendar`: the calendars that are configured for one user."""
 
     def __init__(
         self,
@@ -103,17 +103,17 @@ class SessionCalendars:
 
     @property
     def names(self) -> Sequence[str]:
-        """The calendars that are set up for this user."""
+        """The names of the calendars that are configured for this user."""
         return tuple(self._calendars)
 
     @property
     def zone(self) -> str:
-        """The zone in which times are told when nobody asks for another."""
+        """The default time zone."""
         return self._zone.key
 
     @property
     def has_meeting_links(self) -> bool:
-        """Whether a provider of meeting links is configured, and serves a calendar of this user."""
+        """Whether meeting links are configured for a calendar of this user."""
         if self._meetings.google_meet:
             return any(calendar.backend == "google" for calendar in self._calendars.values())
         return self._meetings.template is not None
@@ -121,7 +121,7 @@ class SessionCalendars:
     async def busy(
         self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False
     ) -> Agenda:
-        """What is taken between two moments in some calendars."""
+        """Return the busy times of some calendars between two times."""
         span = TimeRange(start, end)
         wanted = list(dict.fromkeys(calendars))
         backends = [await self._find(name) for name in wanted]
@@ -137,7 +137,7 @@ class SessionCalendars:
         return Agenda(tuple(sorted(busy, key=lambda one: (one.start, one.end))), tuple(filter(None, notices)))
 
     async def create(self, draft: EventDraft) -> CreatedEvent:
-        """Write an event whose time is free."""
+        """Write an event if its time is free."""
         backend = await self._find(draft.calendar)
         calendar = self._calendars[draft.calendar]
         if draft.meeting_link:
@@ -174,13 +174,13 @@ class SessionCalendars:
         if self._meetings.template is None and not (self._meetings.google_meet and backend.makes_meetings):
             raise ToolError(
                 ErrorType.PERMANENT,
-                f"Nobody makes meeting links for the {calendar} calendar, so there is none to give.",
+                f"No meeting links are configured for the {calendar} calendar.",
                 suggestion="Create it without one, or ask the user for a link to put in the description.",
             )
 
 
 def _notice(calendar: str, unreadable: int) -> str | None:
-    # Names of files and causes are in the log; they are not the model's business.
+    # File names and causes go to the log, not to the model.
     if not unreadable:
         return None
     entries = "1 entry" if unreadable == 1 else f"{unreadable} entries"

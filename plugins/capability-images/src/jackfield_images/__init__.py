@@ -1,6 +1,6 @@
-"""Pictures made from words, and the policy that asks before one is paid for.
+"""Image generation, and the policy `image_consent`.
 
-Asking this plugin what it offers imports no provider's package; the first picture does.
+The hooks import no provider package; the first image does.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Pictures, where a provider is set up."""
+    """Offer `images`; it is available only if a provider is configured."""
     from jackfield_images.settings import ImagesSettings
 
     return [CapabilityOffer("images", _images, ImagesSettings.unavailable, ImagesSettings)]

@@ -1,7 +1,7 @@
-"""A folder of pictures: one file for each, and beside it one that says what it is.
+"""Checks generated images and stores them: an image file and a JSON file with its properties.
 
-The name of both is the picture's id, drawn at random. What stands beside it is written last, so a picture is
-there whole or not at all.
+Both are named for the random id of the image. The JSON file is written last, so an image is complete or does
+not exist.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from jackfield.files import write_atomically
 from jackfield_capability_types.images import StoredImage
 
 MEDIA_TYPES = {"PNG": "image/png", "JPEG": "image/jpeg", "WEBP": "image/webp", "GIF": "image/gif"}
-"""The formats that every browser shows, by Pillow's names for them."""
+"""The formats that every browser shows, by Pillow's names."""
 
 _MOST_PIXELS = 64_000_000
 
 
 class NotAnImageError(Exception):
-    """What came is no image, or none that can be shown; says why."""
+    """The data is not an image that can be shown; the message says why."""
 
 
 class ImageInfo(NamedTuple):
-    """What an image is."""
+    """The type and size of an image."""
 
     media_type: str
     width: int
@@ -39,24 +39,24 @@ class ImageInfo(NamedTuple):
 
 
 def inspect(content: bytes) -> ImageInfo:
-    """Decode an image to the end; it takes a moment, so it does not belong on the loop."""
+    """Decode a whole image; call it in a thread, because it takes a while."""
     from PIL import Image, UnidentifiedImageError
 
     try:
         with warnings.catch_warnings():
-            # Pillow warns of images that are large enough to be an attack; ours has a limit of its own.
+            # Pillow warns about very large images; the limit below is stricter.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(BytesIO(content), formats=tuple(MEDIA_TYPES)) as image:
                 width, height = image.size
                 if width * height > _MOST_PIXELS:
                     raise NotAnImageError(f"it has {width} x {height} pixels, more than can be shown")
-                # The header alone would also be there when the rest was cut off.
+                # The header alone does not show that the data is complete.
                 image.load()
                 return ImageInfo(MEDIA_TYPES[image.format or ""], width, height)
     except UnidentifiedImageError:
         raise NotAnImageError("it is no PNG, JPEG, WebP or GIF") from None
     except (OSError, SyntaxError, ValueError, EOFError, Image.DecompressionBombError) as error:
-        # Pillow's decoders fail in all of these ways for data that is damaged.
+        # Pillow's decoders raise all of these for damaged data.
         raise NotAnImageError(f"it is damaged: {error}") from None
 
 
@@ -66,13 +66,13 @@ _FACTS = tuple(each.name for each in fields(StoredImage))
 
 
 class Gallery:
-    """The pictures of one folder; any number of processes may share it."""
+    """The images of one directory; any number of processes may share it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def prepare(self) -> None:
-        """Make the folder, for its owner alone; `OSError` when nothing can be written there."""
+        """Create the directory for its owner only; raises `OSError` if it is not writable."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not os.access(self._folder, os.W_OK | os.X_OK):
             raise PermissionError(f"{self._folder} cannot be written to")
@@ -80,7 +80,7 @@ class Gallery:
     def keep(
         self, content: bytes, seen: tuple[str, int, int], *, prompt: str, by: tuple[str, str]
     ) -> StoredImage:
-        """Keep a picture; what it is stands beside it."""
+        """Store an image and its properties."""
         media_type, width, height = seen
         provider, model = by
         kept = StoredImage(
@@ -93,7 +93,7 @@ class Gallery:
         return kept
 
     def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
-        """A picture by its id; nothing for an id that is unknown, or that is no id at all."""
+        """Read an image by id; None if the id is unknown or invalid."""
         if not _ID.fullmatch(image_id):
             return None
         try:
@@ -101,11 +101,11 @@ class Gallery:
             kept = StoredImage(**{name: facts[name] for name in _FACTS})
             return kept, self._read(f"{image_id}{_SUFFIXES[kept.media_type]}")
         except (OSError, ValueError, KeyError, TypeError):
-            # Removed by whoever tidies the folder, perhaps between the two reads.
+            # The operator may have removed the image, even between the two reads.
             return None
 
     def _read(self, name: str) -> bytes:
-        # Not through a link: whoever can put one into the folder must not choose what is shown.
+        # Links are not followed: a link in the directory must not expose another file.
         descriptor = os.open(self._folder / name, os.O_RDONLY | os.O_NOFOLLOW)
         with os.fdopen(descriptor, "rb") as file:
             return file.read()

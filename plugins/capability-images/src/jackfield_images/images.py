@@ -1,4 +1,4 @@
-"""The capability `images`: orders go to a provider, what comes back is looked at and kept."""
+"""The capability `images`: requests images from a provider, checks and stores them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger("jackfield.images")
 
 
 class ProviderImages:
-    """Pictures belong to nobody: whoever has the id may see them, so every session has the same view."""
+    """Generates and reads images; an id gives access to its image, so all sessions share one view."""
 
     def __init__(self, config: ProviderConfig) -> None:
         self._config = config
@@ -27,15 +27,15 @@ class ProviderImages:
         self._connecting = asyncio.Lock()
 
     def for_session(self, session: SessionView) -> ProviderImages:  # noqa: ARG002 - the protocol's signature
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
         return self
 
     def cost(self, order: ImageOrder) -> float | None:
-        """About what an order costs, in US dollars; nothing when nobody knows."""
+        """Estimate the cost of an order in US dollars; None if no price is known."""
         return self._config.prices.cost(self._config.provider, self._config.model, order)
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
-        """Have pictures made and keep them."""
+        """Generate images and store them."""
         await self._prepare_folder()
         provider = await self._connected()
         try:
@@ -52,15 +52,15 @@ class ProviderImages:
                 failure = error
         if failure is not None and not kept:
             raise failure
-        # Some of what was paid for is better than nothing; who asked sees how many there are.
+        # Some of the images were paid for, so they are returned; the caller sees how many.
         return kept
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
-        """A kept picture and its content."""
+        """Read a stored image and its content."""
         return await asyncio.to_thread(self._gallery.read, image_id)
 
     async def close(self) -> None:
-        """Let go of the provider."""
+        """Close the provider's connections."""
         if self._provider is not None:
             await self._provider.close()
             self._provider = None
@@ -68,16 +68,16 @@ class ProviderImages:
     async def _connected(self) -> ImageProvider:
         async with self._connecting:
             if self._provider is None:
-                # The provider's package takes a second to import, which the loop must not wait for.
+                # Importing the provider's package takes a second and must not block the loop.
                 self._provider = await asyncio.to_thread(connect, self._config)
             return self._provider
 
     async def _prepare_folder(self) -> None:
-        """Before the order and not after it: a picture that cannot be kept must not be paid for."""
+        """Check the directory before the order: an image that cannot be stored must not be paid for."""
         try:
             await asyncio.to_thread(self._gallery.prepare)
         except OSError as error:
-            _log.error("pictures cannot be kept: %s", error)
+            _log.error("images cannot be stored: %s", error)
             raise tool_errors.cannot_keep(paid=False) from None
 
     async def _keep(self, drawing: GeneratedImage) -> StoredImage:
@@ -94,9 +94,9 @@ class ProviderImages:
                 self._gallery.keep, drawing.content, seen, prompt=drawing.prompt, by=by
             )
         except OSError as error:
-            _log.error("a picture that was made cannot be kept: %s", error)
+            _log.error("a generated image cannot be stored: %s", error)
             raise tool_errors.cannot_keep(paid=True) from None
 
     def _unusable(self, why: str) -> ToolError:
-        _log.error("what %s sent as a picture cannot be used: %s", self._config.provider, why)
+        _log.error("the image that %s sent cannot be used: %s", self._config.provider, why)
         return tool_errors.unusable()

@@ -13,7 +13,7 @@ _REFUSED = frozenset({"moderation_blocked", "content_policy_violation"})
 
 
 def for_status(status: int, code: str, model: str, retry_after: float | None = None) -> ToolError:
-    """What an HTTP status with a provider's own code means."""
+    """The tool error for an HTTP status and a provider's error code."""
     if code in _OUT_OF_CREDIT:
         return out_of_credit()
     if code in _REFUSED:
@@ -33,38 +33,38 @@ def for_status(status: int, code: str, model: str, retry_after: float | None = N
 
 
 def unwilling() -> ToolError:
-    """The provider's rules on content forbid it."""
+    """The provider's content policy forbids the image."""
     return ToolError(
         ErrorType.PERMANENT,
-        "The image provider will not draw this: it breaks its rules on content.",
-        suggestion="Tell the user, and offer another subject or a milder wording. Do not repeat it.",
+        "The image provider refused: the request violates its content policy.",
+        suggestion="Tell the user, and offer another subject or a milder wording. Do not repeat the request.",
     )
 
 
 def bad_credentials() -> ToolError:
-    """The key is wrong, expired, or may not make pictures."""
+    """The key is wrong, expired or not allowed to generate images."""
     return ToolError(
         ErrorType.AUTH,
         "The image provider does not accept this deployment's key.",
-        suggestion="Tell the user that pictures are not available until the operator has renewed the key.",
+        suggestion="Tell the user that images are not available until the operator has renewed the key.",
     )
 
 
 def out_of_credit() -> ToolError:
-    """The account has nothing left to pay with."""
+    """The account has no credit left."""
     return ToolError(
         ErrorType.RATE_LIMIT,
         "The account at the image provider has used up its credit or quota.",
-        suggestion="Tell the user that pictures are not available until the operator has topped it up.",
+        suggestion="Tell the user that images are not available until the operator has added credit.",
     )
 
 
 def slow_down(retry_after: float | None) -> ToolError:
-    """Too many orders at once."""
+    """The provider limits the rate of requests."""
     wait = f" It asks to wait {retry_after:g} seconds." if retry_after is not None else ""
     return ToolError(
         ErrorType.RATE_LIMIT,
-        f"The image provider takes no more orders at the moment.{wait}",
+        f"The image provider limits the rate of requests.{wait}",
         retryable=True,
         suggestion="Offer the user to try again later.",
         details=None if retry_after is None else {"retryAfterSeconds": retry_after},
@@ -72,7 +72,7 @@ def slow_down(retry_after: float | None) -> ToolError:
 
 
 def unknown_model(model: str) -> ToolError:
-    """The model was retired, or is not for this account."""
+    """The model was retired or is not available to this account."""
     return ToolError(
         ErrorType.PERMANENT,
         f"The image provider has no model {model} for this account.",
@@ -81,46 +81,46 @@ def unknown_model(model: str) -> ToolError:
 
 
 def not_accepted(status: int, code: str) -> ToolError:
-    """The order as such is wrong for this model."""
+    """The model rejects the request."""
     return ToolError(
         ErrorType.PERMANENT,
-        f"The image provider does not accept the order ({status}{f', {code}' if code else ''}).",
+        f"The image provider rejected the request ({status}{f', {code}' if code else ''}).",
         suggestion="Try a shorter prompt, or another shape or quality.",
     )
 
 
 def broken(status: int) -> ToolError:
-    """The provider failed while it worked."""
+    """The provider failed while generating the image."""
     return ToolError(
         ErrorType.TRANSIENT,
-        f"The image provider failed (status {status}); whether it charged for the picture is not known.",
+        f"The image provider failed (status {status}); it may have charged for the image.",
         partial_side_effects=True,
         suggestion="Ask the user before you try again.",
     )
 
 
 def no_answer(seconds: float) -> ToolError:
-    """The order was sent and nothing came back in time."""
+    """The provider did not answer in time."""
     return ToolError(
         ErrorType.TRANSIENT,
-        f"The image provider did not answer within {seconds:g} seconds; it may have charged for the picture.",
+        f"The image provider did not answer within {seconds:g} seconds; it may have charged for the image.",
         partial_side_effects=True,
         suggestion="Ask the user before you try again.",
     )
 
 
 def lost() -> ToolError:
-    """The connection broke after the order was sent."""
+    """The connection broke after the request was sent."""
     return ToolError(
         ErrorType.TRANSIENT,
-        "The connection to the image provider broke; it may have charged for the picture.",
+        "The connection to the image provider broke; it may have charged for the image.",
         partial_side_effects=True,
         suggestion="Ask the user before you try again.",
     )
 
 
 def unreachable() -> ToolError:
-    """No order was sent."""
+    """The connection failed before the request was sent."""
     return ToolError(
         ErrorType.TRANSIENT,
         "The image provider cannot be reached.",
@@ -130,32 +130,32 @@ def unreachable() -> ToolError:
 
 
 def unusable() -> ToolError:
-    """Something came, and it is no picture that can be shown."""
+    """The response is not an image that can be shown."""
     return ToolError(
         ErrorType.TRANSIENT,
-        "What the image provider sent is no picture that can be shown; it may have charged for it.",
+        "The image provider sent no usable image; it may have charged for it.",
         partial_side_effects=True,
         suggestion="Ask the user before you try again.",
     )
 
 
 def cannot_keep(*, paid: bool) -> ToolError:
-    """The folder of the pictures cannot be written to."""
+    """The directory for images is not writable."""
     return ToolError(
         ErrorType.TRANSIENT,
-        "The picture was made and cannot be stored here."
+        "The image was generated but cannot be stored."
         if paid
-        else "No picture was ordered, because none can be stored here.",
+        else "No image was requested, because images cannot be stored.",
         partial_side_effects=paid,
-        suggestion="Tell the user that the operator has to look at the folder of the pictures.",
+        suggestion="Tell the user that the operator has to check the image folder.",
     )
 
 
 def from_transport(error: Exception) -> ToolError | None:
-    """What a failure of the connection means; nothing when the error is of another kind.
+    """The tool error for a connection failure; None for other errors.
 
-    The providers' packages use several HTTP libraries, which may or may not be installed, so their errors
-    are known by where they come from.
+    The provider packages use several HTTP libraries, which may not be installed, so errors are recognized by
+    the module of their class.
     """
     lineage = type(error).__mro__
     libraries = {each.__module__.partition(".")[0] for each in lineage}
@@ -170,7 +170,7 @@ def from_transport(error: Exception) -> ToolError | None:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """How many seconds a provider asks to wait, as a number or as a date."""
+    """Parse a Retry-After header, a number of seconds or a date, into seconds."""
     text = headers.get("retry-after", "").strip()
     if not text:
         return None

@@ -1,7 +1,7 @@
-"""Whether somebody asked for a picture in so many words.
+"""Decides whether the user's words ask for an image.
 
-It decides only whether the user is asked once more, so what is doubtful counts as not asked for: a question
-about pictures, a wish that is taken back, a picture that is there already, anything behind a negation.
+The answer only decides whether the user is asked for confirmation, so doubtful requests count as not asked:
+questions about images, withdrawn wishes, images that exist already, anything after a negation.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ VERBS = (
     "want", "need", "would like", "would love", "d like", "d love", "could use", "want to see", "like to see",
     "love to see",
 )  # fmt: skip
-"""What asks for something; a picture has to be named with it. `'d` is written as a word, `d`."""
+"""Verbs and phrases that ask for something, if an image is named with them; `'d` is the word `d`."""
 
 WISHES = frozenset(
     {
@@ -34,10 +34,10 @@ WISHES = frozenset(
         "love to see",
     }
 )
-"""Of these, only the speaker's own ask for anything."""
+"""Wishes; they count only if the speaker makes them (`I want`)."""
 
 DRAWING_VERBS = ("draw", "paint", "sketch", "illustrate", "doodle")
-"""What asks for a picture whatever follows."""
+"""Verbs that ask for an image without a noun."""
 
 NOUNS = (
     "picture", "pictures", "image", "images", "drawing", "drawings", "illustration", "illustrations", "photo",
@@ -52,41 +52,41 @@ NEGATIONS = (
     "wouldn't", "shouldn't", "needn't", "stop", "avoid", "instead of", "rather than", "nothing", "neither",
     "nor",
 )  # fmt: skip
-"""Behind one of these, in the same sentence, nothing is asked for."""
+"""After one of these words the rest of the sentence asks for nothing."""
 
 QUESTIONS = frozenset(
     {"how", "why", "when", "where", "what", "who", "whose", "which", "whether", "if", "did", "does", "do"}
     | {"was", "were", "is", "are", "has"}
 )
-"""Behind one of these a verb is asked about, or told of."""
+"""After one of these words a verb belongs to a question or a report."""
 
 SUBJECTS = frozenset(
     {"i", "we", "they", "he", "she", "it", "who", "that", "this", "these", "those", "people"}
 )
-"""Whoever stands right before a verb does it himself."""
+"""Subjects; right before a verb they mean that somebody else acts."""
 
 OPENINGS = frozenset({"the", "this", "that", "these", "those", "my", "our", "your", "his", "her", "their"})
-"""What opens a statement about something, and no request."""
+"""First words of statements that are not requests."""
 
 APART = frozenset(
     {"of", "from", "in", "about", "for", "on", "with", "into", "to", "the", "this", "that", "these", "those"}
     | {"your", "his", "its", "their"}
 )
-"""Between a verb and a picture these say that something else is asked for, or a picture that is there."""
+"""Between verb and noun these mean something other than a new image."""
 
 QUANTITIES = frozenset(
     {"couple", "set", "series", "pair", "bunch", "number", "lot", "kind", "sort", "three", "few"}
 )
-"""`A couple of pictures` are pictures."""
+"""Quantities before `of`: `a couple of pictures` are pictures."""
 
 FIGURES_OF_SPEECH = frozenset(
     {"conclusion", "conclusions", "up", "on", "upon", "from", "out", "attention", "distinction", "parallel"}
     | {"inspiration", "point", "lots"}
 )
-"""What is drawn, sketched or illustrated without a picture."""
+"""Objects that are drawn, sketched or illustrated without an image."""
 
 ARTICLES = frozenset({"a", "an", "another", "one", "more", "please", "and", "now", "just", "some"})
-"""What may stand before a picture that is named without a verb."""
+"""Words that may precede an image that is named without a verb."""
 
 _TAKEN_BACK = re.compile(
     r"\b(never ?mind|forget (it|that|about it)|no thanks?|scratch that|cancel|on second thought)\b"
@@ -94,11 +94,11 @@ _TAKEN_BACK = re.compile(
 _SENTENCE = re.compile(r"[.!?;:\n]+|\bbut\b")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 _REACH = 8
-"""How many words may stand between what asks and what is asked for."""
+"""The maximum number of words between the verb and the noun."""
 
 
 class _Found(NamedTuple):
-    """A word or a short phrase of a sentence: where it begins, and where the next word does."""
+    """A word or short phrase of a sentence: its start, and the start of the next word."""
 
     start: int
     end: int
@@ -107,7 +107,7 @@ class _Found(NamedTuple):
 
 @dataclass(frozen=True)
 class ImageVocabulary:
-    """The words by which requests are known."""
+    """The words that mark a request for an image."""
 
     verbs: tuple[str, ...] = VERBS
     drawing_verbs: tuple[str, ...] = DRAWING_VERBS
@@ -115,7 +115,7 @@ class ImageVocabulary:
     negations: tuple[str, ...] = NEGATIONS
 
     def asks_for_picture(self, said: str) -> bool:
-        """Whether these words ask for a picture."""
+        """Whether the words ask for an image."""
         text = _folded(said)
         if _TAKEN_BACK.search(text):
             return False
@@ -125,7 +125,7 @@ class ImageVocabulary:
         negated = min((each.start for each in _find(full_prompt, self.negations)), default=len(full_prompt))
         heard = full_prompt[:negated]
         nouns = _find(heard, self.nouns)
-        # `Zeichne nicht`: in other languages the negation stands right behind the verb.
+        # `Zeichne nicht`: in other languages the negation follows the verb.
         drawn = [
             verb
             for verb in _find(heard, self.drawing_verbs)
@@ -139,13 +139,13 @@ class ImageVocabulary:
 
 
 def _draws(full_prompt: list[str], verb: _Found) -> bool:
-    """`Draw me a boat`: the verb says it all."""
+    """`Draw me a boat`: the verb is enough."""
     following = full_prompt[verb.end : verb.end + 3]
     return FIGURES_OF_SPEECH.isdisjoint(following) and _is_request(full_prompt, verb)
 
 
 def _names(full_prompt: list[str], verb: _Found, nouns: list[_Found]) -> bool:
-    """`Make me a nice picture`: the verb asks, and the first picture behind it is what for."""
+    """`Make me a nice picture`: the verb asks for the first noun after it."""
     behind = next((noun for noun in nouns if noun.start >= verb.end), None)
     if behind is not None:
         between = full_prompt[verb.end : behind.start]
@@ -165,7 +165,7 @@ def _are_apart(between: list[str]) -> bool:
 
 
 def _is_request(full_prompt: list[str], verb: _Found) -> bool:
-    """Whether a verb is asked of the listener, and not told of, or asked about."""
+    """Whether the verb is addressed to the listener, not part of a report or a question."""
     before = full_prompt[: verb.start]
     if not before:
         return True
@@ -174,13 +174,13 @@ def _is_request(full_prompt: list[str], verb: _Found) -> bool:
     if verb.phrase in WISHES:
         return not {"i", "we"}.isdisjoint(before)
     if before[-1] == "to":
-        # `to make` is wanted or it is nothing: `I used to make pictures`.
+        # `to make` counts only after a wish, not in `I used to make pictures`.
         return not {"want", "like", "need", "love"}.isdisjoint(before[-5:-1])
     return before[-1] not in SUBJECTS
 
 
 def _is_a_picture(full_prompt: list[str], nouns: list[_Found]) -> bool:
-    """`A picture of the harbour, please`: no verb, and still nothing else that it could mean."""
+    """`A picture of the harbour, please`: a request without a verb."""
     if not nouns or not QUESTIONS.isdisjoint(full_prompt):
         return False
     first = nouns[0]
@@ -189,7 +189,7 @@ def _is_a_picture(full_prompt: list[str], nouns: list[_Found]) -> bool:
 
 
 def _find(full_prompt: list[str], wanted: Iterable[str]) -> list[_Found]:
-    """The words and short phrases that stand in a sentence, in its order."""
+    """Find words and short phrases in a sentence, in order."""
     known = {tuple(each.split()): each for each in wanted}
     sizes = sorted({len(each) for each in known})
     return [
@@ -202,5 +202,5 @@ def _find(full_prompt: list[str], wanted: Iterable[str]) -> list[_Found]:
 
 def _folded(text: str) -> str:
     straight = text.casefold().replace("\u2019", "'").replace("\u2018", "'")
-    # `I'd like` is two words here, so that `I like pictures` is not the same.
+    # `I'd like` becomes two words, so that it differs from `I like pictures`.
     return re.sub(r"'d\b", " d", straight)

@@ -1,6 +1,6 @@
-"""Pages of the web as text, and a search for them.
+"""Web pages as text, and web search.
 
-Asking this plugin what it offers imports no HTTP client and no parser; the first call does.
+The hooks import no HTTP client and no parser; the first call does.
 """
 
 from __future__ import annotations

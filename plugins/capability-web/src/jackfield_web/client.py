@@ -1,8 +1,7 @@
-"""Connections that go to the very address that was found harmless.
+"""HTTP client that connects only to allowed hosts at checked addresses.
 
-A name is resolved once, every address it has is looked at, and the connection is made to one of these and not
-to the name, so that a name which changes its mind in between leads nowhere. TLS is none the wiser: it goes on
-asking for the name.
+A host name is resolved once, and every address is checked. The connection goes to one of these addresses and
+not to the name, so DNS rebinding has no effect. TLS still verifies the name.
 """
 
 from __future__ import annotations
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
     from httpcore._backends.base import SOCKET_OPTION
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""From a host and a port to the addresses of the host."""
+"""Resolves a host and port to IP addresses."""
 
 _MOST_ADDRESSES = 4
 
 
 class PrivateAddressError(Exception):
-    """A host that leads to an address which is not public."""
+    """The host resolves to an address that is not public."""
 
 
 class NoSuchHostError(Exception):
-    """A host that has no address; `passing` when asking again may help."""
+    """The host has no address; `passing` if a retry may help."""
 
     def __init__(self, *, passing: bool) -> None:
         super().__init__()
@@ -44,19 +43,19 @@ class NoSuchHostError(Exception):
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host, as the machine knows them; odd spellings of addresses are spelled out."""
+    """Resolve a host with the system resolver, which also normalizes unusual spellings of addresses."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
         raise NoSuchHostError(passing=error.errno == socket.EAI_AGAIN) from None
     except UnicodeError:
-        # A label that is too long is no name at all.
+        # A label is too long for a host name.
         raise NoSuchHostError(passing=False) from None
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class CheckedNetworkBackend(httpcore.AsyncNetworkBackend):
-    """What httpcore makes its connections with."""
+    """The network backend of httpcore, with a check of every address."""
 
     def __init__(self, hosts: HostRules, resolve: Resolve = resolve) -> None:
         self._hosts = hosts
@@ -71,7 +70,7 @@ class CheckedNetworkBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection to one of the host's addresses, if all of them may be asked."""
+        """Connect to one of the host's addresses, if all of them are allowed."""
         addresses = await self._resolve(host, port)
         if not self._hosts.names(host, port) and not all(map(is_public, addresses)):
             raise PrivateAddressError
@@ -94,7 +93,7 @@ _MOST_AT_ONCE = 20
 
 
 class PageClient:
-    """Asks hosts for pages; it keeps no cookies, no connections, and knows no proxies or passwords."""
+    """Requests pages; keeps no cookies and no connections, and uses no proxies or passwords."""
 
     def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
         self._settings = settings
@@ -110,7 +109,7 @@ class PageClient:
         )
 
     async def get(self, url: str) -> FetchedResponse:
-        """The page at an address, or at the one it leads to."""
+        """Request a page and follow redirects."""
         asked = self._checked(url, None)
         for _ in range(MOST_REDIRECTS + 1):
             answer = await self._ask(asked)
@@ -120,11 +119,11 @@ class PageClient:
         raise tool_errors.too_many_redirects(MOST_REDIRECTS)
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         await self._pool.aclose()
 
     def _checked(self, url: str, before: httpx.URL | None) -> httpx.URL:
-        """An address that may be asked, by what stands in it."""
+        """Parse a URL and check it against the allow list."""
         if len(url) > LONGEST_ADDRESS:
             raise tool_errors.not_an_address(url)
         try:
@@ -141,7 +140,7 @@ class PageClient:
         return parsed
 
     async def _ask(self, url: httpx.URL) -> FetchedResponse | str:
-        """The page, or the address that it says to ask instead."""
+        """Return the response, or the target of a redirect."""
         host, port = _place(url)
         try:
             return await self._exchanged(url)
@@ -202,12 +201,12 @@ class PageClient:
 
 
 def _place(url: httpx.URL) -> tuple[str, int]:
-    """Host and port as the connection will be made."""
+    """The host and port of the connection."""
     return url.raw_host.decode("ascii"), url.port or _PORTS[url.scheme]
 
 
 def _root(error: BaseException) -> BaseException:
-    """What an exception was made from."""
+    """The first exception of a chain of causes."""
     while error.__cause__ is not None or error.__context__ is not None:
         error = error.__cause__ or error.__context__ or error
     return error

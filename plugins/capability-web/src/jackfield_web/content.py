@@ -10,13 +10,13 @@ _BEGINNING = 1024
 
 
 class ContentKind(StrEnum):
-    """How bytes become text."""
+    """The kind of a response body, which decides how it is read."""
 
     HTML = "html"
     TEXT = "text"
     PDF = "pdf"
     UNSAID = "unsaid"
-    """The server does not say; the bytes have to."""
+    """The server names no type; the first bytes decide."""
 
 
 _KINDS = {
@@ -37,7 +37,7 @@ _KINDS = {
 
 
 def content_kind(content_type: str) -> ContentKind | None:
-    """How to read what a server calls so; nothing when it cannot be read."""
+    """The kind for a Content-Type header; None if it cannot be read as text."""
     name = media_type(content_type)
     if name.startswith("text/") or name.endswith(("+json", "+xml")):
         return _KINDS.get(name, ContentKind.TEXT)
@@ -45,12 +45,12 @@ def content_kind(content_type: str) -> ContentKind | None:
 
 
 def media_type(content_type: str) -> str:
-    """The name without what is said beside it."""
+    """The media type without its parameters."""
     return content_type.partition(";")[0].strip().lower()
 
 
 def look(content: bytes) -> ContentKind | None:
-    """What bytes are that nobody has named; nothing when they are no text."""
+    """Guess the kind of a body from its first bytes; None if it is not text."""
     beginning = content[:_BEGINNING]
     if beginning.startswith(_PDF):
         return ContentKind.PDF
@@ -63,7 +63,7 @@ def look(content: bytes) -> ContentKind | None:
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """The bytes of a page, and what is known about them."""
+    """The body of a response before it is read."""
 
     url: str
     content_type: str

@@ -1,6 +1,6 @@
-"""Bodies as they were before they were compressed, up to a limit.
+"""Decompresses response bodies up to a size limit.
 
-A few kilobytes can be made to swell to gigabytes, so nothing is decompressed that there is no room for.
+A few kilobytes can expand to gigabytes, so decompression stops at the limit.
 """
 
 from __future__ import annotations
@@ -8,25 +8,25 @@ from __future__ import annotations
 import zlib
 
 ACCEPTED = "gzip, deflate"
-"""What a server is told it may compress with."""
+"""The value of the Accept-Encoding header."""
 
 _PLAIN = ("", "identity")
 _COMPRESSED = ("gzip", "x-gzip", "deflate")
-# What does not compress grows a little; what goes on and on without becoming anything is not waited for.
+# Incompressible data grows a little; a stream that decompresses to almost nothing is cut.
 _MOST_RECEIVED = 2
 _EITHER_HEADER = zlib.MAX_WBITS | 32
 
 
 class UnknownEncodingError(Exception):
-    """A body that was compressed in a way nobody asked for."""
+    """The body has a content encoding that was not requested."""
 
 
 class CorruptBodyError(Exception):
-    """A body that cannot be decompressed."""
+    """The body cannot be decompressed."""
 
 
 class ResponseBody:
-    """What has come so far."""
+    """Collects a body chunk by chunk."""
 
     def __init__(self, encoding: str, limit: int) -> None:
         name = encoding.strip().lower()
@@ -42,14 +42,14 @@ class ResponseBody:
 
     @property
     def content(self) -> bytes:
-        """All that was taken."""
+        """The decompressed body so far."""
         return bytes(self._taken)
 
     def add(self, chunk: bytes) -> bool:
-        """Take what there is room for; whether more can be taken."""
+        """Add a chunk up to the limit; return False once the limit is reached."""
         self._received += len(chunk)
         room = self._limit - len(self._taken)
-        # One more than fits tells a body that is just as long as the limit from one that is longer.
+        # One byte over the limit tells a longer body from one that just fits.
         taken = self._inflated(chunk, room + 1) if self._compressed else chunk
         self._taken += taken[:room]
         self.cut = len(taken) > room or self._received > _MOST_RECEIVED * self._limit + 1024
@@ -66,7 +66,7 @@ class ResponseBody:
             inflated = self._inflating.decompress(chunk, room)
         except zlib.error:
             raise CorruptBodyError from None
-        # What was compressed in several pieces, one behind the other.
+        # Several gzip members may follow each other.
         while self._inflating.eof and (rest := self._inflating.unused_data) and len(inflated) < room:
             self._inflating = zlib.decompressobj(_EITHER_HEADER)
             try:
@@ -77,7 +77,7 @@ class ResponseBody:
 
 
 def _window(beginning: bytes) -> int:
-    """How zlib is to read it: some servers say deflate and send it without its header."""
+    """The window argument for zlib; some servers send deflate without its header."""
     gzipped = beginning[:2] == b"\x1f\x8b"
     with_header = beginning[0] & 0x0F == 8 and int.from_bytes(beginning[:2]) % 31 == 0
     return _EITHER_HEADER if gzipped or with_header else -zlib.MAX_WBITS

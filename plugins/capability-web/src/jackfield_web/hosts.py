@@ -9,17 +9,17 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 _UNICAST = IPv6Network("2000::/3")
 _TRANSLATED = IPv6Network("64:ff9b::/96")
 _INSIDE = (
-    # Special purposes; the standard library of some Python versions knows only parts of it.
+    # Special-purpose addresses; some Python versions know only part of the range.
     IPv4Network("192.0.0.0/24"),
-    # What was the relay of 6to4.
+    # The former 6to4 relay.
     IPv4Network("192.88.99.0/24"),
-    # A cloud's own service for its guests, on an address that looks public.
+    # A cloud provider's internal service at an address that looks public.
     IPv4Network("168.63.129.16/32"),
 )
 
 
 def is_public(text: str) -> bool:
-    """Whether anybody on the internet could be at this address; what is no address is not public."""
+    """Whether a text is a public IP address."""
     try:
         address = ip_address(text.partition("%")[0])
     except ValueError:
@@ -33,17 +33,17 @@ def _public_4(address: IPv4Address) -> bool:
 
 
 def _public_6(address: IPv6Address) -> bool:
-    # An address that carries an older one leads where that one leads.
+    # An IPv6 address that embeds an IPv4 address is as public as that one.
     if address in _TRANSLATED:
         return _public_4(IPv4Address(int(address) & 0xFFFF_FFFF))
     if address.sixtofour is not None:
         return _public_4(address.sixtofour)
-    # The rest of what carries one (mapped, compatible, Teredo) is not asked for by anybody honest.
+    # Other embedded forms (mapped, compatible, Teredo) have no legitimate use here.
     return address in _UNICAST and address.is_global and address.teredo is None
 
 
 USUAL_PORTS = frozenset((80, 443))
-"""What an entry without a port stands for."""
+"""The ports of an entry that names none."""
 
 _ENTRY = re.compile(
     r"(?P<host>\*|\[[0-9a-f:.]+\]|(\*\.)?[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?)(:(?P<port>\d{1,5}))?"
@@ -52,7 +52,7 @@ _ENTRY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HostPattern:
-    """A host in full, every host below a domain (`*.example.org`), or every host (`*`), on some ports."""
+    """A host, every host below a domain (`*.example.org`) or every host (`*`), on some ports."""
 
     host: str
     ports: frozenset[int]
@@ -75,11 +75,11 @@ class HostPattern:
 
     @property
     def is_pattern(self) -> bool:
-        """Whether it stands for more than one host."""
+        """Whether the entry matches more than one host."""
         return self.host.startswith("*")
 
     def matches(self, host: str) -> bool:
-        """Whether a host is meant, whatever the port."""
+        """Whether the entry matches a host, on any port."""
         if self.is_pattern:
             return self.host == "*" or host.endswith(self.host[1:])
         return host == self.host
@@ -87,26 +87,26 @@ class HostPattern:
 
 @dataclass(frozen=True, slots=True)
 class HostRules:
-    """Whom the deployment allows and whom it denies; a denied one is denied on every port."""
+    """The allow and deny lists of a deployment; a denied host is denied on every port."""
 
     allow: tuple[HostPattern, ...]
     deny: tuple[HostPattern, ...] = ()
 
     def permits(self, host: str, port: int) -> bool:
-        """Whether a host may be asked on a port."""
+        """Whether a request to a host and port is allowed."""
         name = normal(host)
         if any(each.matches(name) for each in self.deny):
             return False
         return any(each.matches(name) and port in each.ports for each in self.allow)
 
     def names(self, host: str, port: int) -> bool:
-        """Whether a host is listed in full: it alone may have an address that is not public."""
+        """Whether a host is listed by its full name; only such a host may have a private address."""
         named = normal(host)
         return any(each.host == named and port in each.ports for each in self.allow if not each.is_pattern)
 
 
 def normal(host: str) -> str:
-    """One spelling for each host: small letters, no dot at the end, an address in its shortest form."""
+    """Normalize a host: lower case, no trailing dot, IP addresses in their shortest form."""
     bare = host.lower().removesuffix(".").strip("[]")
     try:
         return str(ip_address(bare))

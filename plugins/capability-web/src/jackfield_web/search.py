@@ -26,7 +26,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 
 
 class SearchRequest(NamedTuple):
-    """A request, as HTTP has it."""
+    """An HTTP request to a search provider."""
 
     url: str
     parameters: Mapping[str, str]
@@ -34,28 +34,28 @@ class SearchRequest(NamedTuple):
 
 
 class SearchProvider(Protocol):
-    """One provider's way."""
+    """Builds requests for a search provider and parses its responses."""
 
     def request(
         self, settings: WebSearchSettings, query: str, limit: int, recency: str | None
     ) -> SearchRequest:
-        """What to ask for."""
+        """Build the request for a query."""
 
     def results(self, answer: Any) -> list[WebResult]:
-        """What an answer says; `LookupError`, `TypeError` or `ValueError` for one of another form."""
+        """Parse a response; raises `LookupError`, `TypeError` or `ValueError` for an unexpected form."""
 
     def hint(self, status: int) -> str:
-        """What whoever runs the host can do about a refusal, for the log."""
+        """What the operator can do about an error status, for the log."""
 
 
 def plain(text: Any, longest: int) -> str:
-    """Words without marks of emphasis and without more of them than anybody reads."""
+    """Remove tags and entities, and truncate the text."""
     words = " ".join(unescape(_TAG.sub("", text if isinstance(text, str) else "")).split())
     return words if len(words) <= longest else f"{words[: longest - 1].rstrip()}…"
 
 
 def moment(text: Any) -> datetime | None:
-    """A date as providers write it, or nothing."""
+    """Parse a provider's date; None if it is invalid."""
     try:
         found = datetime.fromisoformat(text)
     except (TypeError, ValueError):
@@ -64,7 +64,7 @@ def moment(text: Any) -> datetime | None:
 
 
 def listed(answer: Any) -> list[Mapping[str, Any]]:
-    """The entries of a list that can be results: those with an address of the web."""
+    """The entries of a result list that have an HTTP address."""
     if not isinstance(answer, list):
         raise TypeError("no list of results")
     return [
@@ -78,12 +78,12 @@ _FRESHNESS = {"day": "pd", "week": "pw", "month": "pm", "year": "py"}
 
 
 class Brave:
-    """`/web/search`, results of the web only."""
+    """Brave's `/web/search`, web results only."""
 
     def request(
         self, settings: WebSearchSettings, query: str, limit: int, recency: str | None
     ) -> SearchRequest:
-        """The key goes into a header."""
+        """Build the request; the key is sent in a header."""
         asked = {
             "q": query,
             "count": str(limit),
@@ -99,7 +99,7 @@ class Brave:
         return SearchRequest(f"{settings.server}/web/search", asked, headers)
 
     def results(self, answer: Any) -> list[WebResult]:
-        """No `web` in the answer means that nothing was found; scores are not given."""
+        """Parse a response; without `web` nothing was found. Brave returns no scores."""
         found = listed(answer["web"]["results"]) if answer.get("web") else []
         return [
             WebResult(
@@ -112,7 +112,7 @@ class Brave:
         ]
 
     def hint(self, status: int) -> str:
-        """What Brave means by a status."""
+        """What the operator can do about Brave's status."""
         if status in (401, 403, 422):
             return "check the key in the variable that api_key_env names, and language"
         return "see the dashboard of the account"
@@ -122,7 +122,7 @@ _SAFETY = {"off": "0", "moderate": "1", "strict": "2"}
 
 
 class Searxng:
-    """The JSON form of `/search`."""
+    """SearXNG's `/search` in JSON, which the server's settings must allow."""
 
     def request(
         self,
@@ -131,7 +131,7 @@ class Searxng:
         limit: int,  # noqa: ARG002 - the server decides
         recency: str | None,
     ) -> SearchRequest:
-        """How many results there are is up to the server."""
+        """Build the request; the server decides how many results it returns."""
         asked = {
             "q": query,
             "format": "json",
@@ -142,12 +142,12 @@ class Searxng:
             asked["language"] = settings.language
         if recency:
             asked["time_range"] = recency
-        # A server behind a gate of its own mostly takes a bearer token.
+        # Servers that require authentication usually accept a bearer token.
         headers = {"Authorization": f"Bearer {settings.key}"} if settings.key else {}
         return SearchRequest(f"{settings.server}/search", asked, headers)
 
     def results(self, answer: Any) -> list[WebResult]:
-        """Scores are open-ended and mean something only beside each other, so the best is 1."""
+        """Parse a response; scores are relative, so they are divided by the best one."""
         found = listed(answer["results"])
         scores = [each.get("score") for each in found]
         known = [score for score in scores if isinstance(score, (int, float)) and score > 0]
@@ -166,7 +166,7 @@ class Searxng:
         ]
 
     def hint(self, status: int) -> str:
-        """What is mostly wrong with a server of one's own."""
+        """What the operator can do about SearXNG's status."""
         if status == 403:
             return "its settings.yml has to list json under search.formats"
         return "look at its own log"
@@ -174,8 +174,8 @@ class Searxng:
 
 MOST_RESULTS = 10
 _LARGEST = 4 * 1024 * 1024
-_ELSEWHERE = "Answer from what you know, and say that you could not search."
-_SENSELESS = (
+_WITHOUT_SEARCH = "Answer from what you know, and say that you could not search."
+_MALFORMED = (
     LookupError,
     TypeError,
     ValueError,
@@ -188,7 +188,7 @@ _log = logging.getLogger("jackfield.web")
 
 
 class ProviderSearch:
-    """Search by one provider."""
+    """Searches the web with one provider."""
 
     def __init__(self, settings: WebSearchSettings) -> None:
         self._settings = settings
@@ -197,7 +197,7 @@ class ProviderSearch:
         self._client: httpx.AsyncClient | None = None
 
     async def search(self, query: str, *, limit: int = 5, recency: str | None = None) -> Sequence[WebResult]:
-        """What fits best, each address once."""
+        """Return the best results, each address once."""
         wanted = max(1, min(limit, MOST_RESULTS))
         request = self._provider.request(self._settings, query, wanted, recency)
         try:
@@ -206,16 +206,16 @@ class ProviderSearch:
             found = self._provider.results(json.loads(answer))
         except TimeoutError:
             raise _failed("The search did not answer in time.") from None
-        except _SENSELESS:
-            _log.error("%s answered a search in a form that is not its own", self._settings.provider)
-            raise _failed("The search gave an answer that makes no sense.", retryable=False) from None
+        except _MALFORMED:
+            _log.error("%s sent a response of an unexpected form", self._settings.provider)
+            raise _failed("The search provider sent an unexpected response.", retryable=False) from None
         once: dict[str, WebResult] = {}
         for each in found:
             once.setdefault(each.url, each)
         return list(once.values())[:wanted]
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None
@@ -233,7 +233,7 @@ class ProviderSearch:
                 body = ResponseBody(response.headers.get("content-encoding", ""), _LARGEST)
                 async for chunk in response.aiter_raw():
                     if not body.add(chunk):
-                        raise _failed("The search gave an answer that is too large.", retryable=False)
+                        raise _failed("The response of the search provider is too large.", retryable=False)
                 return body.content
         except httpx.TimeoutException:
             raise _failed("The search did not answer in time.") from None
@@ -251,11 +251,11 @@ class ProviderSearch:
         import httpx
 
         headers = {"Accept": "application/json", "Accept-Encoding": ACCEPTED}
-        # A redirect would take the key along to wherever it leads.
+        # A redirect would send the key to another host.
         return httpx.AsyncClient(timeout=self._settings.timeout, headers=headers, follow_redirects=False)
 
     def _refused(self, status: int, headers: Mapping[str, Any]) -> ToolError:
-        # What the provider says may repeat the key, so it is not passed on.
+        # The provider's message may repeat the key, so it is not passed on.
         provider = self._settings.provider
         hint = "set url to where it leads" if 300 <= status < 400 else self._provider.hint(status)
         _log.error("%s refused a search with %d; %s", provider, status, hint)
@@ -263,18 +263,20 @@ class ProviderSearch:
             after = str(headers.get("retry-after", ""))
             return ToolError(
                 ErrorType.RATE_LIMIT,
-                "The search was asked too often.",
+                "The search provider limits the number of requests.",
                 retryable=True,
-                suggestion=_ELSEWHERE,
+                suggestion=_WITHOUT_SEARCH,
                 details={"retryAfterSeconds": int(after)} if after.isdecimal() and len(after) < 7 else None,
             )
         if status in (401, 403, 422):
             return ToolError(
-                ErrorType.AUTH, f"The search is not set up rightly ({status}).", suggestion=_ELSEWHERE
+                ErrorType.AUTH,
+                f"The search provider rejected the request ({status}).",
+                suggestion=_WITHOUT_SEARCH,
             )
-        return _failed(f"The search has a problem of its own ({status}).", retryable=status >= 500)
+        return _failed(f"The search provider answered with an error ({status}).", retryable=status >= 500)
 
 
 def _failed(message: str, *, retryable: bool = True) -> ToolError:
     kind = ErrorType.TRANSIENT if retryable else ErrorType.PERMANENT
-    return ToolError(kind, message, retryable=retryable, suggestion=_ELSEWHERE)
+    return ToolError(kind, message, retryable=retryable, suggestion=_WITHOUT_SEARCH)

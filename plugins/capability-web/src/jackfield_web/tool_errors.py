@@ -9,30 +9,30 @@ _SHOWN = 200
 
 
 def shown(address: str) -> str:
-    """An address as an error names it: not longer than anybody reads."""
+    """Truncate an address for an error message."""
     return address if len(address) <= _SHOWN else f"{address[:_SHOWN]}…"
 
 
 def not_an_address(url: str) -> ToolError:
-    """What was given is no address of the web."""
+    """The URL is not an HTTP address."""
     return ToolError(
         ErrorType.PERMANENT,
         f"{shown(url)} is not an address of a page.",
-        suggestion="Give a whole address that begins with https:// or http://.",
+        suggestion="Give a complete address that starts with https:// or http://.",
     )
 
 
 def with_credentials() -> ToolError:
-    """The address has a user or a password in it, which is not repeated."""
+    """The URL contains a user name or password, which the message does not repeat."""
     return ToolError(
         ErrorType.PERMANENT,
-        "The address has a user name or a password in it; such addresses are not asked.",
-        suggestion="Use an address without anything before an @ sign, or ask the user for the text.",
+        "The address contains a user name or a password; such addresses are not fetched.",
+        suggestion="Use an address without credentials before an @ sign, or ask the user for the text.",
     )
 
 
 def not_allowed(host: str, port: int) -> ToolError:
-    """A host that is not listed, or one that leads inside; the model learns no more than that."""
+    """The host is not allowed or has a private address; the model is not told which."""
     return ToolError(
         ErrorType.PERMANENT,
         f"Pages of {shown(host)} on port {port} may not be read in this deployment.",
@@ -41,7 +41,7 @@ def not_allowed(host: str, port: int) -> ToolError:
 
 
 def no_such_host(host: str, *, passing: bool) -> ToolError:
-    """The name has no address."""
+    """The host name has no address."""
     kind = ErrorType.TRANSIENT if passing else ErrorType.PERMANENT
     said = "could not be looked up just now" if passing else "does not exist"
     return ToolError(
@@ -50,14 +50,12 @@ def no_such_host(host: str, *, passing: bool) -> ToolError:
 
 
 def too_many_redirects(most: int) -> ToolError:
-    """The page leads from one address to the next."""
-    return ToolError(
-        ErrorType.PERMANENT, f"The page leads on to other addresses more than {most} times.", suggestion=_ASK
-    )
+    """The page redirects too often."""
+    return ToolError(ErrorType.PERMANENT, f"The page redirects more than {most} times.", suggestion=_ASK)
 
 
 def bad_certificate(host: str) -> ToolError:
-    """The host cannot prove that it is the host."""
+    """The TLS certificate of the host is invalid."""
     return ToolError(
         ErrorType.PERMANENT,
         f"The certificate of {shown(host)} is not valid, so nothing was read.",
@@ -66,26 +64,26 @@ def bad_certificate(host: str) -> ToolError:
 
 
 def unreachable(host: str) -> ToolError:
-    """No connection, or one that broke."""
+    """The connection failed or broke."""
     return ToolError(
         ErrorType.TRANSIENT, f"{shown(host)} cannot be reached.", retryable=True, suggestion=_ASK
     )
 
 
 def too_slow(seconds: float) -> ToolError:
-    """The time is over."""
+    """The page did not arrive in time."""
     return ToolError(
-        ErrorType.TRANSIENT, f"The page was not there within {seconds:g} seconds.", suggestion=_ASK
+        ErrorType.TRANSIENT, f"The page did not arrive within {seconds:g} seconds.", suggestion=_ASK
     )
 
 
 def status(code: int, host: str, retry_after: int | None) -> ToolError:
-    """The host answered, but not with a page."""
+    """The host answered with an error status."""
     where = shown(host)
     if code == 429:
         return ToolError(
             ErrorType.RATE_LIMIT,
-            f"{where} was asked too often.",
+            f"{where} limits the number of requests.",
             retryable=True,
             suggestion="Ask it later, or use another source.",
             details=None if retry_after is None else {"retryAfterSeconds": retry_after},
@@ -93,12 +91,12 @@ def status(code: int, host: str, retry_after: int | None) -> ToolError:
     if code >= 500:
         return ToolError(
             ErrorType.TRANSIENT,
-            f"{where} has a problem of its own ({code}).",
+            f"{where} answered with a server error ({code}).",
             retryable=True,
             suggestion=_ASK,
         )
     if code in (401, 407):
-        return ToolError(ErrorType.AUTH, f"{where} asks for a login ({code}).", suggestion=_ASK)
+        return ToolError(ErrorType.AUTH, f"{where} requires a login ({code}).", suggestion=_ASK)
     if code in (404, 410):
         return ToolError(
             ErrorType.PERMANENT,
@@ -109,14 +107,14 @@ def status(code: int, host: str, retry_after: int | None) -> ToolError:
 
 
 def not_text(content_type: str) -> ToolError:
-    """Something that cannot be read as text."""
+    """The response is not text."""
     return ToolError(
         ErrorType.PERMANENT,
-        f"What is there is {content_type[:80]}; only HTML, text, JSON, XML and PDF can be read.",
+        f"The content is {content_type[:80]}; only HTML, text, JSON, XML and PDF can be read.",
         suggestion=_ASK,
     )
 
 
 def unreadable(why: str) -> ToolError:
-    """A page that is there and makes no text."""
+    """The page exists, but no text can be extracted."""
     return ToolError(ErrorType.PERMANENT, f"The page cannot be read: {why}.", suggestion=_ASK)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class WebFetcher:
-    """Fetches and reads; every session sees the same web, and none leaves anything behind in it."""
+    """Fetches pages and extracts their text; keeps no state between calls."""
 
     def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
         self._settings = settings
@@ -27,7 +27,7 @@ class WebFetcher:
         self._started: tuple[PageClient, ReaderPool] | None = None
 
     async def fetch(self, url: str) -> Page:
-        """The page at an address."""
+        """Fetch a page as text."""
         exchange, room = await self._ready()
         try:
             async with asyncio.timeout(self._settings.timeout):
@@ -49,7 +49,7 @@ class WebFetcher:
         )
 
     async def close(self) -> None:
-        """Let go of connections and readers."""
+        """Close connections and stop the reader processes."""
         if self._started is not None:
             exchange, room = self._started
             self._started = None
@@ -60,9 +60,9 @@ class WebFetcher:
         async with self._starting:
             if self._started is None:
                 room = ReaderPool()
-                # It gets ready while the page is on its way.
-                await room.call_reader()
-                # The HTTP client and the certificates take a moment, which the loop must not wait for.
+                # It starts while the page is being fetched.
+                await room.start_reader()
+                # Loading the HTTP client and certificates takes a while and must not block the loop.
                 self._started = await asyncio.to_thread(self._connect), room
             return self._started
 
@@ -71,6 +71,6 @@ class WebFetcher:
 
         from jackfield_web.client import PageClient
 
-        # A loop of its own, only so that the rest of anyio is imported here and not on the host's loop.
+        # Runs a loop only to import the rest of anyio in this thread instead of on the host's loop.
         anyio.run(anyio.sleep, 0)
         return PageClient(self._settings, self._resolve)

@@ -1,4 +1,4 @@
-"""A calendar on a CalDAV server (RFC 4791), which invites attendees itself where it can (RFC 6638)."""
+"""CalDAV backend (RFC 4791); servers with scheduling (RFC 6638) send the invitations."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from jackfield_calendar.ical.parser import read
 from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
 
 TIMEOUT_SECONDS = 5.0
-"""How long a request may take, unless the settings say otherwise."""
+"""Default time limit of a request."""
 
 _MARGIN = timedelta(days=1)
-"""A server has days and floating times begin in a zone of its own choice; what is too much is cut here."""
+"""Servers place all-day events and floating times in a zone of their own; the surplus is cut later."""
 
-_NO_SERVER = "what answered is no CalDAV server"
+_NO_SERVER = "the server is not a CalDAV server"
 _MULTISTATUS = "{DAV:}multistatus"
 _CALENDAR_TEXT = {"Content-Type": "text/calendar; charset=utf-8"}
 
@@ -68,20 +68,20 @@ class CalDavCalendar:
         )
         self._notices = WarningLog()
         self._schedules: bool | None = None
-        # A server has no way to book a time that is free: at least nobody in this process comes between.
+        # CalDAV cannot check and book atomically; the lock excludes other bookings of this process.
         self._booking = asyncio.Lock()
 
-    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - they come along
-        """Everything that takes time in a span, by a time-range query; recurring events are unrolled here."""
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - the query always returns them
+        """Return the occurrences in a time range; the server filters, recurrences are expanded here."""
         start, end = span.start - _MARGIN, span.end + _MARGIN
         async with self._request(writing=False):
             answer = await self._client.calendar_query(self._url, start=start, end=end, event=True)
         self._check(answer.status, writing=False)
         if answer.status != 207 or answer.tree is None or answer.tree.tag != _MULTISTATUS:
-            # A login page of a hotel, say: it names no events, and is no free calendar all the same.
+            # For example the login page of a hotel network, which must not look like an empty calendar.
             raise tool_errors.unreachable(self._name, _NO_SERVER, writing=False)
         results = [each for each in answer.results or () if isinstance(each, CalendarQueryResult)]
-        # Without a text a server says that it would not tell, or that there is more than it would tell.
+        # A result without data counts as unreadable: the server withholds or truncates it.
         texts = [(each.href, each.calendar_data or "") for each in results]
         return await asyncio.to_thread(self._unroll, texts, span)
 
@@ -97,7 +97,7 @@ class CalDavCalendar:
         return OccurrenceList(taken, unreadable)
 
     async def book(self, event: NewEvent) -> BookedEvent:
-        """Write an event whose time is free; the server refuses one that it already has."""
+        """Write an event if its time is free; the server rejects a UID that exists."""
         async with self._booking:
             found = await self.taken(event.span, details=False)
             known = any(each.uid == event.uid for each in found.taken)
@@ -118,13 +118,13 @@ class CalDavCalendar:
         )
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._client.close()
 
     async def _put(
         self, event: NewEvent, condition: Mapping[str, str], sequence: int = 0
     ) -> BookedEvent | None:
-        """Write under a condition; what was there before, when the server would not."""
+        """Write under a condition; return the existing event if the condition fails."""
         url = self._place(event.uid)
         text = write(event, sequence=sequence).decode()
         try:
@@ -132,7 +132,7 @@ class CalDavCalendar:
                 answer = await self._client.put(url, text, {**_CALENDAR_TEXT, **condition})
             status, preconditions = answer.status, parse_preconditions(answer.raw)
         except AuthorizationError as error:
-            # Some servers say with a 403 that the UID is taken.
+            # Some servers answer 403 if the UID exists.
             if not UID_CONFLICT_PRECONDITIONS & set(error.preconditions):
                 raise tool_errors.refused(self._name) from None
             status, preconditions = 409, error.preconditions
@@ -140,14 +140,14 @@ class CalDavCalendar:
             return await self._already_there(event)
         self._check(status, writing=True)
         if status not in (201, 204) and not await self._read(event.uid):
-            # A redirection to a login page ends like this, and nothing was written.
+            # For example after a redirect to a login page; nothing was written.
             raise tool_errors.unreachable(self._name, _NO_SERVER, writing=True)
         return None
 
     async def _already_there(self, event: NewEvent) -> BookedEvent | None:
         written = await self._read(event.uid)
         if written is None:
-            # Under another name, or not to be read: it was written, and how it stands is not for us to say.
+            # The event exists under another name or is not readable, so its current times are not known.
             return BookedEvent(event.uid, event.start, event.end, existed=True)
         found, etag = written
         if cancelled(found) and etag:
@@ -155,14 +155,14 @@ class CalDavCalendar:
         return stands(found, self._zones)
 
     async def _read(self, uid: str) -> tuple[Event, str | None] | None:
-        """What stands at the place of an event, and its version."""
+        """The event stored under a UID, and its ETag."""
         async with self._request(writing=False):
             answer = await self._client.request(self._place(uid), "GET")
         found = read(answer.raw or "").find(uid) if answer.status == 200 else None
         return None if found is None else (found, answer.headers.get("ETag"))
 
     async def _invites(self) -> bool:
-        """Whether the server sends invitations; asked once."""
+        """Whether the server sends invitations; cached after the first request."""
         if self._schedules is None:
             async with self._request(writing=False):
                 answer = await self._client.options(self._url)
@@ -181,9 +181,9 @@ class CalDavCalendar:
 
     @asynccontextmanager
     async def _request(self, *, writing: bool) -> AsyncIterator[None]:
-        """One request: an end to waiting, and its failures in our words."""
+        """Limit the time of one request, and turn failures into tool errors."""
         try:
-            # The client's own limit is for each step; one drop at a time would never reach it.
+            # The client's timeout applies to each read, so a slow stream would never reach it.
             async with asyncio.timeout(self._seconds):
                 yield
         except TimeoutError:
@@ -198,9 +198,9 @@ class CalDavCalendar:
         except DAVError as error:
             raise tool_errors.unexpected(self._name, error.status or 502, writing=writing) from None
         except SyntaxError:
-            # The library's word for XML that is none.
+            # The library raises this for invalid XML.
             raise tool_errors.unreachable(self._name, _NO_SERVER, writing=writing) from None
         except OSError as error:
-            # The library's connection errors and time limits are all of this kind.
+            # All connection errors and timeouts of the library are subclasses.
             how = f"the connection to its server failed ({type(error).__name__})"
             raise tool_errors.unreachable(self._name, how, writing=writing) from None

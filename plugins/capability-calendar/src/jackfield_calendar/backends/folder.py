@@ -1,4 +1,4 @@
-"""A calendar that is a folder of .ics files, one event a file, as any calendar program can read it."""
+"""Folder backend: a directory of .ics files, one event per file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands,
 _log = logging.getLogger("jackfield_calendar")
 
 PATIENCE_SECONDS = 5.0
-"""How long a booking waits for one that is under way."""
+"""How long a booking waits for the lock."""
 
 _LOCK = ".jackfield.lock"
 _UNFINISHED = ".jackfield-unfinished-"
@@ -43,7 +43,7 @@ _R = TypeVar("_R")
 
 
 class _CachedFile(NamedTuple):
-    """One file as it was when it was read."""
+    """A parsed file and the stamp it had when it was read."""
 
     path: Path
     sheet: ParsedCalendar
@@ -52,7 +52,7 @@ class _CachedFile(NamedTuple):
 
 
 class FolderCalendar:
-    """The calendar of one folder. The disk is read in threads, and a file again only when it changed."""
+    """The calendar of one directory; files are parsed in threads and cached until they change."""
 
     makes_meetings = False
 
@@ -64,16 +64,16 @@ class FolderCalendar:
         self._reading = Lock()
         self._notices = WarningLog()
 
-    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - they cost nothing here
-        """Everything that takes time in a span."""
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - always included
+        """Return the occurrences in a time range."""
         return await self._in_thread(self._look, span, writing=False)
 
     async def book(self, event: NewEvent) -> BookedEvent:
-        """Write an event whose time is free, while nobody else writes."""
+        """Write an event if its time is free, under the lock of the folder."""
         return await self._in_thread(self._write, event, writing=True)
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing; no file stays open."""
 
     async def _in_thread(self, work: Callable[[_A], _R], argument: _A, *, writing: bool) -> _R:
         try:
@@ -83,7 +83,7 @@ class FolderCalendar:
                 self._name, "another booking takes too long", writing=False
             ) from None
         except OSError as error:
-            # The path is for the log; the model learns what kind of trouble it is.
+            # The path goes to the log only.
             _log.error("the %s calendar in %s: %s", self._name, self._folder, error)
             raise tool_errors.unreachable(
                 self._name, f"its folder: {error.strerror}", writing=writing

@@ -22,17 +22,17 @@ _LONGEST_TITLE = 200
 
 
 def event_id(uid: str) -> str:
-    """An id in the characters Google allows, the same for the same UID, so that writing twice is noticed."""
+    """Derive a Google event id from a UID, so that a second write of the same event is detected."""
     return base64.b32hexencode(hashlib.sha256(uid.encode()).digest()).decode().rstrip("=").lower()
 
 
 def stamp(value: datetime) -> str:
-    """A moment as the API writes it."""
+    """Format a time for the API."""
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def to_wire(event: NewEvent) -> dict[str, Any]:
-    """A new event; the organizer is whoever the credentials belong to."""
+    """Serialize a new event; the account of the credentials is the organizer."""
     wire: dict[str, Any] = {
         "id": event_id(event.uid),
         "summary": event.title,
@@ -60,12 +60,12 @@ def _time(value: datetime) -> dict[str, str]:
 
 
 def busy(interval: Mapping[str, Any]) -> Occurrence:
-    """One interval of a free/busy answer."""
+    """Parse one interval of a free/busy response."""
     return Occurrence(datetime.fromisoformat(interval["start"]), datetime.fromisoformat(interval["end"]))
 
 
 def taken(item: Mapping[str, Any], calendar_zone: str) -> Occurrence | None:
-    """One event of a list; nothing when it takes no time."""
+    """Parse one event of a list; None if it blocks no time."""
     attendees = item.get("attendees", ())
     declined = any(each.get("self") and each.get("responseStatus") == "declined" for each in attendees)
     if item.get("status") == "cancelled" or item.get("transparency") == "transparent" or declined:
@@ -93,7 +93,7 @@ def _moment(said: Mapping[str, str], calendar_zone: str) -> tuple[datetime, bool
 
 
 def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> BookedEvent:
-    """An event as Google has it."""
+    """Parse an event as Google stored it."""
     start, _ = _moment(item["start"], "UTC")
     end, _ = _moment(item["end"], "UTC")
     return BookedEvent(
@@ -107,7 +107,7 @@ def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> Booked
 
 
 def link(item: Mapping[str, Any]) -> str | None:
-    """The address of the video call, once Google has made it."""
+    """The meeting link, once Google has created it."""
     entries = item.get("conferenceData", {}).get("entryPoints", ())
     video = (each.get("uri") for each in entries if each.get("entryPointType") == "video")
     found = item.get("hangoutLink") or next(video, None)
@@ -116,14 +116,14 @@ def link(item: Mapping[str, Any]) -> str | None:
 
 API_URL = "https://www.googleapis.com/calendar/v3"
 TIMEOUT_SECONDS = 5.0
-"""How long a request may take, unless the settings say otherwise."""
+"""Default time limit of a request."""
 
 _MOST_PAGES = 20
 _QUOTA = {"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "dailyLimitExceeded"}
 
 
 class GoogleCalendar:
-    """One calendar of one Google account."""
+    """One calendar of a Google account."""
 
     def __init__(
         self, name: str, options: Mapping[str, Any], environ: Mapping[str, str], *, meet: bool
@@ -136,11 +136,11 @@ class GoogleCalendar:
         base = options.get("api_url", API_URL).rstrip("/")
         self._client = httpx.AsyncClient(base_url=base, timeout=self._seconds)
         self._events = f"/calendars/{quote(self._id, safe='')}/events"
-        # Google has no way to book a time that is free: at least nobody in this process comes between.
+        # Google cannot check and book atomically; the lock excludes other bookings of this process.
         self._booking = asyncio.Lock()
 
     async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
-        """Everything that takes time in a span; without details Google tells us no more than that."""
+        """Return the occurrences in a time range; without details by a free/busy query."""
         return await (self._listed(span) if details else self._free_busy(span))
 
     async def _free_busy(self, span: TimeRange) -> OccurrenceList:
@@ -174,7 +174,7 @@ class GoogleCalendar:
         return OccurrenceList(found)
 
     async def book(self, event: NewEvent) -> BookedEvent:
-        """Write an event whose time is free, under an id of our own, so that it is never written twice."""
+        """Write an event if its time is free, under a derived id, so that it is never written twice."""
         place = f"{self._events}/{event_id(event.uid)}"
         async with self._booking:
             before = await self._ask("GET", place, params={}, absent={404, 410})
@@ -189,18 +189,18 @@ class GoogleCalendar:
             written = await self._ask(method, where, params=params, json=to_wire(event), absent={409})
             existed = not written
             if existed or (event.ask_for_meeting and not link(written)):
-                # Somebody else was quicker with the same event; or the link is still being made.
+                # Another process wrote the same event first, or the link is not created yet.
                 written = await self._ask("GET", place, params={})
         return stands(written, event, existed=existed)
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     async def _ask(
         self, method: str, path: str, *, absent: frozenset[int] | set[int] = frozenset(), **said: Any
     ) -> dict[str, Any]:
-        """One request; an empty answer for a status that means there is nothing."""
+        """Send one request; return an empty dict for the statuses in `absent`."""
         writing = method in ("POST", "PUT") and path != "/freeBusy"
         bearer = await self._tokens.bearer()
         try:

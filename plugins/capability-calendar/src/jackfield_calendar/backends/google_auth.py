@@ -22,7 +22,7 @@ TOKEN_URL = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
 
 
 class _Answer(transport.Response):
-    """An answer in the form google-auth reads."""
+    """Adapts an httpx response to google-auth."""
 
     def __init__(self, answer: httpx.Response) -> None:
         self._answer = answer
@@ -41,7 +41,7 @@ class _Answer(transport.Response):
 
 
 class _Ask(transport.Request):
-    """google-auth's way to the token server, by the client that the rest of this backend uses."""
+    """Adapts httpx requests to google-auth."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -52,7 +52,7 @@ class _Ask(transport.Request):
         method: str = "GET",
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout: float | None = None,  # noqa: ARG002 - ours is the shorter one
+        timeout: float | None = None,  # noqa: ARG002 - the configured limit is shorter
         **_: Any,
     ) -> _Answer:
         try:
@@ -62,7 +62,7 @@ class _Ask(transport.Request):
 
 
 class GoogleTokens:
-    """The token of one calendar, renewed when it is about to expire."""
+    """The access token of one calendar, renewed before it expires."""
 
     def __init__(
         self, calendar: str, options: Mapping[str, Any], environ: Mapping[str, str], seconds: float
@@ -73,7 +73,7 @@ class GoogleTokens:
         self._renewing = asyncio.Lock()
 
     async def bearer(self) -> str:
-        """A token that is good now."""
+        """Return a valid token."""
         async with self._renewing:
             if not self._credentials.valid:
                 try:
@@ -96,7 +96,7 @@ def _credentials(calendar: str, options: Mapping[str, Any], environ: Mapping[str
         try:
             account: Any = ServiceAccount.from_service_account_file(path, scopes=SCOPES)  # type: ignore[no-untyped-call]
         except (OSError, ValueError, GoogleAuthError) as error:
-            # The file holds a key: its name and the kind of trouble are all that is said.
+            # The file contains a private key, so only its name and the error type are shown.
             raise SettingsError(
                 f"[{PLACE}.calendars.{calendar}] service_account_file: {path} cannot be read, or is not the "
                 f"JSON key of a service account ({type(error).__name__})"

@@ -15,36 +15,36 @@ from icalendar.timezone import tzp
 from jackfield_calendar.ical.recurrence import spell_out
 
 MOST_BYTES = 5 << 20
-"""The longest text that is read."""
+"""The size limit of an iCalendar object."""
 
 _TIMES = ("DTSTART", "DTEND", "DURATION", "RRULE", "RDATE", "EXDATE", "RECURRENCE-ID")
 
 _parsing = Lock()
-"""The library keeps the zones of what it reads for everybody, so one text is read at a time."""
+"""The library keeps time zones in global state, so one object is parsed at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedCalendar:
-    """One iCalendar object: events that do not repeat, series that do, and what is wrong with the rest."""
+    """One iCalendar object: single events, recurring series, and the errors of the rest."""
 
     single: tuple[Event, ...] = ()
     series: tuple[Calendar, ...] = ()
-    """Each with its exceptions, which share its UID."""
+    """Each series with its exceptions, which share its UID."""
 
     faults: tuple[str, ...] = ()
 
     def find(self, uid: str) -> Event | None:
-        """The event of a UID that does not repeat."""
+        """The single event with a UID."""
         return next((each for each in self.single if each.get("UID") == uid), None)
 
 
 def read(text: bytes | str) -> ParsedCalendar:
-    """Read an iCalendar object; never fails, because one bad file must not hide the others."""
+    """Parse an iCalendar object; never raises, because one bad file must not hide the others."""
     if len(text) > MOST_BYTES:
         return ParsedCalendar(faults=(f"it is longer than {MOST_BYTES >> 20} MiB",))
     try:
         calendar = _parse(text)
-    except Exception as error:  # noqa: BLE001 - a stranger's text, which the library fails on in many ways
+    except Exception as error:  # noqa: BLE001 - the library fails in many ways on untrusted input
         return ParsedCalendar(faults=(f"it is not iCalendar: {_short(error)}",))
     faults: list[str] = []
     single: list[Event] = []
@@ -64,19 +64,19 @@ def read(text: bytes | str) -> ParsedCalendar:
 
 
 def events_of(calendar: Calendar) -> list[Event]:
-    """The events of an iCalendar object, exceptions of a series among them."""
+    """The events of an iCalendar object, including the exceptions of series."""
     return [each for each in calendar.walk("VEVENT") if isinstance(each, Event)]
 
 
 def _empty_like(calendar: Calendar) -> Calendar:
-    # The zone some programs state for the whole calendar decides when a series in UTC changes its clock.
+    # Some programs name a zone for the whole calendar, which sets daylight saving for a series in UTC.
     return Calendar({key: value for key, value in calendar.items() if key == "X-WR-TIMEZONE"})
 
 
 def _parse(text: bytes | str) -> Calendar:
     with _parsing, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        # Otherwise a zone that another file defined under the same name would be taken for this one's.
+        # Otherwise a zone of the same name from another file would be used.
         tzp.use_default()
         calendar = Calendar.from_ical(text)
     if not isinstance(calendar, Calendar):

@@ -1,7 +1,9 @@
-"""What a recurrence rule leaves to the start of its event, said outright.
+"""Recurrence rules: completed from DTSTART, and checked for the work they cause.
 
-RFC 5545 (3.3.10) takes what a rule does not say from DTSTART. So does dateutil, which unrolls the rules, save
-here: it takes every day of the week or every month instead, or counts the hours of a day that has none.
+RFC 5545 (3.3.10) takes parts that a rule omits from DTSTART. dateutil, which expands the rules, does not
+always do so: it takes every weekday or every month instead, or applies hours to all-day events. So these
+parts are written into the rule. Anybody can send an invitation, so a rule that expands to too many
+occurrences is refused before it is expanded.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ _PICKS_DAYS = ("BYDAY", "BYMONTHDAY", "BYYEARDAY")
 
 
 def rules_of(event: Event) -> list[vRecur]:
-    """The recurrence rules of an event; more than one is allowed, if not wise."""
+    """The recurrence rules of an event; RFC 5545 discourages more than one, but allows it."""
     said = event.get("RRULE", [])
     return list(said) if isinstance(said, list) else [said]
 
 
 def spell_out(event: Event) -> None:
-    """Complete the rules of an event, in place, with what they take from its start."""
+    """Add to the rules of an event the parts that they take from its start, in place."""
     start = event.start
     for rule in rules_of(event):
         if not isinstance(start, datetime):
@@ -43,15 +45,15 @@ def spell_out(event: Event) -> None:
 
 
 def spelt(rule: vRecur) -> str:
-    """A rule as iCalendar writes it."""
+    """Serialize a rule."""
     return bytes(rule.to_ical()).decode()  # type: ignore[no-untyped-call]
 
 
 MOST_STEPS = 500_000
-"""How many candidates may be tried from the start of a series on: every hour for 57 years."""
+"""The maximum number of candidates from the start of a series: every hour for 57 years."""
 
 MOST_OCCURRENCES = 20_000
-"""How many occurrences a span may hold: in a month, one every two minutes."""
+"""The maximum number of occurrences in a range: one every two minutes for a month."""
 
 _SECONDS = {
     "SECONDLY": 1,
@@ -71,7 +73,7 @@ _DAYS: Mapping[str, Mapping[str, int]] = {
 
 
 def is_too_much(event: Event, span: TimeRange) -> bool:
-    """Whether nobody should try to unroll an event over a span."""
+    """Whether expanding an event over a range takes too much work."""
     start = _utc(event.start)
     return any(_is_too_much(rule, start, span) for rule in rules_of(event))
 
@@ -85,13 +87,13 @@ def _is_too_much(rule: Mapping[str, Any], start: datetime, span: TimeRange) -> b
     periods = max((end - start).total_seconds(), 0) / unit + 1
     in_span = min(max((end - span.start).total_seconds(), 0) / unit + 1, periods)
     if frequency in ("SECONDLY", "MINUTELY", "HOURLY"):
-        # Finer than a day: every period is tried, and what is named thins them out.
+        # Shorter than a day: every period is a candidate, and BY parts filter them.
         picked = prod(len(rule[part]) / most for part, most in _CLOCK.items() if part in rule)
         thinned = any(part.startswith("BY") for part in rule)
         steps = periods if count is None or thinned else min(periods, int(count))
         found = in_span * picked
     else:
-        # A day or more: every period is multiplied by what is named, and gives one occurrence at least.
+        # A day or longer: BY parts multiply every period, which has at least one occurrence.
         each = _days(rule, frequency) * prod(len(rule.get(part, [0])) for part in _CLOCK)
         steps = (periods if count is None else min(periods, int(count))) * each
         found = in_span * (len(rule["BYSETPOS"]) if "BYSETPOS" in rule else each)

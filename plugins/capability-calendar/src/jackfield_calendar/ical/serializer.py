@@ -14,7 +14,7 @@ from jackfield_calendar.zones import moment
 
 
 def write(event: NewEvent, *, sequence: int = 0) -> bytes:
-    """The text of an event, with the zone it is written in and whoever is invited."""
+    """Serialize an event with its time zone and attendees."""
     calendar = Calendar()
     calendar.add("VERSION", "2.0")
     calendar.add("PRODID", "-//Jackfield//calendar//EN")
@@ -43,7 +43,7 @@ def write(event: NewEvent, *, sequence: int = 0) -> bytes:
 
 def _add_words(entry: Event, event: NewEvent) -> None:
     if event.meeting_url:
-        # The property made for it, and the one that today's programs show.
+        # CONFERENCE is the standard property; programs show LOCATION.
         entry.add("CONFERENCE", vUri(event.meeting_url), parameters={"VALUE": "URI", "FEATURE": "VIDEO"})
         entry.add("LOCATION", event.meeting_url)
     if event.description:
@@ -62,7 +62,7 @@ def _add_people(entry: Event, event: NewEvent) -> None:
 
 
 def stands(entry: Event, zones: Zones) -> BookedEvent:
-    """An event that was written before, as it stands now: whoever keeps the calendar may have moved it."""
+    """The current state of an event that exists; its owner may have moved it."""
     days_in, floating_in = zones
     start = moment(entry.start, days_in=days_in, floating_in=floating_in)
     end = moment(entry.end, days_in=days_in, floating_in=floating_in)
@@ -78,17 +78,17 @@ def stands(entry: Event, zones: Zones) -> BookedEvent:
 
 
 def cancelled(entry: Event) -> bool:
-    """Whether somebody called an event off."""
+    """Whether an event is cancelled."""
     return str(entry.get("STATUS", "")).upper() == "CANCELLED"
 
 
 def next_sequence(entry: Event) -> int:
-    """The number of the next version of an event."""
+    """The SEQUENCE of the next version of an event."""
     return int(entry.get("SEQUENCE", 0)) + 1
 
 
 def _plain_utc(value: datetime) -> datetime:
-    # UTC has a form of its own and needs no VTIMEZONE.
+    # UTC times have their own notation and need no VTIMEZONE.
     named = isinstance(value.tzinfo, ZoneInfo) and value.tzinfo.key not in (
         "UTC",
         "Etc/UTC",

@@ -11,29 +11,29 @@ from jackfield_images.settings import ProviderConfig
 
 
 class GeneratedImage(NamedTuple):
-    """A picture as it came, and the words it was made from as far as the provider says so."""
+    """An image from a provider, and the prompt that the provider used."""
 
     content: bytes
     prompt: str
 
 
 class ImageProvider(Protocol):
-    """A service that draws; what it cannot or will not do it raises as `ToolError`."""
+    """An image provider; failures and refusals are raised as `ToolError`."""
 
     async def draw(self, order: ImageOrder) -> Sequence[GeneratedImage]:
-        """The pictures of an order; fewer than asked when the provider left some out, never none."""
+        """Generate the images of an order: at least one, possibly fewer than ordered."""
 
     async def close(self) -> None:
         """Let go of connections."""
 
 
 def full_prompt(order: ImageOrder) -> str:
-    """The order in words; not every model knows a field for what is unwanted."""
+    """The prompt with unwanted things appended, because not every model has a field for them."""
     return f"{order.prompt}\n\nAvoid: {order.avoid}" if order.avoid else order.prompt
 
 
 def connect(config: ProviderConfig) -> ImageProvider:
-    """The configured provider; importing its package takes a moment."""
+    """Create the configured provider; importing its package takes a while."""
     if config.provider == "openai":
         from jackfield_images.providers.openai import OpenAIImages
 

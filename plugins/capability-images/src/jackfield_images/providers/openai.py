@@ -1,4 +1,4 @@
-"""Pictures by OpenAI's image models, or by a server that speaks the same protocol."""
+"""Images from OpenAI, or from a compatible server."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OpenAIImages:
 
     def __init__(self, config: ProviderConfig) -> None:
         self._config = config
-        # No retries of the package's own: each of them may be paid for, and the caller could not say so.
+        # No automatic retries: a retry may be billed, and the caller could not report it.
         self._client = openai.AsyncOpenAI(
             api_key=config.key or "none",
             base_url=config.base_url,
@@ -36,7 +36,7 @@ class OpenAIImages:
         )
 
     async def draw(self, order: ImageOrder) -> Sequence[GeneratedImage]:
-        """The pictures of an order, in one request."""
+        """Generate the images of an order in one request."""
         prompt = full_prompt(order)
         try:
             answer = await self._client.images.generate(
@@ -59,7 +59,7 @@ class OpenAIImages:
 
     def _drawing(self, image: Any, prompt: str) -> GeneratedImage:
         encoded = image.b64_json or ""
-        # Four characters are three bytes: what is too large need not be decoded to be refused.
+        # Four characters are three bytes, so the size is known before decoding.
         if not encoded or len(encoded) * 3 // 4 > self._config.max_bytes + 3:
             _log.error("openai: an image of %d characters of base64 cannot be used", len(encoded))
             raise tool_errors.unusable()
@@ -85,7 +85,7 @@ class OpenAIImages:
             _log.error("openai: %s", type(error).__name__)
             return tool_errors.unusable()
         status, code = error.status_code, str(error.code or "")
-        # Not the message: for a wrong key it repeats a part of it.
+        # The message is not logged, because for a wrong key it repeats part of the key.
         _log.warning("openai: status %d, code %s, request %s", status, code or "-", error.request_id)
         wait = tool_errors.retry_after(error.response.headers)
         return tool_errors.for_status(status, code, self._config.model, wait)

@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from pypdf import PageObject
 
 LONGEST = 500_000
-"""Characters of a page that are kept."""
+"""The maximum number of characters kept of a page."""
 
 
 class UnreadablePageError(Exception):
-    """A page that makes no text; says why, in a clause for the model."""
+    """No text can be extracted; the message says why, in a clause for the model."""
 
 
 class PageText(NamedTuple):
-    """A page that was read."""
+    """The text of a page."""
 
     title: str
     text: str
@@ -42,13 +42,13 @@ _HEADER = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]{1,40})""", re.IGNORECASE
 _NAME = re.compile(r"(utf-?8|utf-?16(le|be)?|utf-?32(le|be)?|us-ascii|ascii|latin-?\d+|iso-?8859-?\d+"
                    r"|windows-?\d+|cp-?\d+|koi8-?[rut]|mac-?\w+|gbk|gb-?2312|gb-?18030|big5(-?hkscs)?"
                    r"|euc-?(jp|kr)|shift-?jis|iso-?2022-?(jp|kr)|tis-?620)")  # fmt: skip
-# What calls itself by these names is in truth Microsoft's larger set, as every browser has it.
+# Browsers decode these charsets as their supersets.
 _LARGER = {"iso8859-1": "cp1252", "ascii": "cp1252", "gb2312": "gb18030", "gbk": "gb18030"}
 _GUESSED_FROM = 64 * 1024
 
 
 def decoded(content: bytes, content_type: str, *, marked_up: bool, cut: bool) -> str:
-    """The text: by its mark, by what the server says, by what the page says, or by what it looks like."""
+    """Decode by byte order mark, HTTP header, meta element or a guess, in this order."""
     for name in _candidates(content, content_type, marked_up=marked_up):
         text = _strictly(content, name, cut=cut)
         if text is not None:
@@ -68,7 +68,7 @@ def _candidates(content: bytes, content_type: str, *, marked_up: bool) -> Iterat
 
 
 def _strictly(content: bytes, name: str, *, cut: bool) -> str | None:
-    """The text, if the bytes are really in that charset; the last character may be missing its end."""
+    """Decode strictly; None if the bytes are not in that charset. A cut body may end within a character."""
     plain = name.lower().replace("_", "-")
     if plain != "utf-8-sig" and not _NAME.fullmatch(plain):
         return None
@@ -94,7 +94,7 @@ _TITLES = "//head/title|//meta[@property='og:title']/@content|//h1"
 
 
 def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> PageText:
-    """The main part of a page, with its title and links."""
+    """Extract the main part of a page, its title and its links."""
     from lxml import etree, html  # type: ignore[import-untyped]
 
     text = decoded(content, content_type, marked_up=True, cut=cut)
@@ -111,10 +111,10 @@ def read_html(content: bytes, content_type: str, url: str, *, cut: bool) -> Page
 
 
 def _markdown(page: Any) -> str:
-    """The article, or the whole page where there is none.
+    """The article as Markdown, or the whole page if there is no article.
 
-    What looks for an article finds next to nothing on a page that is a list of links, so a short finding is
-    held against all that the page says.
+    On a page that is a list of links article extraction finds almost nothing, so a short result is compared
+    with the text of the whole page.
     """
     from copy import deepcopy
     from functools import partial
@@ -141,7 +141,7 @@ def _title(page: Any) -> str:
 
 
 def _links(page: Any, url: str) -> list[tuple[str, str]]:
-    """Where the page leads, each address once, in the order of the page."""
+    """The links of the page, each address once, in page order."""
     from urllib.parse import urldefrag, urljoin
 
     base = next(iter(page.xpath("//base/@href")), "")
@@ -163,13 +163,13 @@ MOST_PAGES = 100
 
 
 def read_pdf(content: bytes, *, cut: bool) -> PageText:
-    """The pages in their order; a file that was cut has lost its table of contents and cannot be read."""
+    """Extract the pages in order; a truncated PDF lacks its cross-reference table and cannot be read."""
     if cut:
         raise UnreadablePageError("it is a PDF larger than what is read at once")
     from pypdf import PdfReader
     from pypdf.errors import PyPdfError
 
-    # What pypdf repairs in silence is no news to anybody.
+    # pypdf logs repairs that nobody needs to know about.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
         reader = PdfReader(BytesIO(content))
@@ -185,7 +185,7 @@ def read_pdf(content: bytes, *, cut: bool) -> PageText:
 
 
 def _pages(pages: Iterable[PageObject]) -> tuple[str, bool]:
-    """The texts of the pages, and whether these are all of them."""
+    """The text of the pages, and whether it is complete."""
     texts: list[str] = []
     size = 0
     for number, page in enumerate(pages):

@@ -15,15 +15,15 @@ from jackfield_web.reader.formats import PageText, UnreadablePageError
 
 _MOST_READERS = 2
 _SECONDS = 8.0
-"""For one page, once the reader is there."""
+"""Time limit for one page once the reader is ready."""
 _MOST_JOBS = 200
-"""After so many pages a reader is replaced: what parsers do not give back goes with it."""
+"""A reader is replaced after this many pages, because parsers leak memory."""
 _LONGEST_LINE = 16 * 1024 * 1024
 _log = logging.getLogger("jackfield.web")
 
 
 class ReaderPool:
-    """Reads pages beside the loop, each within a time."""
+    """Extracts texts in a few processes, with a time limit for each page."""
 
     def __init__(self, seconds: float = _SECONDS) -> None:
         self._seconds = seconds
@@ -32,7 +32,7 @@ class ReaderPool:
         self._closed = False
 
     async def read(self, answer: FetchedResponse) -> PageText:
-        """The text of what a host sent; `UnreadablePageError` when there is none."""
+        """Extract the text of a response; raises `UnreadablePageError` if that fails."""
         async with self._seats:
             reader = await self._free()
             try:
@@ -43,9 +43,9 @@ class ReaderPool:
                 raise UnreadablePageError("it takes too long to read") from None
             except (OSError, EOFError, ValueError):
                 _log.warning("a reader ended while it read a page from %s", answer.url[:200])
-                raise UnreadablePageError("it is more than a reader can bear") from None
+                raise UnreadablePageError("reading it crashed the reader") from None
             finally:
-                # Whoever was stopped in the middle of a page cannot be given another one.
+                # A reader that was stopped within a page cannot be reused.
                 if reader.ready and reader.jobs < _MOST_JOBS and not self._closed:
                     self._idle.append(reader)
                 else:
@@ -57,12 +57,12 @@ class ReaderPool:
             links = [(words, url) for words, url in text["links"]]
             return PageText(text["title"], text["text"], links, text["mediaType"], text["whole"])
 
-    async def call_reader(self) -> None:
-        """Start a reader before there is anything to read."""
+    async def start_reader(self) -> None:
+        """Start a reader in advance."""
         self._idle.append(await _Reader.started())
 
     async def _free(self) -> _Reader:
-        """One that waits for work and has not died over it, else a new one."""
+        """Return an idle reader that is still alive, or a new one."""
         while self._idle:
             reader = self._idle.pop()
             if reader.alive:
@@ -71,14 +71,14 @@ class ReaderPool:
         return await _Reader.started()
 
     async def close(self) -> None:
-        """Send everybody home, those who still read as soon as they are done."""
+        """Stop all readers; a busy one stops when its page is done."""
         self._closed = True
         while self._idle:
             await self._idle.pop().stop()
 
 
 class _Reader:
-    """One process."""
+    """One reader process."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
@@ -88,7 +88,7 @@ class _Reader:
 
     @classmethod
     async def started(cls) -> _Reader:
-        # Nothing of the host's environment, where the keys are; only the way to the code.
+        # Only the import path: the host's environment contains API keys.
         path = os.pathsep.join(folder for folder in sys.path if folder)
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -105,17 +105,17 @@ class _Reader:
 
     @property
     def alive(self) -> bool:
-        """Whether the process is still there."""
+        """Whether the process is still running."""
         return self._process.returncode is None
 
     async def awake(self) -> None:
-        """Wait until the process has imported what it needs, which it says by an empty line."""
+        """Wait for the empty line that says the process has imported its parsers."""
         if self._asleep:
             await self._line()
             self._asleep = False
 
     async def read(self, answer: FetchedResponse) -> dict[str, Any]:
-        """Hand over one page and wait for the answer."""
+        """Send one page and wait for the answer."""
         self.ready = False
         self.jobs += 1
         job = {
@@ -140,7 +140,7 @@ class _Reader:
         return line
 
     async def stop(self) -> None:
-        """End the process and wait until it is gone."""
+        """Kill the process and wait for its end."""
         self.ready = False
         with suppress(ProcessLookupError):
             self._process.kill()

@@ -1,8 +1,8 @@
-"""The process that reads: jobs come in, texts go out, until the input ends.
+"""The reader process: reads jobs from stdin and writes texts to stdout until the input ends.
 
-A page is written by strangers and parsed by a lot of code, some of it in C. So it is read in a process that
-has no secrets in its environment, little memory, and no right to write files; whoever waits for it stops it
-when it takes too long.
+Pages are untrusted, and the parsers are large and partly written in C. So they run in a process that has no
+secrets in its environment, limited memory and no permission to write files. The pool kills a reader that
+takes too long.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _MEMORY = 1024 * 1024 * 1024
 
 
 def serve(jobs: BinaryIO, texts: BinaryIO) -> None:
-    """Jobs are lines of JSON, each followed by as many bytes as it says; answers are lines of JSON.
+    """Serve jobs: each is a line of JSON followed by `size` bytes; each answer is a line of JSON.
 
-    An empty line comes first and says that the reader is there.
+    An empty line comes first, to signal that the reader is ready.
     """
     texts.write(b"\n")
     texts.flush()
@@ -32,15 +32,15 @@ def serve(jobs: BinaryIO, texts: BinaryIO) -> None:
 
 
 def answered(job: dict[str, Any], content: bytes) -> dict[str, Any]:
-    """The text of a page, or why there is none."""
+    """Extract the text of a page, or say why that fails."""
     try:
         read = _read(ContentKind(job["kind"]), content, job)
     except UnreadablePageError as error:
         return {"unreadable": str(error)}
     except MemoryError:
         return {"unreadable": "it takes too much memory"}
-    except Exception as error:  # noqa: BLE001 - a page can break a parser in any way there is
-        return {"unreadable": "it is not built as pages are", "cause": type(error).__name__}
+    except Exception as error:  # noqa: BLE001 - a page can make a parser fail in any way
+        return {"unreadable": "its structure is invalid", "cause": type(error).__name__}
     whole = read.whole and not job["cut"] and len(read.text) <= LONGEST
     return {
         "title": read.title,
@@ -63,11 +63,11 @@ def _read(kind: ContentKind, content: bytes, job: dict[str, Any]) -> PageText:
             text = decoded(content, content_type, marked_up=False, cut=cut).replace("\0", "")
             named = "text/plain" if kind is ContentKind.UNSAID else media_type(content_type)
             return PageText("", text.replace("\r\n", "\n").strip(), [], named)
-    raise UnreadablePageError("it is no text, whatever it is")
+    raise UnreadablePageError("it is not text")
 
 
 def confine() -> None:
-    """Give up what a reader has no use for."""
+    """Limit memory, and forbid writing files and core dumps."""
     import resource
 
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
@@ -76,7 +76,7 @@ def confine() -> None:
 
 
 def prepare() -> None:
-    """Import what most pages need before the first one is there."""
+    """Import the usual parsers before the first page arrives."""
     import charset_normalizer  # noqa: F401
     import trafilatura  # noqa: F401
 
@@ -85,6 +85,6 @@ if __name__ == "__main__":
     confine()
     prepare()
     jobs, texts = sys.stdin.buffer, sys.stdout.buffer
-    # A parser that prints must not be taken for an answer.
+    # Output printed by a parser must not be taken for an answer.
     sys.stdout = sys.stderr
     serve(jobs, texts)
