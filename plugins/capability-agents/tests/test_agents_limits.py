@@ -132,8 +132,12 @@ def test_a_cancelled_call_leaves_no_agent_behind(site: Site, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("limits", "users", "sentence"),
     [
-        ({"per_user": 1}, ("ada", "ada"), "A task is under way for this user, and no more may be."),
-        ({"at_once": 2}, ("ada", "bob", "cyd"), "2 tasks are under way on this host, and no more may be."),
+        ({"per_user": 1}, ("ada", "ada"), "A task is already running for this user; that is the limit."),
+        (
+            {"at_once": 2},
+            ("ada", "bob", "cyd"),
+            "2 tasks are already running on this host; that is the limit.",
+        ),
     ],
 )
 def test_no_more_agents_work_at_once_than_may(

@@ -55,9 +55,7 @@ def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, 
             envelope = await there.hand_over()
             error = envelope["error"]
             assert error["type"] == "TRANSIENT"
-            assert (
-                error["message"] == "The agent could not finish: its model's provider had a fault of its own."
-            )
+            assert error["message"] == "The agent could not finish: its model's provider failed."
             assert error["details"] == {
                 "steps": 1,
                 "tools": ["fab_look"],

@@ -163,12 +163,12 @@ def test_sync_remove_and_rebuild(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("add",), 2, "name files or folders to load, or say --sample"),
+        (("add",), 2, "no files or folders to load; name some, or use --sample"),
         (("add", "missing.md"), 2, "'missing.md' does not exist"),
         (("add", "--namespace", "personal", "."), 2, "say --owner USER"),
         (("add", "--namespace", "public", "--owner", "a", "."), 2, "--owner is for personal records"),
         (("add", "--type", "persn", "."), 2, "persn"),
-        (("search", " "), 2, "say what to search for"),
+        (("search", " "), 2, "the query is empty; say what to search for"),
         (("search", "x", "--since", "yesterday"), 2, "write it as 2026-10-31"),
         (("show", "doc:none"), 1, "no record doc:none; `jackfield kb search` shows the ids"),
         (("remove",), 2, "name records to remove"),

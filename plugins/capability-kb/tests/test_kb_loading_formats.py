@@ -151,7 +151,7 @@ def test_markdown_says_everything_of_its_record_in_front_matter(load: Loader) ->
         ("a-rule.md", "---\nJust a line between rules\n---\n", "doc:a-rule", "Just a line between rules"),
         ("Öffnungs_zeiten.txt", "Montag bis Freitag", "doc:öffnungs-zeiten", "Öffnungs zeiten"),
         ("営業時間.txt", "月曜日", "doc:営業時間", "営業時間"),
-        ("plan.txt", b"\xff\xfeh\x00i\x00", "doc:plan", "LoadPlan"),
+        ("plan.txt", b"\xff\xfeh\x00i\x00", "doc:plan", "Plan"),
     ],
 )
 def test_an_id_comes_from_the_path_and_a_title_from_the_first_heading_or_the_name(
@@ -251,11 +251,11 @@ def test_a_table_gives_a_record_a_row(load: Loader) -> None:
     camera = records["doc:camera"]
     assert (camera.text, camera.tags) == ("Full frame; two bodies", ("photo", "loan"))
     assert camera.last_updated == datetime(2026, 10, 1, tzinfo=UTC)
-    assert camera.metadata == {"BatchWriter": "A1"}
+    assert camera.metadata == {"Shelf": "A1"}
     assert records["doc:only-text-here"].title == 'Only "text" here'
     # Without a text of its own, what else the row says can be searched.
     assert records["link:camera"].text == "Shelf: B2"
-    assert records["link:camera"].metadata == {"BatchWriter": "B2", "serial": [7]}
+    assert records["link:camera"].metadata == {"Shelf": "B2", "serial": [7]}
 
 
 def test_rows_of_one_name_are_told_apart(load: Loader) -> None:

@@ -148,7 +148,7 @@ def test_what_nobody_has_named_is_looked_at() -> None:
     assert read(ARTICLE, "")["mediaType"] == "text/html"
     assert read("just words", "application/octet-stream")["mediaType"] == "text/plain"
     assert read(document("Words on paper"), "")["mediaType"] == "application/pdf"
-    assert "no text" in read(b"\x89PNG\r\n\x1a\n\0\0\0", "")["unreadable"]
+    assert "not text" in read(b"\x89PNG\r\n\x1a\n\0\0\0", "")["unreadable"]
 
 
 def test_json_is_given_as_it_is() -> None:

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 class EmbeddingModel(Protocol):
-    """A model; texts that mean the same lie close together."""
+    """An embedding model: similar texts get similar vectors."""
 
     @property
     def model(self) -> str:
-        """Its name; vectors of different names are never compared."""
+        """The name of the model; vectors of different models are never compared."""
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of length one for each text; `EmbeddingFailedError` with a sentence when that fails."""
+        """Return a unit vector for each text; raises `EmbeddingFailedError`."""
 
 
 def missing() -> list[str]:
-    """The packages that the model needs and that are not installed; imports nothing heavy."""
+    """The required packages that are not installed; imports no heavy modules."""
     if find_spec("jackfield_embeddings") is None:
         return ["jackfield_embeddings"]
     from jackfield_embeddings import missing as of_the_model
@@ -44,11 +44,11 @@ class LocalModel:
 
     @property
     def model(self) -> str:
-        """Its name; vectors of different names are never compared."""
+        """The name of the model; vectors of different models are never compared."""
         return self._inner.model
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of length one for each text."""
+        """Return a unit vector for each text."""
         from jackfield_embeddings import EmbeddingError as NotEmbeddedError
 
         try:
@@ -64,11 +64,11 @@ class LocalModel:
 
 
 _CHARACTERS = 6_000
-"""Of a text, at most: a passage with its title is far shorter, and endpoints refuse what is too long."""
+"""The maximum length of a text; chunks are far shorter, and endpoints reject longer texts."""
 
 
 class EndpointModel:
-    """The embeddings of one model at one address."""
+    """An embedding model behind an OpenAI-compatible endpoint."""
 
     def __init__(self, model: str, *, base_url: str | None, api_key: str, timeout: float) -> None:
         self.model = model
@@ -79,7 +79,7 @@ class EndpointModel:
         self._client: openai.OpenAI | None = None
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """A row of length one for each text."""
+        """Return a unit vector for each text."""
         import numpy as np
 
         client = self._opened()
@@ -87,9 +87,7 @@ class EndpointModel:
         found = np.array(rows, np.float32).reshape(len(texts), -1)
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         if not np.isfinite(found).all() or not lengths.all():
-            raise EmbeddingFailedError(
-                f"the embedding endpoint{self._where()} gave vectors that cannot be used"
-            )
+            raise EmbeddingFailedError(f"the embedding endpoint{self._where()} returned invalid vectors")
         unit: Vectors = found / lengths
         return unit
 
@@ -126,18 +124,18 @@ class EndpointModel:
         rows = sorted(answer.data, key=lambda each: each.index)
         if len(rows) != len(texts):
             raise EmbeddingFailedError(
-                f"the embedding endpoint{self._where()} gave {len(rows)} vectors for {len(texts)} texts"
+                f"the embedding endpoint{self._where()} returned {len(rows)} vectors for {len(texts)} texts"
             )
         return [each.embedding for each in rows]
 
     def _refused(self, status: int) -> str:
-        # What the endpoint says may repeat the key, so it is not passed on.
+        # The endpoint's message may repeat the key, so it is not passed on.
         hint = {
             401: "check the key in the variable that api_key_env names",
             403: "the key may not use this model",
             404: f"it has no model {self.model!r}, or base_url is wrong",
-            429: "it limits how often it may be asked; try again later",
-        }.get(status, "try again later, or look at its own log")
+            429: "it limits the rate of requests; try again later",
+        }.get(status, "try again later, or check the log of the endpoint")
         return f"the embedding endpoint{self._where()} answered {status}; {hint}"
 
     def _where(self) -> str:

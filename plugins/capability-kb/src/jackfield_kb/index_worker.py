@@ -20,14 +20,14 @@ FORMAT = 1
 
 
 class Generations:
-    """The folders `g0`, `g1` and so on, of which one is in use and another may be in the making."""
+    """The folders `g0`, `g1` and so on: one is in use, another may be under construction."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._current = folder / "current.json"
 
     def mark(self) -> tuple[int, int] | None:
-        """What changes with every change of the index; None when there is no index."""
+        """A stamp that changes with every change of the index; None if there is no index."""
         try:
             found = self._current.stat()
         except FileNotFoundError:
@@ -35,11 +35,11 @@ class Generations:
         return found.st_ino, found.st_mtime_ns
 
     def discard(self) -> None:
-        """Forget the index; the next refresh makes it anew."""
+        """Discard the index; the next refresh rebuilds it."""
         self._current.unlink(missing_ok=True)
 
     def _said(self) -> dict[str, Any] | None:
-        """What `current.json` says; None when there is none."""
+        """Read `current.json`; None if it does not exist."""
         try:
             said = read_json(self._current)
         except FileNotFoundError:
@@ -52,22 +52,22 @@ class Generations:
         write_json(self._current, {"format": FORMAT, **fields})
 
     def _new_generation(self) -> str:
-        """An empty folder for a rebuild; it is not in use before something is recorded."""
+        """Create an empty folder for a rebuild; it is used once a state is recorded."""
         names = {path.name for path in self.folder.glob("g*")}
         name = next(name for number in range(len(names) + 1) if (name := f"g{number}") not in names)
         (self.folder / name).mkdir(0o700, parents=True)
         return name
 
     def _keep_only(self, name: str) -> None:
-        """Remove the folders that are no longer in use."""
+        """Remove folders that are no longer used."""
         for path in self.folder.glob("g*"):
             if path.name != name:
                 shutil.rmtree(path, ignore_errors=True)
 
 
 def incomplete(error: Exception) -> DamagedIndexError:
-    """The error for a `current.json` that lacks something."""
-    return DamagedIndexError(f"current.json lacks what it should say ({error})")
+    """The error for an incomplete `current.json`."""
+    return DamagedIndexError(f"current.json is incomplete ({error})")
 
 
 Notice = Callable[[str], None]
@@ -75,18 +75,18 @@ Count = Callable[[int], None]
 
 
 class Followed(Protocol):
-    """How far an index has come."""
+    """The state of an index."""
 
     @property
     def position(self) -> Position:
-        """The last of the truth that it holds."""
+        """The position in the records that the index covers."""
 
 
 S = TypeVar("S", bound=Followed)
 
 
 class IncrementalIndex(ABC, Generic[S]):
-    """Whoever holds the lock brings the index up to date; the others go on reading."""
+    """Updates an index incrementally; the holder of the lock writes, other processes keep reading."""
 
     def __init__(self, database: RecordDatabase, folder: Path, notice: Notice) -> None:
         self._database = database
@@ -94,13 +94,13 @@ class IncrementalIndex(ABC, Generic[S]):
         self._lock = folder / "lock"
 
     def lacks(self, *, anew: bool) -> int:
-        """How many records have yet to be indexed, or all when that is done anew."""
+        """The number of records to index; all of them for a rebuild."""
         state = None if anew else self._usable()
         with self._database.reading() as db:
             return statements.count_after(db, state.position.number if state else 0)
 
     def refresh(self, count: Count, *, anew: bool = False, wait: bool = True) -> bool:
-        """Bring the index up to date, from nothing if asked; False when another process is at it."""
+        """Update the index, or rebuild it; returns False if another process does so."""
         with locked(self._lock, wait=wait) as mine:
             if not mine:
                 return False
@@ -120,38 +120,38 @@ class IncrementalIndex(ABC, Generic[S]):
 
     @abstractmethod
     def _usable(self) -> S | None:
-        """The state to go on from; None when there is none that fits."""
+        """The state to continue from; None if there is no usable one."""
 
     @abstractmethod
     def _begun(self) -> S:
-        """An empty state for a rebuild."""
+        """Create an empty state for a rebuild."""
 
     @abstractmethod
     def _fill(self, state: S, count: Count, *, publish: bool) -> None:
-        """Add what the truth has beyond a state; `publish` shows readers what is done so far."""
+        """Add the records after a state; `publish` makes partial progress visible to readers."""
 
 
 Progress = Callable[[int, int], None]
 _GRACE = 15.0
-"""Seconds that an index may be behind before one who only searches sees to it; mostly whoever loads does."""
+"""How long an index may be behind before a searching process updates it; usually the loader does."""
 
 
 class Indexer(Protocol):
-    """What keeps one index."""
+    """Maintains one index."""
 
     def lacks(self, *, anew: bool) -> int:
-        """How many records it has yet to take in, or all when it is made anew."""
+        """The number of records to index; all of them for a rebuild."""
 
     def refresh(self, count: Callable[[int], None], *, anew: bool = False, wait: bool = True) -> bool:
-        """Bring it up to date, counting records as they are done; False when another process is at it."""
+        """Update the index and count the records; returns False if another process does so."""
 
 
 class _StoppedError(Exception):
-    """The library is being closed."""
+    """The library was closed."""
 
 
 class IndexWorker:
-    """Looks after the indexes of a library, full text first because it is quick."""
+    """Updates the indexes of a library, full text first because it is faster."""
 
     def __init__(self, indexes: list[Indexer], notice: Callable[[str], None]) -> None:
         self._indexes = indexes
@@ -163,7 +163,7 @@ class IndexWorker:
         self.finished = threading.Event()
 
     def refresh(self, progress: Progress | None = None, *, anew: bool = False) -> None:
-        """Bring both up to date, or make both anew, and wait for it."""
+        """Update or rebuild both indexes, and wait."""
         done, total = 0, 0
 
         def count(more: int) -> None:
@@ -178,7 +178,7 @@ class IndexWorker:
             index.refresh(count, anew=anew)
 
     def behind(self, behind: bool) -> None:
-        """Take note of whether an index lacks something, and see to it when that lasts."""
+        """Note whether an index is behind, and start an update if it stays behind."""
         now = time.monotonic()
         if not behind:
             self._behind_since = None
@@ -189,7 +189,7 @@ class IndexWorker:
             self.start()
 
     def start(self) -> None:
-        """See to the indexes in the background, unless somebody is at it."""
+        """Update the indexes in the background, unless that is already running."""
         with self._lock:
             if self._closing or (self._thread is not None and self._thread.is_alive()):
                 return
@@ -198,7 +198,7 @@ class IndexWorker:
             self._thread.start()
 
     def close(self) -> None:
-        """Stop what runs in the background at the next record; what was done so far is kept."""
+        """Stop the background update at the next record and keep its progress."""
         with self._lock:
             self._closing = True
             thread = self._thread
@@ -213,7 +213,7 @@ class IndexWorker:
         except _StoppedError:
             return
         except LibraryError as error:
-            self._notice(f"the indexes could not be brought up to date: {error}")
+            self._notice(f"the indexes could not be updated: {error}")
         finally:
             self.finished.set()
 

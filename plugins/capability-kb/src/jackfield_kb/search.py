@@ -1,4 +1,4 @@
-"""Search over both indexes: evidence objects with snippets."""
+"""Search over both indexes, and snippets of the results."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from jackfield_kb.vectors.candidates import VectorQuery
 
 MOST = 280
-"""Characters of a snippet at most, the marks for what was left out not counted."""
+"""The maximum length of a snippet without its ellipses."""
 
 _MARK = "…"
 
 
 def snippet(passage: str, weights: Mapping[str, float]) -> str:
-    """The stretch with most of the query's words, the rarest counting most, cut between words."""
+    """The part of a chunk with the most query words, weighted by rarity, cut between words."""
     text = " ".join(passage.split())
     if len(text) <= MOST:
         return text
@@ -36,7 +36,7 @@ def snippet(passage: str, weights: Mapping[str, float]) -> str:
 
 
 def _window(text: str, weights: Mapping[str, float]) -> tuple[int, int]:
-    """Where the best stretch begins and ends."""
+    """The start and end of the best part."""
     matches = places(text, weights)
     best, chosen = 0.0, (0, 0)
     for position, first in enumerate(matches):
@@ -44,7 +44,7 @@ def _window(text: str, weights: Mapping[str, float]) -> tuple[int, int]:
         value = _value({word.stem for word in inside}, weights) + 0.01 * len(inside)
         if inside and value > best:
             best, chosen = value, (first.start, inside[-1].end)
-    # What is found stands in the middle, with as much before it as behind it.
+    # Center the matches.
     start = max(0, chosen[0] - (MOST - (chosen[1] - chosen[0])) // 2)
     start = min(start, len(text) - MOST)
     return start, start + MOST
@@ -55,7 +55,7 @@ def _value(stems: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def _to_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The same stretch, without halves of words at its ends, as long as there is a blank to cut at."""
+    """Shrink the part to whole words, if it contains a blank."""
     if start and text[start - 1] != " ":
         blank = text.find(" ", start, end)
         start = blank + 1 if blank >= 0 else start
@@ -66,7 +66,7 @@ def _to_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 _AT_ONCE = 200
-"""Records that are fetched at once."""
+"""The number of records fetched at once."""
 
 
 def evidence(
@@ -76,14 +76,14 @@ def evidence(
     limit: int,
     snippets_for: Mapping[str, float] | None,
 ) -> list[Evidence]:
-    """The best of what was found; with snippets when the weights of the query's words are given."""
+    """The best results as evidence, with snippets if the weights of the query's words are given."""
     shown: list[Evidence] = []
     texts: set[tuple[str, str]] = set()
     for each, record in _records(database, found, limit):
-        # The indexes let through only what this user may see; a record may have changed hands since.
+        # The indexes filter by access, but the owner of a record may have changed since.
         if not access.allows(record):
             continue
-        # The same under another id tells nothing new.
+        # The same text under another id adds nothing.
         text = (record.title.strip().casefold(), record.text.strip())
         if text in texts:
             continue
@@ -98,7 +98,7 @@ def evidence(
 def _records(
     database: RecordDatabase, found: Iterable[RankedRecord], limit: int
 ) -> Iterator[tuple[RankedRecord, Record]]:
-    """What was found with its record, as far as it is still there; a few at a time."""
+    """Fetch the records of the results in batches; deleted ones are left out."""
     remaining = iter(found)
     while part := list(islice(remaining, min(limit, _AT_ONCE))):
         with database.reading() as db:
@@ -115,21 +115,21 @@ def _passage(record: Record, key: int) -> str:
 
 
 _DEPTH = 64
-"""Passages that each search contributes at least."""
+"""The minimum number of chunks from each search."""
 
 _BROAD = 8
-"""When one passage in so many passes, or more, the words may be looked up before the filter is."""
+"""If at least one in this many chunks passes the filter, the search may filter afterwards."""
 
 _WORTH_IT = 500
-"""So many times what is fetched for that has to be there: a filter in the index is quick enough before."""
+"""Filtering afterwards pays off only if the index has this many times the fetched chunks."""
 
 
 class SearchQuery(NamedTuple):
-    """What is looked for, and where."""
+    """A query with its scopes, filters and limit."""
 
     stems: Sequence[str]
     weights: Mapping[str, float]
-    """How much each word tells."""
+    """The weight of each word."""
 
     scopes: frozenset[str] | None
     filters: Filters | None
@@ -137,12 +137,12 @@ class SearchQuery(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many passages to consider: a long record takes several of them."""
+        """The number of chunks to consider; a long record has several."""
         return max(_DEPTH, 4 * self.limit)
 
 
 class RankedRecord(NamedTuple):
-    """A record by its number, how well it fits, and which of its passages shows it."""
+    """A record number, its score and its best chunk."""
 
     number: int
     score: float
@@ -150,7 +150,7 @@ class RankedRecord(NamedTuple):
 
 
 def find(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> Iterator[RankedRecord]:
-    """All candidates, best first, each record once."""
+    """Yield all candidates, best first, each record once."""
     if meaning is None:
         return _by_words(_overlaps(asked, text, None))
     return _by_both(asked, text, _overlaps(asked, text, meaning), meaning)
@@ -190,10 +190,10 @@ def _overlaps(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | 
 
 
 def _sifted(asked: SearchQuery, text: TextView, meaning: VectorQuery) -> list[Hit] | None:
-    """The same hits as with the filter in the index, or None when that cannot be had this way.
+    """Search without the filter and filter afterwards; None if that could miss results.
 
-    Without a condition tantivy skips whatever cannot come among the best, which halves its time. The best of
-    all that pass are the best of those that pass, as long as enough do or there are no more.
+    Without a condition tantivy skips chunks that cannot be among the best, which halves its time. The result
+    is the same as with the filter in the index, if enough hits pass or there are no more hits.
     """
     share = meaning.share()
     if share * _BROAD < 1:

@@ -103,7 +103,7 @@ class KnowledgeSettings:
                 yield f'{name}: only used with embeddings = "openai"'
 
     def access_of(self, user: str | None) -> Access:
-        """What a user may see."""
+        """Access control: which records a user may see."""
         return Access.of(user, (name for name in SHARED if self._sees(user, name)))
 
     def _sees(self, user: str | None, namespace: str) -> bool:

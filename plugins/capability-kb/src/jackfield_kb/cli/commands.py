@@ -28,13 +28,13 @@ _INTERRUPTED = 130
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, type=click.Path(exists=True, path_type=Path))
-@click.option("--sample", is_flag=True, help="Load the knowledge base of a made-up design studio.")
-@click.option("--namespace", type=click.Choice(NAMESPACES), help="Whose the records are (default: studio).")
-@click.option("--owner", metavar="USER", help="Load as personal records of this user; nobody else sees them.")
-@click.option("--type", "type_", type=click.Choice(TYPES), help="What the records are about (default: doc).")
+@click.option("--sample", is_flag=True, help="Load the sample of a fictional design studio.")
+@click.option("--namespace", type=click.Choice(NAMESPACES), help="Namespace (default: studio).")
+@click.option("--owner", metavar="USER", help="Load as personal records that only this user sees.")
+@click.option("--type", "type_", type=click.Choice(TYPES), help="Type of the records (default: doc).")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Add a tag to each record; repeatable.")
-@click.option("--sync", is_flag=True, help="Also remove records whose file is gone from below PATH.")
-@click.option("--dry-run", is_flag=True, help="Read everything and say what would happen, but write nothing.")
+@click.option("--sync", is_flag=True, help="Also remove records whose file below PATH no longer exists.")
+@click.option("--dry-run", is_flag=True, help="Report what would happen, but write nothing.")
 @with_registry
 @as_json
 def add(
@@ -50,20 +50,20 @@ def add(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Load files, and folders with all that is below them.
+    """Load files and folders.
 
     Reads Markdown with front matter (.md), text (.txt), HTML, PDF, Word (.docx), CSV, JSON lines (.jsonl) and
-    vCard (.vcf). A file that has not changed since it was loaded is not read again. What a document says of
-    itself wins over the options. Hidden files and links are left out.
+    vCard (.vcf). Unchanged files are not read again. Fields stated in a document override the options. Hidden
+    files and symbolic links are skipped.
 
-    Ends with 1 when something could not be read; the rest is loaded.
+    Exits with 1 if a file could not be read; the others are loaded.
     """
     if namespace == "personal" and not owner:
-        raise click.UsageError("personal records belong to somebody: say --owner USER")
+        raise click.UsageError("personal records need an owner; add --owner USER")
     if owner and namespace not in (None, "personal"):
-        raise click.UsageError(f"--owner is for personal records, and --namespace says {namespace}")
+        raise click.UsageError(f"--owner is for personal records, but --namespace is {namespace}")
     if not paths and not sample:
-        raise click.UsageError("name files or folders to load, or say --sample")
+        raise click.UsageError("no files or folders to load; name some, or use --sample")
     from jackfield_kb.loader.drafts import LoadOptions
     from jackfield_kb.loader.load import LoadPlan
 
@@ -96,7 +96,7 @@ def _load(settings: Settings, paths: list[Path], plan: Any, *, as_json: bool) ->
 
 
 def _moment(of_day: time) -> Callable[[click.Context, click.Parameter, str | None], datetime | None]:
-    """Reads an option as a time; of a date it takes this time of the day. UTC unless a zone is named."""
+    """Return a click callback that parses a time; a date gets this time of day. The default zone is UTC."""
 
     def read(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
         if value is None:
@@ -106,7 +106,7 @@ def _moment(of_day: time) -> Callable[[click.Context, click.Parameter, str | Non
                 return datetime.combine(date.fromisoformat(value), of_day, UTC)
             moment = datetime.fromisoformat(value)
         except ValueError:
-            wrong = f"{value!r} is no date; write it as 2026-10-31 or 2026-10-31T09:30:00+01:00"
+            wrong = f"{value!r} is not a date; write it as 2026-10-31 or 2026-10-31T09:30:00+01:00"
             raise click.BadParameter(wrong, ctx, param) from None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
@@ -115,12 +115,12 @@ def _moment(of_day: time) -> Callable[[click.Context, click.Parameter, str | Non
 
 @click.command()
 @click.argument("query")
-@click.option("--namespace", type=click.Choice(NAMESPACES), help="Look only here (default: everywhere).")
+@click.option("--namespace", type=click.Choice(NAMESPACES), help="Search only this namespace (default: all).")
 @click.option("--type", "type_", type=click.Choice(TYPES), help="Only records of this type.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="Only records with this tag; repeatable.")
-@click.option("--since", callback=_moment(time.min), metavar="DATE", help="Only what was updated since then.")
-@click.option("--until", callback=_moment(time.max), metavar="DATE", help="Only what was updated until then.")
-@click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="How many at most.")
+@click.option("--since", callback=_moment(time.min), metavar="DATE", help="Only records updated since then.")
+@click.option("--until", callback=_moment(time.max), metavar="DATE", help="Only records updated until then.")
+@click.option("--limit", type=click.IntRange(1, 100), default=5, show_default=True, help="Maximum results.")
 @with_registry
 @as_json
 def search(
@@ -137,10 +137,11 @@ def search(
 ) -> None:
     """Search for QUERY.
 
-    In all namespaces and the records of every user: whoever may read the files may see them anyway.
+    The search covers all namespaces and the records of all users, because a person who runs this command can
+    read the files anyway.
     """
     if not query.strip():
-        raise click.UsageError("say what to search for")
+        raise click.UsageError("the query is empty; say what to search for")
     with opened(settings) as library:
         from jackfield_kb.library import Access
 
@@ -161,7 +162,7 @@ def search(
     for each in found:
         _print_evidence(each)
     if not found:
-        echo("Nothing found. Try other words, or fewer filters; `jackfield kb stats` shows what there is.")
+        echo("Nothing found. Try other words or fewer filters; `jackfield kb stats` shows what is loaded.")
 
 
 def _print_evidence(evidence: Evidence) -> None:
@@ -215,7 +216,7 @@ def _print_record(record: Record) -> None:
 @with_registry
 @as_json
 def stats(settings: Settings, as_json: bool) -> None:
-    """Show how much there is, and whether it is all indexed."""
+    """Show the number of records, and whether the indexes are up to date."""
     with opened(settings) as library:
         facts = library.stats()
         folder = str(library.folder)
@@ -232,9 +233,9 @@ def stats(settings: Settings, as_json: bool) -> None:
     sizes = ", ".join(f"{name} {size / 1e6:.1f} MB" for name, size in facts.bytes.items())
     echo(f"{folder}: {sizes}")
     for name, state in facts.indexes.items():
-        mend = " (`jackfield kb rebuild` makes it anew)" if "behind" in state or state == "missing" else ""
+        mend = " (run `jackfield kb rebuild`)" if "behind" in state or state == "missing" else ""
         echo(f"{name}: {state}{mend}")
-    echo(f"model: {facts.model}" if facts.model else "model: none; the words alone are searched")
+    echo(f"model: {facts.model}" if facts.model else "model: none; full-text search only")
     if not records:
         echo("It is empty. `jackfield kb add PATH` loads documents, `jackfield kb add --sample` a sample.")
 
@@ -243,9 +244,9 @@ def stats(settings: Settings, as_json: bool) -> None:
 @with_registry
 @as_json
 def rebuild(settings: Settings, as_json: bool) -> None:
-    """Make the indexes anew from the records.
+    """Rebuild the indexes from the records.
 
-    Searching goes on meanwhile. Needed only when a notice says so, or for another model of embeddings.
+    Searches continue meanwhile. Needed only if a notice says so, or for another embedding model.
     """
     from jackfield_kb.cli.terminal import progress_reporter
 
@@ -256,17 +257,16 @@ def rebuild(settings: Settings, as_json: bool) -> None:
     if as_json:
         print_json({"passages": facts.passages, "indexes": facts.indexes})
     else:
-        echo(f"rebuilt: {count(facts.passages, 'passage')} can be found")
+        echo(f"rebuilt: {count(facts.passages, 'passage')} indexed")
 
 
 @click.command()
 @click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @with_registry
 def export(settings: Settings, file: Path | None) -> None:
-    """Write all records as JSON lines.
+    """Write all records as JSON lines to FILE or standard output.
 
-    To FILE, or to standard output without one. `kb add FILE` reads them back as they are. Personal records
-    are among them, so FILE can be read by you alone.
+    `kb add FILE` loads them unchanged. The export includes personal records, so only you can read FILE.
     """
     from jackfield_kb.loader.drafts import to_line
 
@@ -280,7 +280,7 @@ def export(settings: Settings, file: Path | None) -> None:
 
 @contextmanager
 def _written(file: Path | None) -> Iterator[IO[str]]:
-    """A file that takes its name only when it is whole."""
+    """Open an output file that gets its name only when it is complete."""
     if file is None:
         with click.open_file("-", "w", encoding="utf-8") as out:
             yield out
@@ -307,24 +307,24 @@ def _written(file: Path | None) -> Iterator[IO[str]]:
     "paths",
     metavar="PATH",
     multiple=True,
-    help="All that came from this file or folder; repeatable.",
+    help="All records from this file or folder; repeatable.",
 )
-@click.option("--sample", is_flag=True, help="All that `kb add --sample` loaded.")
+@click.option("--sample", is_flag=True, help="All records of `kb add --sample`.")
 @with_registry
 @as_json
 def remove(
     settings: Settings, ids: tuple[str, ...], paths: tuple[str, ...], *, sample: bool, as_json: bool
 ) -> None:
-    """Remove records by ID, or all that came from a file or folder.
+    """Remove records by ID, or all records of a file or folder.
 
-    A record removed by ID comes back when its file changes and is loaded again.
+    A record removed by ID returns if its file changes and is loaded again.
     """
     if sample:
         from jackfield_kb.sample import FOLDER
 
         paths = (*paths, str(FOLDER))
     if not ids and not paths:
-        raise click.UsageError("name records to remove, or say --from PATH")
+        raise click.UsageError("no records to remove; name ids, or use --from PATH")
     with opened(settings) as library:
         there = {record.id for record in library.get(ids)}
         missing = [id_ for id_ in ids if id_ not in there]

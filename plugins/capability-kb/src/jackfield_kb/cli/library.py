@@ -19,14 +19,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignal:
-    """Whether somebody asked this process to stop, while this is entered."""
+    """Turns the first Ctrl-C or SIGTERM into a request to stop; the second one ends the process."""
 
     def __init__(self) -> None:
         self._asked = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __call__(self) -> bool:
-        """Whether it was asked."""
+        """Whether a stop was requested."""
         return self._asked
 
     def __enter__(self) -> Self:
@@ -71,12 +71,12 @@ def opened(settings: Settings) -> Iterator[Library]:
 
 
 def whole(library: Library, *, as_json: bool) -> None:
-    """Make a missing index anew: whoever asks once from a shell has no later search that would gain."""
+    """Rebuild a missing index now, because a single search cannot wait for the background."""
     missing = [name for name, state in library.stats().indexes.items() if state == "missing"]
     if not missing:
         return
     from jackfield_kb.cli.terminal import progress_reporter
 
-    _notice(f"no index of the {' and the '.join(missing)}: made anew from the records")
+    _notice(f"rebuilding the missing index of the {' and the '.join(missing)} from the records")
     with progress_reporter(as_json=as_json) as listener:
         library.refresh(listener.indexed)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def plain(text: str) -> str:
-    """The text without control characters, except for the ends of lines."""
+    """Remove control characters except line ends, because documents are untrusted."""
     return "".join(
         character if character == "\n" or unicodedata.category(character) not in ("Cc", "Cf", "Cs") else " "
         for character in text
@@ -26,12 +26,12 @@ def plain(text: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun."""
+    """A number with its noun, singular or plural."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 class NoProgress:
-    """Tells nothing."""
+    """Shows no progress."""
 
     def __enter__(self) -> Self:
         return self
@@ -42,24 +42,24 @@ class NoProgress:
         return None
 
     def progressed(self, summary: LoadSummary) -> None:
-        """Files are done."""
+        """Show the number of loaded files."""
 
     def indexed(self, done: int, total: int) -> None:
-        """Records can be found."""
+        """Show the number of indexed records."""
 
 
 class LineProgress(NoProgress):
-    """A line for each batch that is safe on disk."""
+    """Prints a line for each batch that is on disk."""
 
     def __init__(self) -> None:
         self._said = ""
 
     def progressed(self, summary: LoadSummary) -> None:
-        """Files are done."""
+        """Show the number of loaded files."""
         self._say(f"{summary.done} of {summary.files} files done, {summary.records} records loaded")
 
     def indexed(self, done: int, total: int) -> None:
-        """Records can be found."""
+        """Show the number of indexed records."""
         self._say(f"{100 * done // max(total, 1)} % indexed")
 
     def _say(self, line: str) -> None:
@@ -69,7 +69,7 @@ class LineProgress(NoProgress):
 
 
 class BarProgress(NoProgress):
-    """A bar for the files, then one for the indexes."""
+    """Shows a progress bar for the files, then one for the indexes."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -89,11 +89,11 @@ class BarProgress(NoProgress):
         self._bars.stop()
 
     def progressed(self, summary: LoadSummary) -> None:
-        """Files are done."""
+        """Show the number of loaded files."""
         self._show("Reading files", summary.done, summary.files)
 
     def indexed(self, done: int, total: int) -> None:
-        """Records can be found."""
+        """Show the number of indexed records."""
         self._show("Indexing", done, total)
 
     def _show(self, what: str, done: int, total: int) -> None:
@@ -103,14 +103,14 @@ class BarProgress(NoProgress):
 
 
 def progress_reporter(*, as_json: bool) -> NoProgress:
-    """What suits whoever is listening."""
+    """Choose a bar for a terminal, lines for a log, and nothing for JSON output."""
     if as_json:
         return NoProgress()
     return BarProgress() if sys.stderr.isatty() else LineProgress()
 
 
 def report(summary: LoadSummary) -> None:
-    """Everything that is worth telling of a load."""
+    """Print the result of a load: problems to stderr, counts to stdout."""
     for note in summary.notes:
         echo(f"{plain(note.where)}: {plain(note.what)}", err=True)
     for problem in summary.problems:
@@ -145,11 +145,11 @@ def _remarks(summary: LoadSummary) -> Iterator[str]:
         yield f"left out: {', '.join(left)}"
     if summary.gone:
         yield (
-            f"of what was loaded before, {count(summary.gone, 'file')} can no longer be found; "
+            f"{count(summary.gone, 'file')} loaded before no longer exist; "
             "`--sync` removes the records of such files"
         )
     if summary.interrupted:
         yield (
-            f"Stopped: {summary.done} of {count(summary.files, 'file')} are done and safe. "
-            "Run the same command again to go on; what is done is not read again."
+            f"Stopped: {summary.done} of {count(summary.files, 'file')} are loaded and saved. "
+            "Run the same command again to continue; loaded files are not read again."
         )

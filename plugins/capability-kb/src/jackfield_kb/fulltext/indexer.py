@@ -12,11 +12,11 @@ from jackfield_kb.records.statements import Position
 
 _BATCH = 1_000
 _COMMIT = 50_000
-"""Records after which what was indexed so far is kept, should the rest be cut short."""
+"""Commit after this many records, so that an interrupted run keeps its progress."""
 
 
 class TextIndexer(IncrementalIndex[TextState]):
-    """Brings full text up to date."""
+    """Updates the full-text index."""
 
     def __init__(self, database: RecordDatabase, index: TextIndex, notice: Notice) -> None:
         super().__init__(database, index.folder, notice)
@@ -29,14 +29,14 @@ class TextIndexer(IncrementalIndex[TextState]):
         try:
             self._fill(state, count, publish=True)
         except DamagedIndexError as error:
-            self._notice(f"the full-text index is damaged and is made anew: {error}")
+            self._notice(f"the full-text index is damaged and is rebuilt: {error}")
             self._fill(self._index.start_anew(), count, publish=False)
 
     def _usable(self) -> TextState | None:
         try:
             return self._index.state()
         except DamagedIndexError as error:
-            self._notice(f"the full-text index cannot be used and is made anew: {error}")
+            self._notice(f"the full-text index cannot be used and is rebuilt: {error}")
             self._index.discard()
             return None
 

@@ -1,5 +1,5 @@
-"""Loading: files become records.
+"""Loads files into a library.
 
-`walk` finds files, `formats` reads one kind each into drafts, `drafts` turns what a document says of itself
-into a record, `load` brings the library up to date with what was found, `exchange` writes records out again.
+`scan` finds files, `formats` reads each format into drafts, `drafts` turns a draft into a record, `batch`
+writes records in batches, and `load` runs the whole.
 """

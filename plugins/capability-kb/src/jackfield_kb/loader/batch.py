@@ -1,8 +1,8 @@
-"""Two files, one id: who keeps it.
+"""Writes loaded records in batches, and resolves conflicts between files that claim the same id.
 
-The file that has an id keeps it, unless it is gone. An id that was made from a name gives way to another;
-one that a document states is refused, and both files are named. A personal record stays personal until
-somebody says otherwise.
+The file that has an id keeps it, unless the file no longer exists. A generated id is replaced by another one;
+a stated id is refused, and the message names both files. A personal record stays personal until a document
+or an option says otherwise.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from jackfield_kb.loader.file_reader import FileReader
 from jackfield_kb.records.statements import Holder
 
 UNFINISHED = "unfinished:"
-"""Before the digest of a file of which something could not be loaded: it is read again the next time."""
+"""Prefix of the digest of a file with problems, so that the next load reads it again."""
 
 
 @dataclass(slots=True)
 class SourcePart:
-    """The records of one source that wait to be written."""
+    """Records of one source that are not written yet."""
 
     source: Source
     reading: FileReader
     made: list[LoadedRecord]
 
     def other_id(self, made: LoadedRecord) -> str:
-        """What a made-up id gives way to."""
+        """The alternative for a generated id that is taken."""
         return f"{made.record.id}-{slugs.mark(self.source.uri)}"
 
 
 @dataclass(slots=True)
 class IdClaims:
-    """The ids of one batch."""
+    """Resolves the id conflicts of one batch."""
 
     library: Library
     parts: Sequence[SourcePart]
     drops: list[str]
-    """Sources that go; those whose file is gone and whose record another file has are added."""
+    """Sources to drop, including missing files whose record another file claims."""
 
     holders: Mapping[str, Holder]
-    """Whose the ids are so far."""
+    """The current source and owner of each id."""
 
     _taken: dict[str, str] = field(default_factory=dict)
 
     def settle(self) -> None:
-        """Leave each id to one source."""
+        """Assign each id to one source."""
         for part in self.parts:
             uri = part.source.uri
             ids = (made.record.id for made in part.made)
@@ -70,25 +70,23 @@ class IdClaims:
             made = replace(made, record=replace(made.record, id=part.other_id(made)))
             rival = self._rival(made.record.id, part.source.uri)
         if rival is not None:
-            what = f"its record {made.record.id} comes from {file_of(rival) or rival} already"
+            what = f"its record {made.record.id} already comes from {file_of(rival) or rival}"
             _refuse(part, made, what, "give one of them another `id`, or remove one")
             return None
         if owner := self._exposed(made):
-            what = (
-                f"its record {made.record.id} is personal to {owner} so far, and would be seen by others now"
-            )
-            _refuse(part, made, what, f"load it with --owner {owner}, or say with --namespace who may see it")
+            what = f"its record {made.record.id} is personal to {owner} and would become visible to others"
+            _refuse(part, made, what, f"load it with --owner {owner}, or set --namespace")
             made = replace(made, record=self.library.get([made.record.id])[0])
         self._taken[made.record.id] = part.source.uri
         return made
 
     def _exposed(self, made: LoadedRecord) -> str | None:
-        """Whose a personal record is that would become everybody's only because nobody said otherwise."""
+        """The owner of a personal record that would become shared without an explicit namespace."""
         known = self.holders.get(made.record.id)
         return known.owner if known and not made.given_namespace else None
 
     def _rival(self, id_: str, uri: str) -> str | None:
-        """The other source that has an id; none when that one is about to let it go."""
+        """Another source that has the id; None if that source is dropped or rewritten in this batch."""
         known = self.holders.get(id_)
         holder = self._taken.get(id_) or (known and known.uri)
         if holder is None or holder == uri:
@@ -105,7 +103,7 @@ def _refuse(part: SourcePart, made: LoadedRecord, what: str, mend: str) -> None:
 
 
 def file_of(uri: str) -> Path | None:
-    """The file that a source names; None for records without a file."""
+    """The path of a source URI; None for records without a file."""
     parts = urlsplit(uri)
     return Path(unquote(parts.path, errors="surrogateescape")) if parts.scheme == "file" else None
 
@@ -120,7 +118,7 @@ _MOST_SOURCES, _MOST_RECORDS, _MOST_CHARACTERS, _LONGEST_WAIT = 64, 1_000, 8_000
 
 @dataclass(slots=True)
 class BatchWriter:
-    """What waits to be written, and whom to tell when it is."""
+    """Collects changes, and writes them in one transaction."""
 
     library: Library
     _parts: list[SourcePart] = field(default_factory=list)
@@ -129,20 +127,20 @@ class BatchWriter:
     _since: float = field(default_factory=time.monotonic)
 
     def put(self, part: SourcePart) -> None:
-        """Have the records of a source written with the next batch."""
+        """Add the records of a source to the batch."""
         self._parts.append(part)
 
     def drop(self, uri: str) -> None:
-        """Have a source go with the next batch."""
+        """Add the removal of a source to the batch."""
         self._drops.append(uri)
 
     def then(self, tell: Callable[[], None]) -> None:
-        """Call this when everything put so far is safe."""
+        """Call a function once the batch is on disk."""
         self._told.append(tell)
 
     @property
     def is_full(self) -> bool:
-        """Whether it is time to write."""
+        """Whether the batch should be written now."""
         records = sum(len(part.made) for part in self._parts)
         characters = sum(len(made.record.text) for part in self._parts for made in part.made)
         return (
@@ -153,7 +151,7 @@ class BatchWriter:
         )
 
     def write(self) -> None:
-        """Write what waits in one transaction, then tell."""
+        """Write the batch in one transaction, then run the callbacks."""
         if self._parts or self._drops:
             IdClaims(self.library, self._parts, self._drops, self.library.holders(self._ids())).settle()
             put = [(part.source, [made.record for made in part.made]) for part in self._parts]
@@ -164,7 +162,7 @@ class BatchWriter:
             tell()
 
     def _ids(self) -> Iterator[str]:
-        """Every id that the records have, or may have to take instead."""
+        """Yield the ids of the records and their possible alternatives."""
         for part in self._parts:
             for made in part.made:
                 yield made.record.id

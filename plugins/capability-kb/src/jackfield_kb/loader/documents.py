@@ -1,4 +1,4 @@
-"""A file as the readers of the formats get it: opened once, safely, within a limit."""
+"""Opens a file for the format readers, with a size limit and without following links."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jackfield_kb.loader.slugs import in_a_command
 
 
 class Problem(NamedTuple):
-    """Something of a file that was left out for an error."""
+    """An error in a file that keeps something from being loaded."""
 
     path: str
     what: str
@@ -25,12 +25,12 @@ class Problem(NamedTuple):
 
     @property
     def where(self) -> str:
-        """The file, and the line where that is known."""
+        """The file, with the line if it is known."""
         return self.path if self.line is None else f"{self.path}, line {self.line}"
 
 
 class UnreadableFileError(Exception):
-    """A document, or one entry of it, from which no record can be made."""
+    """A document or one of its entries cannot become a record."""
 
     def __init__(self, what: str, mend: str, line: int | None = None) -> None:
         super().__init__(what)
@@ -39,7 +39,7 @@ class UnreadableFileError(Exception):
         self.line = line
 
     def at(self, path: str) -> Problem:
-        """This error as it is told about a file."""
+        """Return the error as a problem of a file."""
         return Problem(path, self.what, self.mend, self.line)
 
 
@@ -55,15 +55,15 @@ _LONGEST_LINE = 64_000_000
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file to read."""
+    """An open file."""
 
     path: Path
     modified: datetime
     data: BinaryIO
-    """Its content, from the beginning."""
+    """The content as a stream."""
 
     def text(self, declared: str | None = None) -> str:
-        """Its content as text: by its byte order mark, as UTF-8, or as it declares itself."""
+        """Decode the content by its byte order mark, as UTF-8 or in the declared encoding."""
         data = self.data.read()
         encoding = next((name for bom, name in _BOMS if data.startswith(bom)), None)
         for candidate in (encoding,) if encoding else ("utf-8", declared):
@@ -80,7 +80,7 @@ class Document:
         while line := self.data.readline(_LONGEST_LINE):
             number += 1
             if len(line) == _LONGEST_LINE:
-                raise UnreadableFileError("the line is too long to be read", "split it into several", number)
+                raise UnreadableFileError("the line is too long", "split it into several", number)
             try:
                 yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError:
@@ -90,13 +90,13 @@ class Document:
 def _without_nul(text: str) -> str:
     if "\0" in text:
         raise UnreadableFileError(
-            "it holds zero bytes, so it is no text", "give it the ending of what it is, or save it as text"
+            "it contains zero bytes, so it is not text", "give it the right suffix, or save it as text"
         )
     return text
 
 
 def not_utf8(path: Path, line: int | None = None) -> UnreadableFileError:
-    """What to say of text in an encoding that nobody told us."""
+    """The error for text in an unknown encoding."""
     return UnreadableFileError(
         "it is not in UTF-8",
         f"save it as UTF-8, e.g. `iconv -f WINDOWS-1252 -t UTF-8 {in_a_command(path)} -o new.txt`",
@@ -106,27 +106,27 @@ def not_utf8(path: Path, line: int | None = None) -> UnreadableFileError:
 
 @contextmanager
 def opened(path: Path, limit: int) -> Iterator[Document]:
-    """A regular file of at most `limit` bytes; never what a link that took its place points to."""
+    """Open a regular file of at most `limit` bytes; a link is refused."""
     try:
-        # O_NONBLOCK, because opening a pipe would wait for somebody to write into it.
+        # O_NONBLOCK, because opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except PermissionError:
         raise UnreadableFileError(
-            "it may not be read", f"allow it, e.g. with `chmod u+r {in_a_command(path)}`"
+            "permission denied", f"allow reading, e.g. with `chmod u+r {in_a_command(path)}`"
         ) from None
     except OSError as error:
         raise UnreadableFileError(
-            f"it cannot be opened ({error.strerror})", "look whether it is still there"
+            f"it cannot be opened ({error.strerror})", "check whether it still exists"
         ) from None
     with os.fdopen(descriptor, "rb") as data:
         facts = os.fstat(descriptor)
         if not stat.S_ISREG(facts.st_mode):
-            raise UnreadableFileError("it is no regular file", "copy its content into one")
+            raise UnreadableFileError("it is not a regular file", "copy its content into a regular file")
         if facts.st_size > limit:
             raise UnreadableFileError(
-                f"it has {facts.st_size / 1e6:.0f} MB; of its kind {limit / 1e6:.0f} MB are read",
+                f"it has {facts.st_size / 1e6:.0f} MB; the limit for its format is {limit / 1e6:.0f} MB",
                 "split it into several files",
             )
         if facts.st_size == 0:
-            raise UnreadableFileError("it is empty", "write something into it, or delete it")
+            raise UnreadableFileError("it is empty", "add content, or delete it")
         yield Document(path, datetime.fromtimestamp(facts.st_mtime, UTC), data)

@@ -1,4 +1,4 @@
-"""From what a document says of itself to a record: its own words first, then the options, then a guess."""
+"""Turns a draft into a record: stated fields first, then the options, then guesses. Also exports records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIELDS = (
     "last_updated",
     "metadata",
 )
-"""What a document can say of its record; what else it says becomes metadata."""
+"""The fields that a document can state; other fields become metadata."""
 
 _TITLE = 200
 _DEPTH = 32
@@ -35,10 +35,10 @@ _DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class RecordDraft:
-    """What a reader found: what was stated, and what can be guessed where nothing was."""
+    """The result of a format reader: stated fields, and guesses for the others."""
 
     stated: Mapping[str, Any] = field(default_factory=dict)
-    """By the names of `FIELDS`, and anything else."""
+    """Stated fields, by the names of `FIELDS` or any other name."""
 
     title: str = ""
     text: str = ""
@@ -49,41 +49,41 @@ class RecordDraft:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     line: int | None = None
     note: str = ""
-    """What the person who loads it should know, though it is no error."""
+    """A note for the user that is not an error."""
 
     exact: bool = False
-    """Whether a stated id is taken as it stands, whatever the type."""
+    """Whether a stated id is used unchanged, regardless of the type."""
 
     stem: str | None = None
-    """What its id is made of when none is stated; None takes the file's path."""
+    """The base of a generated id; None uses the path of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """What holds for documents that say nothing else."""
+    """Defaults for documents that do not state these fields."""
 
     namespace: str | None = None
     owner: str | None = None
     type: str | None = None
     tags: tuple[str, ...] = ()
-    """Added to those a document has."""
+    """Tags added to those of the document."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedRecord:
-    """A record, and how it came to be what it is."""
+    """A record, and which of its fields were stated."""
 
     record: Record
     line: int | None
     given_id: bool
-    """Whether its id is the document's own, and not made from its name."""
+    """Whether the document states the id."""
 
     given_namespace: bool
-    """Whether the document or the options say whose it is."""
+    """Whether the document or the options state a namespace or owner."""
 
 
 def make(draft: RecordDraft, options: LoadOptions, stem: str, modified: datetime) -> LoadedRecord:
-    """The record of a draft; `UnreadableFileError` for a statement that makes no sense."""
+    """Build the record of a draft; raises `UnreadableFileError` for an invalid field."""
     stated = draft.stated
     text = _said("text", stated, draft.text)
     guess = draft.title or _first_words(text) or slugs.spoken(stem)
@@ -107,14 +107,14 @@ def make(draft: RecordDraft, options: LoadOptions, stem: str, modified: datetime
 
 
 def _kind(stated: Mapping[str, Any], draft: RecordDraft, options: LoadOptions) -> tuple[str, str | None]:
-    """The type, and the id when one is stated; each may tell the other."""
+    """The type and the stated id; a stated id can determine the type."""
     id_ = _words("id", stated.get("id"))
     head, colon, _ = (id_ or "").partition(":")
     type_ = _words("type", stated.get("type"))
     named = head if colon and head in TYPES else None
     chosen = type_ or named or draft.type or options.type or "doc"
     if chosen not in TYPES:
-        raise UnreadableFileError(f"its type {chosen!r} is none we know", f"say one of {', '.join(TYPES)}")
+        raise UnreadableFileError(f"its type {chosen!r} is unknown", f"use one of {', '.join(TYPES)}")
     if draft.exact:
         return chosen, id_
     if named and named != chosen:
@@ -129,19 +129,19 @@ def _whose(stated: Mapping[str, Any], options: LoadOptions) -> tuple[str, str | 
         namespace = "personal" if owner else options.namespace or ("personal" if options.owner else "studio")
     if namespace not in NAMESPACES:
         raise UnreadableFileError(
-            f"its namespace {namespace!r} is none we know", f"say one of {', '.join(NAMESPACES)}"
+            f"its namespace {namespace!r} is unknown", f"use one of {', '.join(NAMESPACES)}"
         )
     if namespace != "personal":
         if owner:
             raise UnreadableFileError(
                 f"it has the owner {owner!r} and the namespace {namespace!r}",
-                "leave the owner out, or say `namespace: personal`",
+                "remove the owner, or set `namespace: personal`",
             )
         return namespace, None
     owner = owner or options.owner
     if not owner:
         raise UnreadableFileError(
-            "it is personal and names no owner", "say `owner: USER`, or load it with --owner USER"
+            "it is personal and has no owner", "set `owner: USER`, or load it with --owner USER"
         )
     return namespace, owner
 
@@ -151,9 +151,7 @@ def _metadata(stated: Mapping[str, Any], draft: RecordDraft) -> dict[str, Any]:
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
-        raise UnreadableFileError(
-            "its metadata is no table of names and values", "write it as `name: value` pairs"
-        )
+        raise UnreadableFileError("its metadata is not a mapping", "write it as `name: value` pairs")
     others = {name: value for name, value in stated.items() if name not in FIELDS and value not in (None, "")}
     metadata = {str(name): _plain(value) for name, value in {**draft.metadata, **others, **given}.items()}
     if "linkedin" in others:
@@ -165,14 +163,14 @@ def _linkedin(value: Any) -> str:
     profile = slugs.linkedin(value) if isinstance(value, str) else None
     if profile is None:
         raise UnreadableFileError(
-            f"its linkedin {value!r} is no address on linkedin.com",
-            "write the whole address, e.g. https://www.linkedin.com/in/NAME",
+            f"its linkedin {value!r} is not an address on linkedin.com",
+            "write the full address, e.g. https://www.linkedin.com/in/NAME",
         )
     return profile
 
 
 def _plain(value: Any, depth: int = 0) -> Any:
-    """A value as JSON can hold it."""
+    """Convert a value to plain JSON values."""
     if depth > _DEPTH:
         raise UnreadableFileError(f"its metadata is nested deeper than {_DEPTH} levels", "make it flatter")
     match value:
@@ -187,56 +185,56 @@ def _plain(value: Any, depth: int = 0) -> Any:
         case list() | tuple() | set():
             return [_plain(member, depth + 1) for member in value]
     raise UnreadableFileError(
-        f"its metadata holds {str(value)[:40]!r}, which JSON cannot hold", "write it as a text"
+        f"its metadata contains {str(value)[:40]!r}, which is not JSON", "write it as text"
     )
 
 
 def _words(name: str, value: Any) -> str | None:
-    """A stated text; numbers count as text, because YAML takes `id: 12` for one."""
+    """A stated text; numbers are accepted, because YAML parses `id: 12` as a number."""
     if value is None or value == "":
         return None
     if isinstance(value, str):
         return value
     if isinstance(value, int | float | date) and not isinstance(value, bool):
         return str(value)
-    raise UnreadableFileError(f"its {name} is no text", f'put it into quotation marks, e.g. {name}: "..."')
+    raise UnreadableFileError(f"its {name} is not text", f'put it in quotation marks, e.g. {name}: "..."')
 
 
 def _said(name: str, stated: Mapping[str, Any], otherwise: str) -> str:
-    """What a document says, be it an empty text, or what is taken when it says nothing."""
+    """The stated text, even if it is empty, or else the default."""
     value = stated.get(name)
     return value if isinstance(value, str) else _words(name, value) or otherwise
 
 
 def _tags(value: Any) -> tuple[str, ...]:
-    """Tags as a list, or as one text with commas."""
+    """Parse tags from a list or from one text with commas."""
     if value is None:
         return ()
     if isinstance(value, str):
         return tuple(tag for part in value.split(",") if (tag := part.strip()))
     if isinstance(value, list):
         return tuple(word for member in value if (word := _words("tags", member)))
-    raise UnreadableFileError("its tags are no list of words", "write them as `tags: [one, two]`")
+    raise UnreadableFileError("its tags are not a list of words", "write them as `tags: [one, two]`")
 
 
 def _url(value: Any) -> str | None:
     url = _words("url", value)
     if url is not None and not slugs.is_safe(url):
         raise UnreadableFileError(
-            f"its url {url[:80]!r} is no address of the web or of mail",
-            "begin it with https://, http:// or mailto:",
+            f"its url {url[:80]!r} is not a web or mail address",
+            "start it with https://, http:// or mailto:",
         )
     return url
 
 
 def _moment(value: Any) -> datetime | None:
-    """A stated time; without a zone it is UTC, and a date is the beginning of its day."""
+    """Parse a stated time; the default zone is UTC, and a date is the start of its day."""
     if isinstance(value, str) and value:
         try:
             value = datetime.fromisoformat(value.strip())
         except ValueError:
             raise UnreadableFileError(
-                f"its last_updated {value[:40]!r} is no date",
+                f"its last_updated {value[:40]!r} is not a date",
                 "write it as 2026-10-31 or 2026-10-31T09:30:00+01:00",
             ) from None
     if isinstance(value, datetime):
@@ -246,7 +244,7 @@ def _moment(value: Any) -> datetime | None:
     if value is None or value == "":
         return None
     raise UnreadableFileError(
-        "its last_updated is no date", "write it as 2026-10-31 or 2026-10-31T09:30:00+01:00"
+        "its last_updated is not a date", "write it as 2026-10-31 or 2026-10-31T09:30:00+01:00"
     )
 
 
@@ -257,7 +255,7 @@ def _first_words(text: str) -> str:
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """A record as plain values, every field named, so that nothing is guessed when it is read back."""
+    """Return a record as JSON values with every field, so that loading it guesses nothing."""
     fields = {name: getattr(record, name) for name in FIELDS}
     moment = record.last_updated
     return fields | {
@@ -268,5 +266,5 @@ def as_json(record: Record) -> dict[str, Any]:
 
 
 def to_line(record: Record) -> str:
-    """One line, with its end."""
+    """Return a record as one line of JSON."""
     return json.dumps(as_json(record), ensure_ascii=False) + "\n"

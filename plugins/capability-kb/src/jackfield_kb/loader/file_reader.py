@@ -14,18 +14,18 @@ from jackfield_kb.loader.scan import ScannedFile
 from jackfield_kb.records.statements import to_row
 
 _READER = "1"
-"""Raised when the readers get more out of the same files, so that those are read again."""
+"""Version of the readers; a new version makes the next load read all files again."""
 
 PART = 2_000
-"""Records of a file that are kept under one source; a longer file has several."""
+"""The number of records per source; a larger file has several sources."""
 
 _MOST_PROBLEMS = 100
-"""How many problems of one file are told one by one."""
+"""The maximum number of problems reported for one file."""
 
 
 @dataclass(slots=True)
 class FileReader:
-    """What is being read from one file."""
+    """Reads the records of one file, and collects problems and notes."""
 
     found: ScannedFile
     options: LoadOptions
@@ -37,7 +37,7 @@ class FileReader:
     _untold: int = 0
 
     def digest(self) -> str:
-        """What changes with the content, and with the options it is read under."""
+        """A hash of the content and the options."""
         digest = hashlib.sha256(
             repr((_READER, self.options, self._stem())).encode("utf-8", "surrogateescape")
         )
@@ -47,7 +47,7 @@ class FileReader:
         return digest.hexdigest()
 
     def parts(self) -> Iterator[list[LoadedRecord]]:
-        """The records, `PART` at a time; what cannot be read is a problem and never an error."""
+        """Yield the records in lists of `PART`; unreadable entries become problems."""
         part: list[LoadedRecord] = []
         for made in self._records():
             self.records += 1
@@ -58,11 +58,11 @@ class FileReader:
         yield part
 
     def told(self) -> list[Problem]:
-        """The problems, and how many there were beside those."""
+        """The reported problems, and the number of further ones."""
         if not self._untold:
             return self.problems
         more = f"{self._untold} more entries like these"
-        return [*self.problems, Problem(self.found.shown, more, "mend those that are told first")]
+        return [*self.problems, Problem(self.found.shown, more, "fix the reported ones first")]
 
     def _records(self) -> Iterator[LoadedRecord]:
         try:
@@ -73,12 +73,12 @@ class FileReader:
                     yield made
         except UnreadableFileError as error:
             self._tell(error)
-        except Exception as error:  # noqa: BLE001 - a parser may raise anything at a file that is not what it should be
+        except Exception as error:  # noqa: BLE001 - parsers raise anything for malformed files
             why = " ".join(f"{type(error).__name__}: {error}".split())[:160]
             self._tell(
                 UnreadableFileError(
                     f"it cannot be read as {self.found.format.name} ({why})",
-                    "open it in the program it comes from and save it again",
+                    "open it in its program and save it again",
                 )
             )
 
@@ -99,7 +99,7 @@ class FileReader:
         return None
 
     def _own(self, made: LoadedRecord) -> LoadedRecord:
-        """The record under an id that no other record of the file has."""
+        """Make the id unique within the file."""
         wanted = made.record.id
         id_, number = wanted, 1
         while id_ in self._ids:
@@ -116,7 +116,7 @@ class FileReader:
         self.tell(error.at(self.found.shown))
 
     def tell(self, problem: Problem) -> None:
-        """Note a problem, unless there were many before."""
+        """Add a problem, up to the limit."""
         if len(self.problems) < _MOST_PROBLEMS:
             self.problems.append(problem)
         else:

@@ -1,4 +1,4 @@
-"""Bringing a library up to date with files: only what changed is read, and what is told is safe on disk."""
+"""Updates a library from files: only changed files are read, and reported progress is on disk."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from jackfield_kb.loader.scan import FileScan, ScannedFile, walk
 
 @dataclass(slots=True)
 class LoadSummary:
-    """Counts of files, and everything a person should know about single ones."""
+    """The result of a load: counts, problems and notes."""
 
     files: int = 0
-    """How many were found that can be read."""
+    """Files with a supported format."""
 
     added: int = 0
     changed: int = 0
     unchanged: int = 0
     removed: int = 0
     gone: int = 0
-    """Files that were loaded once and are no longer there; their records stay until a load with `--sync`."""
+    """Loaded files that no longer exist; their records stay until a load with `--sync`."""
 
     records: int = 0
-    """Written by this load: those of added and changed files."""
+    """Records written by this load."""
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[Problem] = field(default_factory=list)
-    """What is no error: `what` says it, `mend` may be empty."""
+    """Notes that are not errors; `mend` may be empty."""
 
     failed: int = 0
-    """Files of which nothing could be loaded."""
+    """Files from which nothing could be loaded."""
 
     unknown: Counter[str] = field(default_factory=Counter)
     hidden: int = 0
@@ -50,11 +50,11 @@ class LoadSummary:
 
     @property
     def done(self) -> int:
-        """How many files have been dealt with."""
+        """The number of processed files."""
         return self.added + self.changed + self.unchanged + self.failed
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, for machines."""
+        """Return all fields as JSON values."""
         return {
             "files": self.files,
             "added": self.added,
@@ -73,24 +73,24 @@ class LoadSummary:
 
 
 class StoppedError(Exception):
-    """Indexing was cut short; the records are safe, and the rest is indexed the next time."""
+    """Indexing was interrupted; the records are saved, and the next load indexes the rest."""
 
 
 class Listener(Protocol):
-    """Who is told how a load goes."""
+    """Receives the progress of a load."""
 
     def progressed(self, summary: LoadSummary) -> None:
-        """More files are done, and safe."""
+        """More files are loaded and saved."""
 
     def indexed(self, done: int, total: int) -> None:
-        """So many records can be found now."""
+        """More records are indexed."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
-    """What a load is asked to do."""
+    """The options of a load."""
 
-    options: LoadOptions = LoadOptions()  # noqa: RUF009 - it never changes
+    options: LoadOptions = LoadOptions()  # noqa: RUF009 - immutable
     sync: bool = False
     dry_run: bool = False
 
@@ -108,10 +108,10 @@ class LoadRun:
         self._stopped = stopped
         self._shelf = BatchWriter(library)
         self._known: dict[str, dict[str, Source]] = defaultdict(dict)
-        """The sources of each file, by the file's own."""
+        """The sources of each file, by the URI of the file."""
 
     def run(self, paths: Sequence[Path]) -> LoadSummary:
-        """Load everything below the paths; what was told is safe, however it ends."""
+        """Load all files below the paths; reported progress is saved even if the load is interrupted."""
         for uri, source in self._library.sources().items():
             self._known[uri.partition("#")[0]][uri] = source
         found = walk(paths, self._library.folder)
@@ -121,7 +121,7 @@ class LoadRun:
             if not self._plan.dry_run and not self.summary.interrupted:
                 self._index()
         except LibraryError as error:
-            mend = "when that is mended, run the same command again; what is done is not read again"
+            mend = "fix it and run the same command again; loaded files are not read again"
             self.summary.problems.append(Problem(str(self._library.folder), str(error), mend))
         return self.summary
 
@@ -156,7 +156,7 @@ class LoadRun:
         self._listener.progressed(summary)
 
     def _as_before(self, files: Sequence[ScannedFile]) -> Iterator[ScannedFile]:
-        """Files told from the folder they were loaded from before, so that a record keeps its id."""
+        """Yield files relative to the folder of their first load, so that records keep their ids."""
         folders = {file.named for file in files if file.named != file.path}
         for uri, parts in self._known.items():
             folders |= {
@@ -182,9 +182,9 @@ class LoadRun:
             self._failed(file, error)
 
     def _read(self, reading: FileReader, digest: str, known: dict[str, Source]) -> None:
-        """Put the parts of a file on the shelf; its own source comes last, and says that it is whole."""
+        """Add the parts of a file to the batch; the file's own source comes last and marks it as complete."""
         file = reading.found
-        # Records may have moved between the parts of a file that changed, so those are written together.
+        # In a changed file records may have moved between parts, so its parts are written together.
         apart = all(source.digest == digest for source in known.values())
         last: list[LoadedRecord] = []
         uris: list[str] = []
@@ -226,9 +226,7 @@ class LoadRun:
 
     def _failed(self, file: ScannedFile, error: UnreadableFileError | OSError) -> None:
         if isinstance(error, OSError):
-            error = UnreadableFileError(
-                f"it cannot be read ({error.strerror})", "look whether its disk is well"
-            )
+            error = UnreadableFileError(f"it cannot be read ({error.strerror})", "check the disk")
         self.summary.problems.append(error.at(file.shown))
         self.summary.failed += 1
 
@@ -242,10 +240,8 @@ class LoadRun:
             if not self._plan.sync:
                 self.summary.gone += len(gone)
             elif found.is_bare(root):
-                what = (
-                    f"no file is left of the {len(gone)} that were loaded from here, so nothing was removed"
-                )
-                mend = "look whether a disk is missing; `jackfield kb remove --from PATH` removes them all"
+                what = f"all {len(gone)} files loaded from here are missing, so nothing was removed"
+                mend = "check whether a disk is missing; `jackfield kb remove --from PATH` removes them all"
                 self.summary.problems.append(Problem(str(root), what, mend))
             else:
                 self._drop(uri for path in gone for uri in self._known[files[path]])

@@ -15,52 +15,52 @@ from jackfield_kb.loader.slugs import legible
 
 @dataclass(frozen=True, slots=True)
 class ScannedFile:
-    """A file that can be loaded."""
+    """A file with a supported format."""
 
     path: Path
-    """Absolute, without links."""
+    """The absolute path without links."""
 
     shown: str
-    """As the person who named it would write it."""
+    """The path for messages, relative to what the user named."""
 
     named: Path
-    """What was asked to be loaded: a folder that holds it, or itself."""
+    """The path that the user named: the file itself or a parent folder."""
 
     format: FileFormat
 
     @property
     def uri(self) -> str:
-        """What its records are kept under."""
+        """The URI of its source."""
         return self.path.as_uri()
 
     @property
     def relative(self) -> Path:
-        """Its path below the folder that was named."""
+        """The path below the named folder."""
         return self.path.relative_to(self.path.parent if self.named == self.path else self.named)
 
 
 @dataclass(slots=True)
 class FileScan:
-    """What lies below some paths."""
+    """The files below some paths."""
 
     avoid: Path
     """The folder of the library itself."""
 
     roots: list[Path] = field(default_factory=list)
-    """What was named: files and folders."""
+    """The named files and folders."""
 
     files: list[ScannedFile] = field(default_factory=list)
     unknown: Counter[str] = field(default_factory=Counter)
-    """How many files of each ending that nobody here reads."""
+    """The number of files of each unsupported suffix."""
 
     hidden: int = 0
     links: int = 0
     problems: list[Problem] = field(default_factory=list)
     closed: list[Path] = field(default_factory=list)
-    """Folders that could not be looked into; what lies there may well be there still."""
+    """Folders that could not be opened; their files may still exist."""
 
     def lost(self, known: Iterable[Path]) -> Iterator[tuple[Path, list[Path]]]:
-        """Of files that were loaded once, those that are no longer there, by what was named."""
+        """Yield the loaded files that no longer exist, by named path."""
         there = {file.path for file in self.files}
         missing = {path for path in known if path not in there and not _is_below(path, self.closed)}
         for root in self.roots:
@@ -70,12 +70,12 @@ class FileScan:
                 yield root, gone
 
     def is_bare(self, root: Path) -> bool:
-        """Whether nothing was found below what was named."""
+        """Whether no file was found below a named path."""
         return not any(_is_below(file.path, (root,)) for file in self.files)
 
 
 def walk(paths: Sequence[Path], avoid: Path) -> FileScan:
-    """Everything below the paths but for one folder, in the order of names, each file once."""
+    """Find the files below the paths, sorted by name, each once; `avoid` is skipped."""
     found = FileScan(avoid=avoid.resolve())
     seen: set[Path] = set()
     for named in paths:
@@ -89,13 +89,11 @@ def walk(paths: Sequence[Path], avoid: Path) -> FileScan:
             kind = format_of(file)
             if kind is None and file == path:
                 what = (
-                    f"files that end in {file.suffix!r} are not read"
+                    f"files with the suffix {file.suffix!r} are not supported"
                     if file.suffix
-                    else "its name has no ending"
+                    else "its name has no suffix"
                 )
-                found.problems.append(
-                    Problem(shown, what, f"those that are read end in {', '.join(SUFFIXES)}")
-                )
+                found.problems.append(Problem(shown, what, f"supported suffixes are {', '.join(SUFFIXES)}"))
             elif kind is None:
                 found.unknown[file.suffix.lower() or file.name] += 1
             else:
@@ -124,9 +122,7 @@ def _below(folder: Path, shown: Path, found: FileScan) -> Iterator[tuple[Path, s
             if entry.name.startswith("."):
                 found.hidden += 1
             elif entry.is_symlink():
-                found.links += (
-                    1  # A link may lead out of the folder; what it leads to inside is found anyway.
-                )
+                found.links += 1  # A link may lead out of the folder; targets inside are found anyway.
             elif entry.is_dir(follow_symlinks=False):
                 if current / entry.name != found.avoid:
                     deeper.append((current / entry.name, name / entry.name))

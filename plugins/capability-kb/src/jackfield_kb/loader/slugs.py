@@ -1,4 +1,4 @@
-"""Ids and links of loaded documents."""
+"""Slugs for ids and titles, and checks of links."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _LONGEST = 200
 
 
 def slug(text: str) -> str:
-    """Letters and digits of any script in small letters, joined by hyphens."""
+    """Lower-case letters and digits of any script, joined by hyphens."""
     folded = unicodedata.normalize("NFKC", text).casefold()
     return re.sub(r"[\W_]+", "-", folded).strip("-")[:_LONGEST].strip("-")
 
 
 def path_slug(relative: PurePath) -> str:
-    """The path of a file below its root, without its ending: `handbook/holiday-policy`."""
+    """The slug of a relative path without its suffix: `handbook/holiday-policy`."""
     parts = [slug(part) for part in relative.with_suffix("").parts]
     return "/".join(part or mark(str(relative)) for part in parts)[-_LONGEST:].strip("/")
 
 
 def mark(text: str) -> str:
-    """A few characters that stand for a longer text, the same wherever they are made."""
+    """A short stable hash of a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:8]
 
 
@@ -36,12 +36,12 @@ def spoken(stem: str) -> str:
 
 
 def legible(path: PurePath) -> str:
-    """A path for people; a name that is no UTF-8 is shown as far as it can be read."""
+    """A path for messages; invalid UTF-8 is replaced."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def in_a_command(path: PurePath) -> str:
-    """The name of a file as one would type it into a shell."""
+    """The name of a file, quoted for a shell."""
     return quote(legible(PurePath(path.name)))
 
 
@@ -50,7 +50,7 @@ _LINKEDIN = "linkedin.com"
 
 
 def is_safe(url: str) -> bool:
-    """Whether following it can do no more than open a page or a letter."""
+    """Whether a link can only open a web page or a mail."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -61,7 +61,7 @@ def is_safe(url: str) -> bool:
 
 
 def linkedin(text: str) -> str | None:
-    """The address of a profile on LinkedIn, with its scheme; None for any other text."""
+    """Normalize a LinkedIn address; None for any other text."""
     text = text.strip()
     url = text if "://" in text else f"https://{text}"
     try:

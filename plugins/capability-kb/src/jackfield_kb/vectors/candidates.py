@@ -1,4 +1,4 @@
-"""Candidates of a search with both scores as arrays: similarity of vectors and overlap of words."""
+"""Candidates of a search with both scores as arrays: vector similarity and word overlap."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.search import RowSelection, Vector, VectorView
 
 _AVERAGE = 0.1
-"""How alike two texts are on average, as far as a small library cannot tell."""
+"""Prior of the average cosine, for small libraries."""
 
 _DOUBT = 32
-"""For how many passages of a library that guess counts."""
+"""The weight of the prior, in chunks."""
 
 _ORDINAL = np.uint64(16)
 
 
 class VectorQuery(NamedTuple):
-    """A query among the vectors it may find."""
+    """A query vector, and the rows that it may find."""
 
     view: VectorView
     query: Vector
     selection: RowSelection | None
 
     def nearest(self, most: int) -> list[int]:
-        """The passages that are nearest."""
+        """The keys of the nearest chunks."""
         return self.view.keys(self.view.search(self.query, self.selection, most).rows)
 
     def share(self) -> float:
-        """How much of all passages the query may find."""
+        """The share of all chunks that the query may find."""
         return 1.0 if self.selection is None else self.selection.size / self.selection.total
 
     def allowed(self, keys: Sequence[int]) -> list[bool] | None:
-        """Which passages the query may find; None when that cannot be told, of one without a vector yet."""
+        """Which chunks the query may find; None if one of them has no vector yet."""
         rows, known = self.view.rows_of(np.array(keys, np.uint64))
         if not known.all():
             return None
@@ -48,7 +48,7 @@ class VectorQuery(NamedTuple):
 
 
 class Candidates:
-    """Passages with their overlap and their vector, those of one record side by side."""
+    """Chunks with overlap and vector, grouped by record."""
 
     def __init__(self, meaning: VectorQuery, overlaps: Mapping[int, float]) -> None:
         self._view = meaning.view
@@ -66,7 +66,7 @@ class Candidates:
         self._likes = self._liked()
 
     def pull(self) -> None:
-        """Let the best records move the query towards themselves, each as far as it is probably right."""
+        """Move the query towards the best records, each weighted by its probability."""
         sums = self._sums()
         moved = self._query.copy()
         for record in np.argsort(-sums, kind="stable")[: scores.PULLING]:
@@ -77,7 +77,7 @@ class Candidates:
         self._likes = self._liked()
 
     def ranked(self) -> Iterator[tuple[int, float, int]]:
-        """The number of each record worth showing, its score and the passage that shows it, best first."""
+        """Yield the number, score and best chunk of each relevant record, best first."""
         sums, both = self._sums(), scores.fused(self._likes, self._overlaps)
         overlaps = np.maximum.reduceat(self._overlaps, self._starts)
         for record in np.argsort(-sums, kind="stable"):
@@ -87,7 +87,7 @@ class Candidates:
                 yield int(self._numbers[record]), score, int(shown)
 
     def _sums(self) -> Vector:
-        """For each record the sum of its best likeness and its best overlap, from whichever passages."""
+        """For each record the sum of its best similarity and its best overlap, of any chunks."""
         likes = np.maximum.reduceat(self._likes, self._starts)
         return scores.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
 

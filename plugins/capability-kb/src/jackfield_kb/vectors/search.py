@@ -21,7 +21,7 @@ from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorState
 
 _SPARSE = 5
-"""When fewer than one row in so many is asked for, picking those out is quicker than reading all."""
+"""If fewer than one row in so many is selected, picking rows is faster than scanning all."""
 
 _MASKS = 32
 _SELECTIONS = 48
@@ -33,31 +33,31 @@ RowNumbers = NDArray[np.intp]
 
 
 class RowSelection(NamedTuple):
-    """Some rows: one by one in their order when they are few, else as a mask."""
+    """Selected rows: a sorted list if they are few, else a mask."""
 
     size: int
     total: int
-    """Among how many."""
+    """The number of all rows."""
 
     few: RowNumbers
     mask: Mask | None
 
     @classmethod
     def of(cls, mask: Mask) -> RowSelection:
-        """The rows that a mask shows."""
+        """Build a selection from a mask."""
         size = int(np.count_nonzero(mask))
         if size * _SPARSE < len(mask):
             return cls(size, len(mask), np.flatnonzero(mask), None)
         return cls(size, len(mask), np.empty(0, np.intp), mask)
 
     def since(self, row: int) -> RowNumbers:
-        """The rows from one on."""
+        """The selected rows from a row on."""
         if self.mask is None:
             return self.few[np.searchsorted(self.few, row) :]
         return np.flatnonzero(self.mask[row:]) + row
 
     def holds(self, rows: RowNumbers) -> Mask:
-        """Which of some rows are among these."""
+        """Which of the given rows are selected."""
         if self.mask is not None:
             return self.mask[rows]
         if not self.size:
@@ -66,7 +66,7 @@ class RowSelection(NamedTuple):
         return found
 
     def only(self, passing: Callable[[RowNumbers | slice], Mask]) -> RowSelection:
-        """Those of the rows that also pass a test, which is put to no more rows than it has to be."""
+        """Narrow the selection by a test, which is applied to the selected rows only."""
         if self.mask is not None:
             return RowSelection.of(self.mask & passing(slice(None)))
         rows = self.few[passing(self.few)]
@@ -74,14 +74,14 @@ class RowSelection(NamedTuple):
 
 
 class MaskCache:
-    """Masks that are carried on from one state of the index to the next: rows are only ever added."""
+    """Masks that are extended when the index grows; rows are only appended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._masks: OrderedDict[Hashable, Mask] = OrderedDict()
 
     def mask(self, name: Hashable, rows: int, beyond: Callable[[int], Mask]) -> Mask:
-        """The mask of a name for so many rows; `beyond` tells it from a row on."""
+        """The mask of a facet for so many rows; `beyond` computes it from a row on."""
         with self._lock:
             known = self._masks.get(name, np.empty(0, np.bool_))
         if len(known) < rows:
@@ -95,7 +95,7 @@ class MaskCache:
 
 
 class Facets:
-    """What rows can be selected by, in one state of the index."""
+    """Selects rows by scope, type, tag and date in one state of the index."""
 
     def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self._rows = state.rows
@@ -111,7 +111,7 @@ class Facets:
         self._selections: OrderedDict[Hashable, RowSelection | None] = OrderedDict()
 
     def select(self, scopes: frozenset[str] | None, filters: Filters | None) -> RowSelection | None:
-        """The rows that may be found; None is all of them."""
+        """The rows that pass the filters; None means all."""
         filters = filters or Filters()
         found = self._undated(scopes, filters.type, filters.tags)
         if filters.updated_from is None and filters.updated_until is None:
@@ -121,7 +121,7 @@ class Facets:
     def _undated(
         self, scopes: frozenset[str] | None, type_: str | None, tags: tuple[str, ...]
     ) -> RowSelection | None:
-        """The same without dates, which differ from query to query; the last ones are kept."""
+        """The selection without dates, which differ between queries; cached."""
         key = scopes, type_, tags
         with self._lock:
             if key in self._selections:
@@ -158,7 +158,7 @@ class Facets:
         found = np.zeros(self._rows - first, np.bool_)
         code = self._names.find(f"tag:{tag}")
         if code is not None:
-            # Tags stand in the order of their rows.
+            # Tags are sorted by row.
             beyond = self._tags[bisect_left(self._tags, first, key=lambda pair: int(pair[1])) :]
             found[beyond[beyond[:, 0] == code, 1] - first] = True
         return found
@@ -186,7 +186,7 @@ def _coded(column: NDArray[np.uint32], codes: list[int | None]) -> Mask:
 
 
 def _alive(keys: NDArray[np.uint64], removed: NDArray[np.uint64]) -> Mask | None:
-    """The rows of records that are still there; None is all of them."""
+    """A mask of the rows of existing records; None means all."""
     if not len(removed):
         return None
     starts = np.searchsorted(keys, removed << _ORDINAL)
@@ -198,10 +198,10 @@ def _alive(keys: NDArray[np.uint64], removed: NDArray[np.uint64]) -> Mask | None
 
 
 _EXACT = 500
-"""How many rows get an exact look after the quick one; that finds more than 99 of 100 of the ten nearest."""
+"""Rows that are rescored exactly; recall of the ten nearest is above 99 %."""
 
 _FEW = 500
-"""So few rows are looked at exactly without a quick look."""
+"""Up to this many rows are scored exactly without binary codes."""
 
 _SAMPLE = 256
 _SIGN_AND_NUMBER = np.int32(0x0FFF_E000 - (1 << 31))
@@ -211,14 +211,14 @@ Vector = NDArray[np.float32]
 
 
 class NearestRows(NamedTuple):
-    """Rows and the cosine of each, best first."""
+    """Rows and their cosines, best first."""
 
     rows: NDArray[np.intp]
     cosines: NDArray[np.float32]
 
 
 class VectorReader:
-    """What this process has open of the index."""
+    """The index as this process has it open."""
 
     def __init__(self, index: VectorIndex, model: str) -> None:
         self._index = index
@@ -230,7 +230,7 @@ class VectorReader:
         self._grown = MaskCache()
 
     def view(self) -> VectorView | None:
-        """The index as it stands now; None when there is none, or one of another model."""
+        """Return the current state of the index; None if there is none for this model."""
         while (mark := self._index.mark()) is not None:
             try:
                 with self._lock:
@@ -239,18 +239,18 @@ class VectorReader:
                         self._mark = mark
                     return self._view
             except DamagedIndexError:
-                # It may only have been replaced while we looked.
+                # It may have been replaced meanwhile.
                 if mark == self._index.mark():
                     raise
         return None
 
     def forget(self) -> None:
-        """Let go of what is open."""
+        """Close the index."""
         with self._lock:
             self._view, self._mark = None, None
 
     def discard(self) -> None:
-        """Forget an index that cannot be used; the next refresh makes it anew."""
+        """Discard an unusable index; the next refresh rebuilds it."""
         self.forget()
         self._index.discard()
 
@@ -260,7 +260,7 @@ class VectorReader:
             return None
         files = self._index.columns(state)
         identity = files.identity()
-        # The name of the folder does not tell: another index may have come under it while nobody looked.
+        # Another index may have been created under the same folder name meanwhile.
         if self._view is None or identity != self._identity:
             files.check(state.extents)
             self._identity, self._grown = identity, MaskCache()
@@ -268,7 +268,7 @@ class VectorReader:
 
 
 class VectorView:
-    """One state of the index; nothing that is added later shows in it."""
+    """One immutable state of the index."""
 
     def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self.rows = state.rows
@@ -283,16 +283,16 @@ class VectorView:
 
     @cached_property
     def _tail(self) -> Vector:
-        """The rows of the block that is not full yet."""
+        """The rows of the incomplete block."""
         return widened(self._vectors[self._full :])
 
     @cached_property
     def sample(self) -> Vector:
-        """Some rows, spread over all: what a query is compared with to see what is unusual."""
+        """An even sample of rows, to estimate the average cosine of a query."""
         return self.vectors(np.linspace(0, self.rows - 1, min(_SAMPLE, self.rows)).astype(np.intp))
 
     def search(self, query: Vector, selection: RowSelection | None, most: int) -> NearestRows:
-        """The nearest rows, of all or of a selection."""
+        """Return the nearest rows, of all or of a selection."""
         rows = self._shortlist(query, selection)
         cosines = self.cosines(query, rows)
         if self._full < self.rows:
@@ -305,7 +305,7 @@ class VectorView:
         return NearestRows(rows[order], cosines[order])
 
     def _shortlist(self, query: Vector, selection: RowSelection | None) -> NDArray[np.intp]:
-        """The rows with signs that deserve an exact look."""
+        """The rows with binary codes to rescore exactly."""
         if not self._full:
             return np.empty(0, np.intp)
         asked = quantization.of_rows(query[None], self._centre)[0]
@@ -317,7 +317,7 @@ class VectorView:
         return rows if len(rows) <= _FEW else quantization.nearest_of(self._signs, rows, asked, _EXACT)
 
     def _of_tail(self, query: Vector, selection: RowSelection | None) -> tuple[NDArray[np.intp], Vector]:
-        """The rows without signs, and their cosines."""
+        """The rows without binary codes, and their cosines."""
         if selection is None:
             return np.arange(self._full, self.rows), quantization.cosines(self._tail, query)
         rows = selection.since(self._full)
@@ -334,21 +334,21 @@ class VectorView:
         return widened(self._vectors.take(rows, axis=0))
 
     def keys(self, rows: NDArray[np.intp]) -> list[int]:
-        """The passages of some rows."""
+        """The keys of some rows."""
         found: list[int] = self._keys[rows].tolist()
         return found
 
     def rows_of(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The rows of passages, and whether there really is one."""
+        """The rows of keys, and whether each key exists."""
         places = np.minimum(np.searchsorted(self._keys, keys), self.rows - 1)
         return places, self._keys[places] == keys
 
 
 def widened(halves: NDArray[np.float16]) -> Vector:
-    """Numbers of 16 bits in 32, by moving the bits: seven times as quick as numpy, which asks at every one.
+    """Convert float16 to float32 by shifting bits, seven times as fast as numpy.
 
-    Sign, exponent and fraction move to where 32 bits have them, and the product makes up for an exponent
-    that is counted from elsewhere. Right for all numbers but infinity, which no vector has.
+    Sign, exponent and fraction move to their float32 positions, and the multiplication corrects the exponent
+    bias. Correct for all values except infinity, which no vector contains.
     """
     bits = halves.view(np.int16).astype(np.int32)
     bits <<= 13

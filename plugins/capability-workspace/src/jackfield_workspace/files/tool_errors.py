@@ -52,7 +52,7 @@ def folder(path: str) -> ToolError:
 
 def not_a_folder(path: str) -> ToolError:
     """The path is a file, but a directory is needed."""
-    return _permanent(f"{_shown(path)} is no folder.", "Leave its name out of the folder.")
+    return _permanent(f"{_shown(path)} is not a folder.", "Leave its name out of the folder.")
 
 
 def special(path: str) -> ToolError:

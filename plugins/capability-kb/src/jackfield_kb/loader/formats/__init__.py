@@ -19,23 +19,23 @@ DraftOrError: TypeAlias = RecordDraft | UnreadableFileError
 Read = Callable[[Document], Iterator[DraftOrError]]
 
 _WHOLE = 64_000_000
-"""Bytes of a file that is read in one piece: a long book with pictures has about a tenth of it."""
+"""The size limit of a file that is read at once; a long book with pictures has about a tenth of it."""
 
 _STREAMED = 4_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class FileFormat:
-    """One kind of file."""
+    """One file format."""
 
     name: str
     suffixes: tuple[str, ...]
     limit: int = _WHOLE
     many: bool = False
-    """Whether one file holds many records."""
+    """Whether one file contains many records."""
 
     def reader(self) -> Read:
-        """What reads it; the parser is imported only now."""
+        """Import and return the reader."""
         read: Read = import_module(f"{__name__}.{self.name}").read
         return read
 
@@ -54,9 +54,9 @@ FORMATS = (
 _BY_SUFFIX = {suffix: each for each in FORMATS for suffix in each.suffixes}
 
 SUFFIXES = tuple(_BY_SUFFIX)
-"""Every ending that is read."""
+"""All supported suffixes."""
 
 
 def format_of(path: Path) -> FileFormat | None:
-    """The kind of a file by its name."""
+    """The format of a file by its suffix."""
     return _BY_SUFFIX.get(path.suffix.lower())

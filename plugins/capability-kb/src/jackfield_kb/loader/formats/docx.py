@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 _MOST_UNPACKED = 256_000_000
 _MOST_XML = 64_000_000
-"""Of what is parsed, which takes many times its size in memory; a thousand pages have about a third of it."""
+"""The size limit of the XML, which needs many times its size in memory; 1,000 pages have about a third."""
 
 _MOST_ENTRIES = 10_000
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """One record; its title is the first heading, or that of its properties, or the name of the file."""
+    """Yield one record; its title is the first heading, the title property or the file name."""
     _refuse_bombs(document)
     import docx
     from docx.opc.exceptions import PackageNotFoundError
@@ -43,7 +43,7 @@ def read(document: Document) -> Iterator[RecordDraft]:
         blocks.append(words)
     text = "\n\n".join(block for block in blocks if block)
     if not text:
-        raise UnreadableFileError("it has no text", "write something into it, or delete it")
+        raise UnreadableFileError("it has no text", "add content, or delete it")
     facts = word.core_properties
     changed = facts.modified
     yield RecordDraft(
@@ -59,20 +59,20 @@ def _refuse_bombs(document: Document) -> None:
             entries = archive.infolist()
     except zipfile.BadZipFile:
         raise _broken() from None
-    # An entry is never unpacked beyond the size it claims, so the claims can be added up.
+    # An entry is never unpacked beyond its declared size, so the sum of the declared sizes is a bound.
     unpacked = sum(entry.file_size for entry in entries)
     xml = sum(entry.file_size for entry in entries if entry.filename.lower().endswith((".xml", ".rels")))
     if len(entries) > _MOST_ENTRIES or unpacked > _MOST_UNPACKED or xml > _MOST_XML:
         raise UnreadableFileError(
-            f"it unpacks to {unpacked / 1e6:.0f} MB, as if made to exhaust whoever opens it",
-            "look where it comes from; if it is honest, split it or save it without its pictures",
+            f"it unpacks to {unpacked / 1e6:.0f} MB, like a zip bomb",
+            "check its origin; if it is genuine, split it or save it without pictures",
         )
     document.data.seek(0)
 
 
 def _broken() -> UnreadableFileError:
     return UnreadableFileError(
-        "it is no whole Word document", "open it in a word processor and save it as .docx again"
+        "it is not a complete Word document", "open it in a word processor and save it as .docx again"
     )
 
 
@@ -82,7 +82,7 @@ def _is_heading(paragraph: Any) -> bool:
 
 
 def _rows(table: Table) -> str:
-    """A line for each row; a cell that spans several columns is said once."""
+    """Return one line per row; a cell that spans several columns appears once."""
     lines = []
     for row in table.rows:
         cells = {id(cell._tc): " ".join(cell.text.split()) for cell in row.cells}  # noqa: SLF001

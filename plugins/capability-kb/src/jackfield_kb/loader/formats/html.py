@@ -1,7 +1,7 @@
-"""HTML: what a reader of the page came for, without navigation, scripts and forms.
+"""HTML: the main content of a page, without navigation, scripts and forms.
 
-By the elements a page is built of and not by guessing at its layout: pages of a knowledge base are short, and
-a short page looks like boilerplate to tools that are made for the news.
+The content is selected by elements, not by heuristics: pages of a knowledge base are short, and extraction
+tools made for news take short pages for boilerplate.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DATES = ("article:modified_time", "og:updated_time", "dcterms.modified", "last-
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """One record: the main part of the page."""
+    """Yield one record with the main part of the page."""
     page = _parsed(document)
     title = _title(page)
     url, updated = _canonical(page), _updated(page)
@@ -45,7 +45,7 @@ def read(document: Document) -> Iterator[RecordDraft]:
     if not text:
         raise UnreadableFileError(
             "it has no text of its own; perhaps a script fills it in",
-            "save the page from a browser as it is shown, or export it as text",
+            "save the rendered page from a browser, or export it as text",
         )
     yield RecordDraft(title=title or spoken(slug(document.path.stem)), text=text, url=url, updated=updated)
 
@@ -61,9 +61,7 @@ def _parsed(document: Document) -> Any:
     try:
         page = html.document_fromstring(text.encode(), parser=parser)
     except etree.ParserError:
-        raise UnreadableFileError(
-            "it holds nothing but white space", "write something into it, or delete it"
-        ) from None
+        raise UnreadableFileError("it contains only white space", "add content, or delete it") from None
     limit = parser.error_log.filter_from_fatals()
     if limit:
         raise UnreadableFileError(f"it cannot be parsed ({limit[0].message})", "save it again from a browser")
@@ -71,7 +69,7 @@ def _parsed(document: Document) -> Any:
 
 
 def _main(page: Any) -> Any:
-    """The element that says it is the main part, when there is exactly one."""
+    """The main element, if there is exactly one."""
     for candidates in (page.xpath("//main|//*[@role='main']"), page.xpath("//article")):
         if len(candidates) == 1 and candidates[0].text_content().strip():
             return candidates[0]
@@ -105,7 +103,7 @@ def _updated(page: Any) -> datetime | None:
 
 
 def _text(root: Any) -> str:
-    """The words as a page shows them: a paragraph a block, a line an entry or row, cells apart."""
+    """The text as shown: paragraphs for blocks, lines for list items and rows, `|` between cells."""
     body = root.find("body")
     pieces: list[str] = []
     for event, node in _steps(root if body is None else body):

@@ -1,4 +1,4 @@
-"""JSON lines: a record for each line, as `kb export` writes them."""
+"""JSON lines: one record per line, as `kb export` writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jackfield_kb.loader.slugs import slug
 
 
 def read(document: Document) -> Iterator[DraftOrError]:
-    """The lines one by one; a broken one is reported with its number, and the others are read."""
+    """Yield the records; an invalid line is reported with its number, and the others are read."""
     for number, line in document.lines():
         if line.strip():
             yield _entry(line.strip(), number)
@@ -24,12 +24,10 @@ def _entry(line: str, number: int) -> DraftOrError:
     try:
         stated = loads(line)
     except StrictJsonError as error:
-        return UnreadableFileError(
-            f"the line is no JSON ({_why(error)})", "mend the line, or take it out", number
-        )
+        return UnreadableFileError(f"the line is not JSON ({_why(error)})", "fix or remove the line", number)
     if not isinstance(stated, dict) or not (stated.get("title") or stated.get("text") or stated.get("id")):
         return UnreadableFileError(
-            "the line is no record",
+            "the line is not a record",
             'write an object with at least a title or a text: {"title": "..."}',
             number,
         )

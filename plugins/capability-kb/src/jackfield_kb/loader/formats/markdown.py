@@ -1,4 +1,4 @@
-"""Markdown, with what stands between `---` lines at its head as fields of the record."""
+"""Markdown, with front matter as fields of the record."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LONGEST_HEAD = 64_000
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """One record; its title is stated, or the first heading, or the name of the file."""
+    """Yield one record; its title is stated, the first heading or the file name."""
     source = document.text()
     stated, text = _front_matter(source)
     text = text.strip()
     if not text and not stated:
-        raise UnreadableFileError("it holds nothing but white space", "write something into it, or delete it")
+        raise UnreadableFileError("it contains only white space", "add content, or delete it")
     yield RecordDraft(stated, title=_heading(text) or spoken(slug(document.path.stem)), text=text)
 
 
@@ -36,15 +36,15 @@ def _front_matter(source: str) -> tuple[dict[str, Any], str]:
     except yaml.YAMLError as error:
         raise _broken(error) from None
     except (ValueError, RecursionError) as error:
-        raise UnreadableFileError(
-            f"its front matter holds a value that is none ({error})", "mend it"
-        ) from None
+        raise UnreadableFileError(f"its front matter contains an invalid value ({error})", "fix it") from None
     if stated is None:
         return {}, source[head.end() :]
     if not isinstance(stated, dict):
         if head[1].count("\n") == 0:
-            return {}, source  # A line of text between two rules is no front matter.
-        raise UnreadableFileError("its front matter is no list of `name: value` lines", "write it so")
+            return {}, source  # A line of text between two rules is not front matter.
+        raise UnreadableFileError(
+            "its front matter is not a list of `name: value` lines", "write it as such a list"
+        )
     return {str(name): value for name, value in stated.items()}, source[head.end() :]
 
 
@@ -52,7 +52,7 @@ def _loader() -> Any:
     import yaml
 
     class Plain(yaml.SafeLoader):
-        """YAML of plain values: a few aliases could unfold into gigabytes."""
+        """YAML without aliases, which can expand to gigabytes."""
 
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
@@ -65,16 +65,16 @@ def _loader() -> Any:
 
 def _broken(error: Any) -> UnreadableFileError:
     mark = getattr(error, "problem_mark", None)
-    why = getattr(error, "problem", None) or "it is no YAML"
+    why = getattr(error, "problem", None) or "it is not YAML"
     return UnreadableFileError(
         f"its front matter cannot be read: {why}",
-        "mend that line; a value with `: ` or `#` in it goes into quotation marks",
+        "fix that line; put a value with `: ` or `#` in quotation marks",
         mark.line + 2 if mark is not None else None,
     )
 
 
 def _heading(text: str) -> str:
-    """The first heading, as a parser sees it: a `#` in a block of code is none."""
+    """The first heading; parsed, because a `#` in a code block is not one."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt().parse(text[:20_000])

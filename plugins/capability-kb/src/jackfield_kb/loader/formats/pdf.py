@@ -1,4 +1,4 @@
-"""PDF: the text of its pages, in their order."""
+"""PDF: the text of the pages in order."""
 
 from __future__ import annotations
 
@@ -19,21 +19,19 @@ _FILE_ENDINGS = (".doc", ".docx", ".pdf", ".indd", ".odt", ".ppt", ".pptx", ".te
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """One record; pages without text are noted."""
-    # What pypdf repairs in silence is no news to whoever loads a folder.
+    """Yield one record; pages without text are noted."""
+    # pypdf logs repairs that nobody needs to know about.
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     reader = _opened(document)
     count = len(reader.pages)
     if count > _MOST_PAGES:
-        raise UnreadableFileError(
-            f"it has {count} pages, more than the {_MOST_PAGES} that are read", "split it"
-        )
+        raise UnreadableFileError(f"it has {count} pages; the limit is {_MOST_PAGES}", "split it")
     pages = [page.extract_text().strip() for page in reader.pages]
     blank = [str(number) for number, text in enumerate(pages, 1) if not text]
     if len(blank) == count:
         raise UnreadableFileError(
             "none of its pages has text; it seems to be scanned",
-            "recognise its text first, e.g. with `ocrmypdf`",
+            "run text recognition first, e.g. `ocrmypdf`",
         )
     yield RecordDraft(
         title=_title(reader) or spoken(slug(document.path.stem)),
@@ -56,7 +54,7 @@ def _opened(document: Document) -> PdfReader:
     reader = PdfReader(document.data)
     if reader.is_encrypted:
         try:
-            # Many files are encrypted with no password, to forbid printing and the like.
+            # Many files are encrypted with an empty password, for example to forbid printing.
             opened = bool(reader.decrypt(""))
         except (DependencyError, NotImplementedError, PyPdfError):
             opened = False
@@ -69,7 +67,7 @@ def _opened(document: Document) -> PdfReader:
 
 
 def _title(reader: PdfReader) -> str:
-    """The stated title, unless a program put the name of a file there."""
+    """The title property, unless it is a file name."""
     title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
     return "" if title.lower().endswith(_FILE_ENDINGS) or title.lower() == "untitled" else title
 

@@ -10,8 +10,8 @@ from jackfield_kb.loader.slugs import slug, spoken
 
 
 def read(document: Document) -> Iterator[RecordDraft]:
-    """One record; its title is the name of the file."""
+    """Yield one record; its title is the file name."""
     text = document.text().strip()
     if not text:
-        raise UnreadableFileError("it holds nothing but white space", "write something into it, or delete it")
+        raise UnreadableFileError("it contains only white space", "add content, or delete it")
     yield RecordDraft(title=spoken(slug(document.path.stem)), text=text)

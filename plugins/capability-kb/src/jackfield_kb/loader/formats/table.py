@@ -1,4 +1,4 @@
-"""CSV: a record for each row; columns named like fields of a record are those, others are metadata."""
+"""CSV: one record per row; columns named like record fields are fields, others are metadata."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LONGEST_CELL = 10_000_000
 
 
 def read(document: Document) -> Iterator[DraftOrError]:
-    """The rows one by one; a bad one is reported with its line, and the others are read."""
+    """Yield the rows; an invalid row is reported with its line, and the others are read."""
     csv.field_size_limit(_LONGEST_CELL)
     lines = (line for _, line in document.lines())
     header = next(lines)
-    delimiter = max(",;\t|", key=header.count)  # Spreadsheets of some countries write semicolons.
+    delimiter = max(",;\t|", key=header.count)  # Spreadsheets write semicolons in some locales.
     rows = csv.reader(chain((header,), lines), delimiter=delimiter, strict=True)
     try:
         columns = _columns(next(rows), delimiter)
@@ -32,7 +32,7 @@ def read(document: Document) -> Iterator[DraftOrError]:
             start = rows.line_num + 1
     except csv.Error as error:
         raise UnreadableFileError(
-            f"the row cannot be read ({error})", "look for a quotation mark that is not closed", start
+            f"the row cannot be read ({error})", "check for an unclosed quotation mark", start
         ) from None
 
 
@@ -44,7 +44,7 @@ def _columns(header: list[str], delimiter: str) -> list[str]:
     if "title" not in columns and "text" not in columns:
         shown = ", ".join(names)[:200]
         raise UnreadableFileError(
-            f"it has no column `title` or `text`; its first line, cut at {delimiter!r}, says: {shown}",
+            f"it has no column `title` or `text`; its first line, split at {delimiter!r}, is: {shown}",
             "name the columns in the first line, e.g. `title,text,tags`",
             1,
         )
@@ -58,14 +58,14 @@ def _entry(columns: list[str], cells: list[str], line: int) -> DraftOrError:
     if len(cells) > len(columns):
         return UnreadableFileError(
             f"the row has {len(cells)} cells and the table {len(columns)} columns",
-            "put a cell that holds the delimiter into quotation marks",
+            "put a cell that contains the delimiter in quotation marks",
             line,
         )
     said = {name: cell.strip() for name, cell in zip(columns, cells, strict=False) if name and cell.strip()}
     try:
         stated = said | _opened(said)
     except ValueError:
-        return UnreadableFileError("its metadata is no JSON object", 'write it as {"name": "value"}', line)
+        return UnreadableFileError("its metadata is not a JSON object", 'write it as {"name": "value"}', line)
     if "title" not in said and "text" not in said:
         return UnreadableFileError("the row has neither a title nor a text", "fill in one of them", line)
     described = "\n".join(f"{name}: {cell}" for name, cell in said.items() if name not in FIELDS)
@@ -78,5 +78,5 @@ def _opened(said: dict[str, str]) -> dict[str, Any]:
         return {}
     metadata = json.loads(said["metadata"])
     if not isinstance(metadata, dict):
-        raise ValueError("no object")  # noqa: TRY004 - told like any other bad JSON
+        raise ValueError("no object")  # noqa: TRY004 - reported like other invalid JSON
     return {"metadata": metadata}

@@ -1,4 +1,4 @@
-"""vCard: a person for each card, of version 2.1, 3.0 and 4.0."""
+"""vCard 2.1, 3.0 and 4.0: one person per card."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PROFILES = ("URL", "X-SOCIALPROFILE", "SOCIALPROFILE")
 
 
 def read(document: Document) -> Iterator[DraftOrError]:
-    """The cards one by one; a broken one is reported with its line, and the others are read."""
+    """Yield the cards; an invalid card is reported with its line, and the others are read."""
     text = document.text().replace("\r\n", "\n").replace("\r", "\n")
     line, end = 1, 0
     for card in _CARD.finditer(text):
@@ -29,7 +29,7 @@ def read(document: Document) -> Iterator[DraftOrError]:
         yield _entry(card[0], line)
     if not _CARD.search(text):
         raise UnreadableFileError(
-            "it holds no card", "a card begins with BEGIN:VCARD; export the contacts again", 1
+            "it contains no card", "a card starts with BEGIN:VCARD; export the contacts again", 1
         )
 
 
@@ -45,7 +45,7 @@ def _entry(card: str, line: int) -> DraftOrError:
         )
     name = person.first("FN") or person.spoken_name() or person.first("ORG")
     if not name:
-        return UnreadableFileError("the card has no name", "give it a line FN:", line)
+        return UnreadableFileError("the card has no name", "add a line FN:", line)
     return RecordDraft(
         {"tags": person.all("CATEGORIES")},
         title=name,
@@ -61,13 +61,13 @@ def _entry(card: str, line: int) -> DraftOrError:
 
 
 class _Card:
-    """The lines of one card as plain words."""
+    """The properties of one card as plain text."""
 
     def __init__(self, component: Any) -> None:
         self._lines = list(component.getChildren())
 
     def all(self, *names: str) -> list[str]:
-        """The values of properties, each once; of a property that is a list, its members."""
+        """The values of some properties, each once; list properties give their members."""
         words: list[str] = []
         for line in self._lines:
             if line.name in names and not isinstance(line.value, bytes):
@@ -80,13 +80,13 @@ class _Card:
         return next(iter(self.all(name)), "")
 
     def spoken_name(self) -> str:
-        """Given and family name of the structured name."""
+        """The given and family name of the structured name."""
         name = next((line.value for line in self._lines if line.name == "N"), None)
         parts = (getattr(name, part, "") for part in ("given", "family"))
         return " ".join(part for part in parts if isinstance(part, str) and part)
 
     def notes(self) -> str:
-        """What was noted of the person, with its lines."""
+        """The notes of the card."""
         return "\n".join(str(line.value).strip() for line in self._lines if line.name == "NOTE")
 
     def linkedin(self) -> str | None:
@@ -94,12 +94,12 @@ class _Card:
         return next((found for url in self.all(*_PROFILES) if (found := slugs.linkedin(url))), None)
 
     def homepage(self) -> str | None:
-        """The first address that is not on LinkedIn, else that one."""
+        """The first address that is not on LinkedIn, or else the LinkedIn address."""
         urls = (url for url in self.all("URL") if slugs.is_safe(url) and not slugs.linkedin(url))
         return next(urls, None) or self.linkedin()
 
     def metadata(self) -> dict[str, Any]:
-        """What a tool may want to read one by one."""
+        """The properties as metadata."""
         organisation, *units = self.all("ORG") or [""]
         facts = {
             "emails": [mail.removeprefix("mailto:") for mail in self.all("EMAIL")],
