@@ -32,7 +32,7 @@ from jackfield.transport.protocol import Transport, is_described
 
 _log = logging.getLogger(__name__)
 
-_HOOKS = {
+HOOKS = {
     "policies": "jackfield_policies",
     "intents": "jackfield_intent_handlers",
     "capabilities": "jackfield_capabilities",
@@ -40,7 +40,7 @@ _HOOKS = {
     "observers": "jackfield_observers",
     "transports": "jackfield_transports",
 }
-"""The question whose answers each kind of table sets up."""
+"""The hook of each kind of table."""
 
 # What is made from an offer has to have these, or it would fail in the middle of a call.
 _SHAPES = {
@@ -156,7 +156,7 @@ class Provision:
 
     def _read_tables(self) -> None:
         """Read the table of every offer that is used; what else has a table is checked, too."""
-        for kind, hook in _HOOKS.items():
+        for kind, hook in HOOKS.items():
             tables = self._settings.tables.get(kind, {})
             for each in self.plugins.of(hook):
                 # Of stores and transports one is used, and the others may lack settings that they require.
@@ -184,18 +184,25 @@ class Provision:
         offered = {each.name for each in self.plugins.of("jackfield_stores")}
         return self._settings.store or ("sqlite" if "sqlite" in offered else "memory")
 
-    def check_store(self) -> None:
-        """Add a fault if the store can neither be opened nor created."""
+    def check_store(self, *, create: bool = False) -> None:
+        """Add a fault if the store can neither be opened nor created; with `create`, create it if needed."""
         if self.store_name == "memory":
             return
         found = self.faults.collect(self.store_offer)
         if found is None:
             return
+        offer, settings = found
         try:
-            if (why := found[0].missing(found[1])) and not self._may_create(found[0]):
-                self.faults.add(why)
+            why = offer.missing(settings)
         except StoreUnavailableError as error:
-            self.faults.add(str(error))
+            why = str(error)
+        else:
+            if why and self._may_create(offer):
+                why = None
+                if create:
+                    self.faults.collect(partial(self._create_store, offer, settings))
+        if why:
+            self.faults.add(why)
 
     def _may_create(self, offer: StoreOffer) -> bool:
         # Only a person can tell a new deployment from one whose store was lost.
@@ -385,7 +392,7 @@ class Provision:
         """Everything of one kind that is enabled and available, by name; faults in settings are added."""
         left_out = self.unavailable if kind == "capabilities" else {}
         made: dict[str, Any] = {}
-        for each in self.plugins.of(_HOOKS[kind]):
+        for each in self.plugins.of(HOOKS[kind]):
             if self._settings.enabled(kind, each.name) and each.name not in left_out:
                 created = self.faults.collect(partial(self._make, each, kind, services))
                 if created is not None:
@@ -423,7 +430,7 @@ class Provision:
     def owner(self, kind: str, name: str) -> str:
         """The distribution, with its version, whose plugin offers something."""
         return next(
-            str(each.plugin.distribution) for each in self.plugins.of(_HOOKS[kind]) if each.name == name
+            str(each.plugin.distribution) for each in self.plugins.of(HOOKS[kind]) if each.name == name
         )
 
     def _add_unknown_tables(self) -> None:
@@ -431,8 +438,8 @@ class Provision:
         from difflib import get_close_matches
 
         for kind, tables in self._settings.tables.items():
-            known = [each.name for each in self.plugins.of(_HOOKS[kind])]
-            absent = [name for each in self.left_out for name in each.offers.get(_HOOKS[kind], ())]
+            known = [each.name for each in self.plugins.of(HOOKS[kind])]
+            absent = [name for each in self.left_out for name in each.offers.get(HOOKS[kind], ())]
             for name in (name for name in tables if name not in (*known, *absent)):
                 close = get_close_matches(name, known, 1)
                 offered = f"known tables: {', '.join(f'[{kind}.{each}]' for each in known) or 'none'}"

@@ -85,7 +85,7 @@ class GeminiSettings:
     ] = None
 
     def found_key(self, environ: Mapping[str, str] = os.environ) -> tuple[str, str]:
-        """The variable that holds the key, and the key; if none does, the first variable and an empty string."""
+        """The variable that holds the key, and the key; the first variable and "" if none does."""
         variables = [self.api_key_env]
         if self.api_key_env == KEY_VARIABLE:
             variables.append(OTHER_KEY_VARIABLE)
