@@ -85,7 +85,7 @@ def test_personal_records_are_not_opened_by_forgetting_an_option(desk: Desk) -> 
     desk.load(owner="demo")
     summary = desk.load()
     (problem,) = summary.problems
-    assert "doc:a is personal to demo so far" in problem.what
+    assert "doc:a is personal to demo" in problem.what
     assert "--owner demo" in problem.mend
     assert next(iter(desk.library)).owner == "demo"
     assert not desk.load(owner="demo").problems
@@ -133,7 +133,7 @@ def test_sync_of_a_folder_that_lost_every_file_asks_for_certainty(desk: Desk) ->
     (desk.folder / "a.md").unlink()
     summary = desk.sync()
     assert summary.removed == 0
-    assert "no file is left of the 1" in summary.problems[0].what
+    assert "all 1 files loaded from here are missing" in summary.problems[0].what
     assert desk.texts() == {"doc:a": "one"}
 
 
@@ -197,7 +197,7 @@ def test_the_folder_of_the_library_is_not_loaded_into_itself(desk: Desk, tmp_pat
 
 def test_a_named_file_of_an_unknown_kind_is_a_problem(desk: Desk) -> None:
     summary = desk.load(desk.write("photo.png", "picture"))
-    assert "'.png' are not read" in summary.problems[0].what
+    assert "'.png' are not supported" in summary.problems[0].what
     assert ".md" in summary.problems[0].mend
 
 
@@ -239,7 +239,7 @@ def test_an_id_that_another_file_has_is_refused_and_both_are_named(desk: Desk) -
         summary = desk.load()
         (problem,) = summary.problems
         assert problem.path.endswith("b.md")
-        assert "doc:same comes from" in problem.what
+        assert "doc:same already comes from" in problem.what
         assert "a.md already" in problem.what
         assert summary.failed == 1
     assert desk.texts() == {"doc:same": "one", "doc:c": "three"}
@@ -398,5 +398,5 @@ def test_a_record_without_a_file_is_not_taken_over(desk: Desk) -> None:
     desk.library.write([(None, [Record("doc:mine", "Mine", "by hand")])])
     desk.write("a.md", "---\nid: doc:mine\n---\ntheirs")
     summary = desk.load()
-    assert "comes from a record without a file already" in summary.problems[0].what
+    assert "already comes from a record without a file" in summary.problems[0].what
     assert desk.texts() == {"doc:mine": "by hand"}

@@ -17,7 +17,7 @@ from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.recording import Report, SearchQuery, Table
+from bench.recording import Asked, Report, Table
 from bench.retrieval import judged
 from bench.retrieval.judged import Collected, Question
 
@@ -50,7 +50,7 @@ class Chosen(NamedTuple):
     values: dict[str, list[float]]
 
 
-def run(report: Report, asked: SearchQuery) -> None:
+def run(report: Report, asked: Asked) -> None:
     if not judged.DATA.is_dir():
         report.note(SECTION, "Quality left out: the judged collections are not here.")
         return

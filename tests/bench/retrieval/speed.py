@@ -21,7 +21,7 @@ from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
-from bench.recording import Report, SearchQuery, Table
+from bench.recording import Asked, Report, Table
 from bench.retrieval.synthetic import Corpus, SyntheticModel
 
 SPEED = Table(
@@ -75,7 +75,7 @@ class Loaded(NamedTuple):
     first_search: float
 
 
-def run(report: Report, asked: SearchQuery) -> None:
+def run(report: Report, asked: Asked) -> None:
     rounds = min(asked.rounds, MOST_ROUNDS)
     searched: dict[str, list[float]] = {}
     libraries: dict[str, list[float]] = {}
