@@ -22,12 +22,12 @@ from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.journal import Journal
 from jackfield_host.serving import running
 from jackfield_host.settings import HostSettings
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from talks import INSTRUCTIONS, PLUGINS, WAYS, hears, talk, tools
 
 WITH_AGENTS = (*PLUGINS, "jackfield-capability-agents", "jackfield-tool-task")
-TASK = Call(
+TASK = ScriptedCall(
     "task", {"title": "Rooms", "instructions": "Find out how rooms are booked."}, id="call_stable_task"
 )
 REPORT = "Rooms are booked at the desk, says the note on rooms."
@@ -48,7 +48,7 @@ class Agent:
     async def __call__(self, model: ScriptedModel) -> None:
         await model.hears()
         self.tools = set(model.tools)
-        await model.calls(Call("fab_look", {"text": "rooms"}))
+        await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
         # Not for ever, so that a conversation that waits for it fails and does not hang.
         async with asyncio.timeout(15):
             await self.may_report.wait()
@@ -102,7 +102,7 @@ def test_a_task_beside_other_calls_of_its_message_keeps_none_of_them_waiting(
 
     async def talker(model: ScriptedModel) -> None:
         await model.hears()
-        seen.update(await model.calls(TASK, Call("fab_note", {"text": "x"}, id="call_stable_note")))
+        seen.update(await model.calls(TASK, ScriptedCall("fab_note", {"text": "x"}, id="call_stable_note")))
         await model.says("Noted, and begun.")
         await model.hears()
         await model.says("It is done.")

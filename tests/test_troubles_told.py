@@ -11,7 +11,7 @@ import pytest
 from jackfield.transport.troubles import TROUBLES
 from jackfield_conversation import continuity
 from jackfield_conversation.notices import Notice
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 from talks import WAYS, talk
 
 CODES = [
@@ -32,7 +32,7 @@ def test_what_the_user_and_the_log_are_told(
 
     async def fails(model: ScriptedModel) -> None:
         await model.hears_speech("are you there")
-        await model.errs(code, "so it was said")
+        await model.fails(code, "so it was said")
 
     async def works(model: ScriptedModel) -> None:
         await model.hears()
@@ -57,7 +57,7 @@ def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
 
     async def fails_until_asked_anew(model: ScriptedModel) -> None:
         while "and now?" not in (await model.hears()).text:
-            await model.errs("server_error", "out of order")
+            await model.fails("server_error", "out of order")
         await model.says("Here I am.")
 
     async def main() -> list[Notice]:

@@ -15,7 +15,7 @@ import pytest
 from jackfield.offers import CapabilityOffer, PluginSettings, Services
 from jackfield.settings import SettingsError, parse_offer
 from jackfield_testkit import ImageServer
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from jackfield_tool_image_generate.handler import execute
 
 SCHEMA = json.loads(
@@ -49,7 +49,7 @@ class Studio:
             return self.images
 
         fields = {name: value for name, value in SCHEMA.items() if name not in ("$schema", "toolId")}
-        self.work = Workbench(
+        self.work = TestRuntime(
             make_tool("image_generate", execute, **fields),
             make_tool("other", execute, requiresConfirmation="policy"),
             policies=POLICIES,

@@ -15,7 +15,7 @@ from jackfield_images.gallery import Gallery, NotAnImageError, inspect
 from jackfield_images.images import ProviderImages
 from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImageServer
-from jackfield_testkit.images_contract.png import png
+from jackfield_testkit.images import png
 from PIL import Image
 
 

@@ -16,7 +16,7 @@ from jackfield_capability_types.images import ImageOrder, Images, ImagesView, St
 from jackfield_images.prices import BUILT_IN
 from jackfield_images.settings import ImageConsentSettings, ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests
-from jackfield_testkit.sealing import suite_tests
+from jackfield_testkit.suite import suite_tests
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():

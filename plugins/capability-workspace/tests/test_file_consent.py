@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield.offers import CapabilityOffer
 from jackfield.settings import parse_offer
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from jackfield_tool_bash.handler import execute as bash
 from jackfield_tool_edit_file.handler import execute as edit_file
 from jackfield_tool_write_file.handler import execute as write_file
@@ -38,7 +38,7 @@ class Desk:
             settings = parse_offer("capabilities", each, {"root": str(root)})
             return CapabilityOffer(each.name, lambda _, services: each.create(settings, services))
 
-        self.work = Workbench(
+        self.work = TestRuntime(
             tool("write_file", write_file),
             tool("edit_file", edit_file),
             tool("bash", bash),

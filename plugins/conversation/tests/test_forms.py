@@ -17,7 +17,7 @@ from jackfield.transport.protocol import Connection, Opening
 from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.forms import CLOSED, FormError, Forms, Submission
 from jackfield_conversation.journal import Journal
-from jackfield_testkit.providers.forms import FormTransport
+from jackfield_scripted.form_transport import FormTransport
 from jackfield_testkit.sites import Site, site
 
 __all__ = ["site"]
@@ -120,7 +120,7 @@ async def begun(site: Site, transport: Any = None, **options: Any) -> AsyncItera
     site.tool("book_table", schema=BOOKING, handler=HANDLER, guide=GUIDE)
     site.tool("note")
     site.tool("spoken", schema={"allowedModes": ["voice"]})
-    site.plugin("fab-forms", "from jackfield_testkit.providers.forms import *\n")
+    site.plugin("fab-forms", "from jackfield_scripted.form_transport import *\n")
     registry = site.frozen("fab-*", "jackfield-policies")
     settings = Settings(
         allow=("fab-*", "jackfield-policies"), registry=registry, store="memory", provider="forms"

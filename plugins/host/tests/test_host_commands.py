@@ -23,8 +23,8 @@ from jackfield_host.archive import sessions as archive
 from jackfield_host.security.gate import Arrival, Gate
 from jackfield_host.security.redaction import hidden
 from jackfield_host.settings import HostSettings
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from starlette.datastructures import Headers
 
 Jackfield = Callable[..., Result]
@@ -46,9 +46,9 @@ async def script(model: ScriptedModel) -> None:
     while True:
         heard = (await model.hears()).text
         if heard == "look":
-            await model.calls(Call("hst_look", {"text": "one two"}))
+            await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
         elif heard == "book":
-            await model.calls(Call("hst_book", {"text": "a table"}))
+            await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("Two words.\nNo \x1b[31mmore.")
 
 

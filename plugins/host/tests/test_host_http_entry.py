@@ -16,7 +16,7 @@ from jackfield.store import StoreUnavailableError
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.identity import Identity
 from jackfield_host.security.keys import digest, new_key
-from jackfield_testkit.providers.model import Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedModel
 
 KEYS = {name: new_key(name, name).key for name in ("ada", "bob", "root", "speech")}
 

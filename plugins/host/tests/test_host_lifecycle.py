@@ -29,7 +29,7 @@ from jackfield_cli import main
 from jackfield_host.lifecycle import logs, readiness
 from jackfield_host.lifecycle.announcement import others, url
 from jackfield_host.settings import HostSettings
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def silent(model: ScriptedModel) -> None:
@@ -312,6 +312,42 @@ def test_faults_of_kernel_host_plugins_and_provider_are_reported_in_one_run(
         "[policies.loops] identical: unknown setting",
         "[transports.openai] vocie: unknown setting",
         "[policies.lops]: no installed plugin offers this",
+    ]
+
+
+def test_nine_faults_in_as_many_places_are_reported_by_one_run_of_the_real_command(
+    workshop: Workshop,
+) -> None:
+    workshop.create_store()
+    toml(
+        workshop,
+        host='port = "http"',
+        top='provider = "openai"\nprompt_tokens = -1',
+        tables=(
+            "vocie = 1\n"
+            '[policies.budgets]\nvoice_calls = "four"\n'
+            "[capabilities.bans]\nseconds = 60\n"
+            "[stores.sqlite]\nlease = 0\n"
+            "[observers.audit]\nbackups = 1.5\n"
+            "[policies.budget]\nvoice_calls = 4\n"
+        ),
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "jackfield_cli", "serve"],
+        cwd=workshop.folder, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(workshop.site), "JACKFIELD_HOST_MAX_SESSIONS": "many"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.removeprefix("Error: ").splitlines() == [
+        "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+        "[host] port: expected an integer from 0 to 65,535, got 'http'",
+        "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
+        "[policies.budgets] voice_calls: expected an integer of at least 0, got 'four'",
+        "[capabilities.bans] seconds: unknown setting; this table has no settings",
+        "[stores.sqlite] lease: expected a number of seconds above 0, got 0",
+        "[observers.audit] backups: expected an integer of at least 0, got 1.5",
+        "[transports.openai] vocie: unknown setting; did you mean 'voice'?",
+        "[policies.budget]: no installed plugin offers this; did you mean [policies.budgets]?",
     ]
 
 

@@ -16,14 +16,14 @@ from jackfield_host.archive.record import as_markdown
 from jackfield_host.archive.sessions import KeptSession
 from jackfield_host.operations import conversations
 from jackfield_host.security.keys import digest
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 KEYS = {name: f"jf_{name}_{'x' * 43}" for name in ("ada", "bob", "ops")}
 
 
 async def chatty(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("hst_look", {"text": "one two"}))
+    await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
     await model.says("Two *words*.")
 
 

@@ -9,7 +9,7 @@ import pytest
 from asking import until
 from hosting import Workshop, hosted, provided
 from jackfield_host.talks import switchboard
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def waits(model: ScriptedModel) -> None:

@@ -16,7 +16,7 @@ from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
 from jackfield_host.archive.sessions import every, find, forget
 from jackfield_host.talks.events import Events, TakenOverError, follow, replay, take_over
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 class Slow:
@@ -205,7 +205,7 @@ def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_sess
 
     async def books(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         await model.says("Go on.")

@@ -42,17 +42,25 @@ class KernelSettings:
         Literal["development", "production"],
         Help(
             "`development` stops if code differs from what was frozen, and creates a missing store. "
-            "`production` withholds such code, and never creates a store."
+            "`production` withholds such code, stops if it governs or records calls, and never creates a "
+            "store."
         ),
     ] = "development"
     store: Annotated[
-        str, Help("The store by name; empty uses `sqlite` if it is installed, otherwise `memory`.")
+        str,
+        Help(
+            "The store by name.", default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
+        ),
     ] = ""
     provider: Annotated[
         str, Help("The transport by name; `auto` or empty picks the best one found at startup.")
     ] = AUTO
     prompts: Annotated[
-        Path | None, Help("A folder with your own prompts; missing files fall back to the built-in ones.")
+        Path | None,
+        Help(
+            "A directory with your own `core.md`, `voice.md` or `text.md`; missing files fall back to the "
+            "built-in ones."
+        ),
     ] = None
     returns: Annotated[
         Literal["report", "enforce"],
@@ -65,7 +73,10 @@ class KernelSettings:
         int,
         Ge(0),
         Unit("tokens"),
-        Help("Most tokens of instructions and tool declarations; 0 uses the provider's limit, else 8,000."),
+        Help(
+            "Most tokens of a session's instructions and tool declarations; 0 uses the provider's limit: "
+            "8,000, and 3,000 for an OpenAI-compatible server on loopback."
+        ),
     ] = 0
     answer_tokens: Annotated[
         int,

