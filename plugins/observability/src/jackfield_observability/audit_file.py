@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-
 from jackfield.files import acquire_lock
 
 _LOCK_SECONDS = 0.5
