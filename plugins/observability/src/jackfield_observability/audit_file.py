@@ -11,16 +11,15 @@ import fcntl
 import logging
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
+from jackfield.files import acquire_lock
 
-_LOCK_TRIES = 50
-_LOCK_PAUSE_SECONDS = 0.01
+_LOCK_SECONDS = 0.5
 _REOPENINGS = 50
 
 _log = logging.getLogger(__name__)
@@ -121,13 +120,9 @@ class AuditFile:
 
 
 def _lock(fd: int) -> None:
-    # With a limit: the holder may have been stopped, and lines can wait in memory.
-    for _ in range(_LOCK_TRIES):
-        try:
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_LOCK_PAUSE_SECONDS)
-    raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
+    # With a limit: the holder may have been suspended, and lines can wait in memory.
+    if not acquire_lock(fd, _LOCK_SECONDS):
+        raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
 
 
 def _write(fd: int, file: os.stat_result, lines: bytes, start: int, end: int) -> int:
