@@ -11,7 +11,7 @@ import pytest
 from agency import agency, run
 from jackfield.settings import SettingsError, parse_offer, parse_settings
 from jackfield_agents import jackfield_policies
-from jackfield_agents.consent import asks_for_work
+from jackfield_agents.policies import asks_for_work
 from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
 from jackfield_capability_types.agents import AgentsView, Report
 from jackfield_testkit.sites import Site
@@ -49,8 +49,8 @@ def test_a_wrong_setting_is_reported_with_its_place(given: dict[str, Any], fault
     ("tool", "sentence"),
     [
         ("fab_lok", "there is no tool 'fab_lok'; did you mean 'fab_look'?"),
-        ("fab_book", "fab_book needs the user's approval for every call"),
-        ("task", "task starts agents, and an agent may not"),
+        ("fab_book", "fab_book needs confirmation for every call"),
+        ("task", "task starts agents, which an agent may not do"),
     ],
 )
 def test_a_tool_that_no_agent_can_use_stops_the_start(
@@ -114,7 +114,7 @@ def test_an_unasked_task_waits_for_the_user(
             (card,) = [fields for event, fields in there.told if event == "confirmation_required"]
             assert card["preview"].splitlines() == [
                 "Let an agent work on this in the background: Rooms",
-                "You did not ask for this in so many words.",
+                "You did not ask for this explicitly.",
             ]
             assert there.server.models == []
 

@@ -90,7 +90,7 @@ def test_a_cheap_picture_that_was_asked_for_is_made_at_once(server: ImageServer,
 @pytest.mark.parametrize("said", ["", "Tell me about lighthouses", "Don't draw anything, just describe it"])
 def test_who_did_not_ask_is_asked(said: str, server: ImageServer, tmp_path: Path) -> None:
     lines = Studio(server, tmp_path).card(said)
-    assert lines == ["You did not ask for a picture in so many words.", "It costs about $0.05."]
+    assert lines == ["You did not ask for an image explicitly.", "It costs about $0.05."]
     assert server.requests == []
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +100,7 @@ def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: 
     assert studio.card(ASKED, quality="high") == ["It costs about $0.17, over the limit of $0.10."]
     assert studio.card(ASKED, count=3) == ["It costs about $0.15, over the limit of $0.10."]
     assert studio.card("hello", quality="high") == [
-        "You did not ask for a picture in so many words.",
+        "You did not ask for an image explicitly.",
         "It costs about $0.17, over the limit of $0.10.",
     ]
     assert server.requests == []
@@ -108,7 +108,7 @@ def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: 
 
 
 def test_an_unknown_cost_is_over_every_limit(server: ImageServer, tmp_path: Path) -> None:
-    assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["What it costs is not known."]
+    assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["The price is not known."]
 
 
 def test_the_limit_is_a_setting_and_belongs_to_what_is_allowed(server: ImageServer, tmp_path: Path) -> None:
@@ -152,13 +152,13 @@ def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Pat
 
 
 def test_words_of_another_language_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
-    words = {
+    full_prompt = {
         "drawing_verbs": ["Zeichne"],
         "verbs": ["mach"],
         "nouns": ["Bild"],
         "negations": ["nicht", "kein"],
     }
-    studio = Studio(server, tmp_path, **words)
+    studio = Studio(server, tmp_path, **full_prompt)
     assert studio.ask("Bitte zeichne mir einen Leuchtturm")["ok"]
     assert studio.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
 

@@ -13,7 +13,7 @@ import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.settings import parse_settings
 from jackfield_capability_types.images import ImageOrder, Images, StoredImage
-from jackfield_images.images import Images as ProvidedImages
+from jackfield_images.images import ProviderImages
 from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests, ImageServer
 from jackfield_testkit.images import png
@@ -40,7 +40,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
-def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProvidedImages:
+def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProviderImages:
     address = server
     if isinstance(server, ImageServer):
         address = server.openai_url if kind == "openai" else server.url
@@ -52,10 +52,10 @@ def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) 
         "folder": str(folder),
         **settings,
     }
-    return ProvidedImages(ProviderConfig.of(parse_settings(ImagesSettings, given, "[capabilities.images]")))
+    return ProviderImages(ProviderConfig.of(parse_settings(ImagesSettings, given, "[capabilities.images]")))
 
 
-def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
+def generate(made: ProviderImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
     async def main() -> Sequence[StoredImage]:
         try:
             return await made.generate(order)
@@ -65,7 +65,7 @@ def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[Stored
     return asyncio.run(main())
 
 
-def refused(made: ProvidedImages, order: ImageOrder = ORDER) -> ToolError:
+def refused(made: ProviderImages, order: ImageOrder = ORDER) -> ToolError:
     with pytest.raises(ToolError) as raised:
         generate(made, order)
     return raised.value

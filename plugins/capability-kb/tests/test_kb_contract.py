@@ -12,7 +12,7 @@ from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_capability_types.knowledge import KnowledgeBase, Record
-from jackfield_kb import embedding, jackfield_capabilities
+from jackfield_kb import embedders, jackfield_capabilities
 from jackfield_kb.capability import LibraryKnowledge
 from jackfield_kb.settings import KnowledgeSettings, open_library
 from jackfield_testkit import KnowledgeContractTests, SessionStub
@@ -36,7 +36,7 @@ class TestWordsAlone(KnowledgeContractTests):
         return await asyncio.to_thread(knowledge, folder, records, embeddings="off")
 
 
-@pytest.mark.skipif(bool(embedding.missing()), reason="the local model is not installed")
+@pytest.mark.skipif(bool(embedders.missing()), reason="the local model is not installed")
 class TestLocalModel(KnowledgeContractTests):
     async def create_knowledge_base(self, folder: Path, records: Sequence[Record]) -> KnowledgeBase:
         return await asyncio.to_thread(knowledge, folder, records, embeddings="local")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError, parse_settings
-from jackfield_kb import embedding
+from jackfield_kb import embedders
 from jackfield_kb.settings import PLACE, KnowledgeSettings
 
 
@@ -81,7 +81,7 @@ def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_model_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "missing", lambda: ["onnxruntime"])
+    monkeypatch.setattr(embedders, "missing", lambda: ["onnxruntime"])
     assert read().embedder() is None
     with pytest.raises(SettingsError, match=r"onnxruntime.*install"):
         read(embeddings="local").embedder()

@@ -19,13 +19,13 @@ from jackfield_testkit import ToolTestContext
 from jackfield_testkit import WebSite as Site
 from jackfield_tool_web_fetch.handler import execute
 from jackfield_web import jackfield_capabilities
-from jackfield_web.web import Web
+from jackfield_web.web import WebFetcher
 
 PAGE = """<html><head><title>Hours</title></head><body>
 <h1>Hours</h1><p>Open at <b>nine</b>. <a href="/map">Map</a></p></body></html>"""
 
 
-def using(settings: dict[str, Any], work: Callable[[Web], Awaitable[Any]]) -> Any:
+def using(settings: dict[str, Any], work: Callable[[WebFetcher], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         offer = next(each for each in jackfield_capabilities() if each.name == "web")
         declared = parse_offer("capabilities", offer, settings)

@@ -17,9 +17,9 @@ from jackfield.store import MemoryStore
 from jackfield_capability_types.web import RECENCIES, Link, Page, Web, WebResult, WebSearch
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_web_search.handler import execute
-from jackfield_web.fetching import exchange
-from jackfield_web.reading import html, pdf, room
-from jackfield_web.reading.texts import LONGEST
+from jackfield_web import client
+from jackfield_web.reader import formats, pool
+from jackfield_web.reader.formats import LONGEST
 from jackfield_web.settings import WebSearchSettings, WebSettings
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -43,15 +43,15 @@ def test_the_settings_shown_are_accepted() -> None:
 
 
 def test_the_limits_are_those_that_hold() -> None:
-    assert f"At most {exchange.MOST_REDIRECTS}," in PAGE
-    assert f"more than {exchange.LONGEST_ADDRESS} characters" in PAGE
+    assert f"At most {client.MOST_REDIRECTS}," in PAGE
+    assert f"more than {client.LONGEST_ADDRESS} characters" in PAGE
     for row in (
-        f"| connecting | {exchange._CONNECT_SECONDS:g} s",
-        f"| reading a page | {room._SECONDS:g} s",
+        f"| connecting | {client._CONNECT_SECONDS:g} s",
+        f"| reading a page | {pool._SECONDS:g} s",
         f"| text of a page | {LONGEST:,} characters |",
-        f"| pages of a PDF | {pdf.MOST_PAGES};",
-        f"| links of a page | {html.MOST_LINKS},",
-        f"| pages at once | {exchange._MOST_AT_ONCE} connections, {room._MOST_READERS} readers |",
+        f"| pages of a PDF | {formats.MOST_PAGES};",
+        f"| links of a page | {formats.MOST_LINKS},",
+        f"| pages at once | {client._MOST_AT_ONCE} connections, {pool._MOST_READERS} readers |",
     ):
         assert row in PAGE
 

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.settings import SettingsError, parse_settings
-from jackfield_web.fetching.addresses import is_public
-from jackfield_web.fetching.hosts import Hosts
+from jackfield_web.hosts import HostRules, is_public
 from jackfield_web.settings import WebSettings
 
 
-def hosts_of(allow: list[str], deny: Sequence[str] = ()) -> Hosts:
+def hosts_of(allow: list[str], deny: Sequence[str] = ()) -> HostRules:
     return parse_settings(WebSettings, {"allow": allow, "deny": deny}, "[capabilities.web]").hosts
 
 

@@ -241,7 +241,7 @@ def test_a_searxng_without_json_says_in_the_log_what_to_set(
 )
 def test_an_answer_of_another_form_is_refused(site: Site, provider: str, body: bytes) -> None:
     put(site, provider, body or b" ")
-    with pytest.raises(ToolError, match="makes no sense") as raised:
+    with pytest.raises(ToolError, match="unexpected response") as raised:
         search(site, provider)
     assert raised.value.type is ErrorType.PERMANENT
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.workspace import Finished
+from jackfield_workspace import shell as shell_module
 from jackfield_workspace.settings import ShellSettings
-from jackfield_workspace.shell import shell as module
-from jackfield_workspace.shell.shell import BashShell
+from jackfield_workspace.shell import BashShell
 
 
 def run(root: Path, command: str, *, seconds: float = 20, **said: Any) -> Finished:
@@ -153,13 +153,13 @@ def test_a_command_that_is_cancelled_before_it_is_listened_to_is_not_forgotten(
 
 
 def test_a_flood_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FLOOD_BYTES", 1_000_000)
+    monkeypatch.setattr(shell_module, "FLOOD_BYTES", 1_000_000)
     done = run(root, "yes")
     assert (done.exit_code, done.stopped) == (None, "it wrote more than 1000000 bytes")
 
 
 def test_progress_is_told_while_it_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(shell_module, "_PROGRESS_SECONDS", 0.0)
     told: list[int] = []
 
     async def progress(lines: int) -> None:

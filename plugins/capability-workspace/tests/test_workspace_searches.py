@@ -19,7 +19,7 @@ from jackfield import ErrorType, ToolError
 from jackfield.store import MemoryStore
 from jackfield_capability_types.workspace import Search
 from jackfield_testkit import ToolTestContext
-from jackfield_workspace.files.globs import Glob
+from jackfield_workspace.files.paths import Glob
 from jackfield_workspace.settings import WorkspaceSettings
 from jackfield_workspace.workspace import FolderWorkspace
 

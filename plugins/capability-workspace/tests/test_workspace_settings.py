@@ -14,8 +14,8 @@ import pytest
 from jackfield.offers import Services
 from jackfield.settings import SettingsError, parse_offer, parse_settings
 from jackfield.store import MemoryStore
-from jackfield_workspace.consent.policy import FileConsent
-from jackfield_workspace.files.hiding import ALWAYS
+from jackfield_workspace.consent import FileConsent
+from jackfield_workspace.files.exclusions import ALWAYS
 from jackfield_workspace.settings import FileConsentSettings, ShellSettings, WorkspaceSettings
 
 OFFERS = {offer.name: offer for offer in jackfield_workspace.jackfield_capabilities()}

@@ -1,4 +1,4 @@
-"""A second agent that works in the background, and the policies that say what it may do unattended."""
+"""Background agents, and the policies `unattended` and `task_consent`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 if TYPE_CHECKING:
     from jackfield.settings import NoSettings
 
-    from jackfield_agents.agents import Agents
-    from jackfield_agents.consent import TaskConsent
+    from jackfield_agents.agents import AgentPool
+    from jackfield_agents.policies import TaskConsent, Unattended
     from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
-    from jackfield_agents.unattended import Unattended
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Agents on the provider of the deployment."""
+    """Offer `agents`, which use the deployment's provider."""
     from jackfield_agents.settings import AgentsSettings
 
     return [CapabilityOffer("agents", _agents, settings=AgentsSettings)]
@@ -38,19 +37,19 @@ def jackfield_policies() -> Iterable[PolicyOffer]:
     ]
 
 
-def _agents(settings: AgentsSettings, services: Services) -> Agents:  # noqa: ARG001
-    from jackfield_agents.agents import Agents
+def _agents(settings: AgentsSettings, services: Services) -> AgentPool:  # noqa: ARG001
+    from jackfield_agents.agents import AgentPool
 
-    return Agents(settings)
+    return AgentPool(settings)
 
 
 def _unattended(settings: NoSettings, services: Services) -> Unattended:  # noqa: ARG001
-    from jackfield_agents.unattended import Unattended
+    from jackfield_agents.policies import Unattended
 
     return Unattended(services)
 
 
 def _consent(settings: TaskConsentSettings, services: Services) -> TaskConsent:
-    from jackfield_agents.consent import TaskConsent
+    from jackfield_agents.policies import TaskConsent
 
     return TaskConsent(settings, services)

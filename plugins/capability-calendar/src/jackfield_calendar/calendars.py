@@ -1,4 +1,4 @@
-"""The capability: every calendar that is set up, made when it is first used."""
+"""The capability `calendar`: the configured calendars, opened on first use."""
 
 from __future__ import annotations
 
@@ -11,21 +11,20 @@ from jackfield.contract.context import SessionView
 from jackfield.settings import SettingsError
 
 from jackfield_calendar.backend import Backend
-from jackfield_calendar.session import SessionCalendars
+from jackfield_calendar.session import SessionCalendars, encoded, filled
 from jackfield_calendar.settings import (
     PLACE,
     CalendarCapabilitySettings,
     CalendarConfiguration,
     configured_calendars,
 )
-from jackfield_calendar.users import encoded, filled
 
 MOST_OPEN = 1000
-"""How many calendars are kept open at once, where every user has one."""
+"""The maximum number of open calendars, if every user has one."""
 
 
 class Calendars:
-    """What the plugin provides under the name `calendar`."""
+    """The configured calendars of all users."""
 
     def __init__(self, settings: CalendarCapabilitySettings, environ: Mapping[str, str] = os.environ) -> None:
         self._settings = settings
@@ -39,13 +38,13 @@ class Calendars:
             _check_secrets(calendar, environ)
 
     def for_session(self, session: SessionView) -> SessionCalendars:
-        """The calendars of whoever is talking; their own ones only when the host knows who that is."""
+        """Return the calendars of a session; personal ones only if the user is known."""
         known = session.user is not None and encoded(session.user) is not None
         calendars = {name: each for name, each in self._calendars.items() if known or not each.per_user}
         return SessionCalendars(self._settings, session.user, calendars, self._backend)
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         backends = list(self._open.values())
         self._open.clear()
         await asyncio.gather(*(backend.close() for backend in backends), *self._closing)
@@ -56,9 +55,9 @@ class Calendars:
         async with self._making:
             backend = self._open.pop(key, None)
             if backend is None:
-                # In a thread: libraries are imported and keys read for the first one of a kind.
+                # In a thread, because the first calendar of a backend imports libraries and reads keys.
                 backend = await asyncio.to_thread(self._make, calendar, key[1])
-            # The last one used stands last, so that the first one is the one to let go.
+            # Least recently used first.
             self._open[key] = backend
         if len(self._open) > MOST_OPEN:
             self._let_go(self._open.pop(next(iter(self._open))))
@@ -109,7 +108,7 @@ def _check_installed(calendar: CalendarConfiguration) -> None:
 
 
 def _check_secrets(calendar: CalendarConfiguration, environ: Mapping[str, str]) -> None:
-    """A variable that is named and not set would only be noticed by the first user otherwise."""
+    """Check at startup that every named environment variable is set."""
     named = {key: value for key, value in calendar.options.items() if key.endswith("_env")}
     for key, variable in named.items():
         if not environ.get(variable):

@@ -1,4 +1,4 @@
-"""About what a picture costs: the providers' public price lists, and what a deployment says instead."""
+"""Estimated prices of images, from the providers' public price lists and the settings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from jackfield_capability_types.images import ImageOrder
 
 Price = float | Mapping[str, float]
-"""US dollars for one picture: the same for every shape, or by shape."""
+"""US dollars for one image: one price for all shapes, or a price for each shape."""
 
 BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Price]]] = {
     "openai": {
@@ -38,14 +38,14 @@ BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Price]]] = {
         "imagen-4.0-ultra-generate": {"draft": 0.06, "standard": 0.06, "high": 0.06},
     },
 }
-"""The public lists as they were read in November 2026. Providers bill by tokens, so these are estimates."""
+"""The public price lists of November 2026. Providers bill by tokens, so these are estimates."""
 
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{3}|preview(-[\w-]+)?|latest)$")
-"""What is behind the name of a model when a certain state of it is meant."""
+"""The suffix of a model name that selects a version."""
 
 
 class Prices:
-    """What one picture costs, by provider, model, quality and shape."""
+    """The price of one image by provider, model, quality and shape."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Mapping[str, Price]]]) -> None:
         self._tables = tables
@@ -58,7 +58,7 @@ class Prices:
         return cls({name: {**listed.get(name, {}), **own.get(name, {})} for name in providers})
 
     def cost(self, provider: str, model: str, order: ImageOrder) -> float | None:
-        """About what an order costs; nothing when no price is known."""
+        """Estimate the cost of an order; None if no price is known."""
         models = self._tables.get(provider, {})
         price = (models.get(model) or models.get(_SNAPSHOT.sub("", model)) or {}).get(order.quality)
         if isinstance(price, Mapping):

@@ -22,7 +22,7 @@ from jackfield.settings import (
     Unit,
 )
 
-from jackfield_images.consent import words as english
+from jackfield_images import vocabulary
 from jackfield_images.prices import Prices
 
 Dollars = Annotated[float, Ge(0), Unit("US dollars")]
@@ -33,7 +33,7 @@ PriceList = Mapping[
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ImageProvider:
     """What a provider needs."""
 
     key_env: str
@@ -42,9 +42,9 @@ class Provider:
     extra: str
 
 
-PROVIDERS: Mapping[str, Provider] = {
-    "openai": Provider("OPENAI_API_KEY", "gpt-image-2", "openai", "openai"),
-    "gemini": Provider("GEMINI_API_KEY", "gemini-3.1-flash-image", "google.genai", "gemini"),
+PROVIDERS: Mapping[str, ImageProvider] = {
+    "openai": ImageProvider("OPENAI_API_KEY", "gpt-image-2", "openai", "openai"),
+    "gemini": ImageProvider("GEMINI_API_KEY", "gemini-3.1-flash-image", "google.genai", "gemini"),
 }
 
 
@@ -122,12 +122,12 @@ class ImageConsentSettings:
     verbs: Annotated[
         Phrases,
         Help("Words that ask for something; a noun has to follow, or the verb ends the sentence."),
-    ] = english.VERBS
+    ] = vocabulary.VERBS
     drawing_verbs: Annotated[Phrases, Help("Words that ask for a picture whatever follows.")] = (
-        english.DRAWING_VERBS
+        vocabulary.DRAWING_VERBS
     )
-    nouns: Annotated[Phrases, Help("Words for pictures.")] = english.NOUNS
-    negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = english.NEGATIONS
+    nouns: Annotated[Phrases, Help("Words for pictures.")] = vocabulary.NOUNS
+    negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = vocabulary.NEGATIONS
 
 
 @dataclass(frozen=True, slots=True)

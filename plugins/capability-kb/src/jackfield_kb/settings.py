@@ -8,13 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from jackfield.settings import EnvironmentVariable, Format, Help, HttpUrl, NonEmpty, Seconds, SettingsError
+from jackfield.settings import (
+    EnvironmentVariable,
+    Format,
+    Help,
+    HttpUrl,
+    NonEmpty,
+    Seconds,
+    SettingsError,
+)
 
-from jackfield_kb import embedding
+from jackfield_kb import embedders
 from jackfield_kb.access import SHARED, Access
 
 if TYPE_CHECKING:
-    from jackfield_kb.embedding import Embedder
+    from jackfield_kb.embedders import EmbeddingModel
     from jackfield_kb.library import Library
 
 PLACE = "[capabilities.kb]"
@@ -95,7 +103,7 @@ class KnowledgeSettings:
                 yield f'{name}: only used with embeddings = "openai"'
 
     def access_of(self, user: str | None) -> Access:
-        """What a user may see."""
+        """Access control: which records a user may see."""
         return Access.of(user, (name for name in SHARED if self._sees(user, name)))
 
     def _sees(self, user: str | None, namespace: str) -> bool:
@@ -104,20 +112,20 @@ class KnowledgeSettings:
             return user in who
         return who == "everybody" or bool(user)
 
-    def embedder(self) -> Embedder | None:
+    def embedder(self) -> EmbeddingModel | None:
         """What makes vectors; None when nothing does."""
         if self.embeddings == "openai":
-            from jackfield_kb.embedding import Endpoint
+            from jackfield_kb.embedders import EndpointModel
 
             model = self.model or DEFAULT_MODEL
-            return Endpoint(model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
-        missing = embedding.missing()
+            return EndpointModel(model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
+        missing = embedders.missing()
         if self.embeddings == "local" and missing:
             raise SettingsError(
                 f"{PLACE} embeddings: 'local' needs {', '.join(missing)}; "
                 "install jackfield-capability-kb[embeddings]"
             )
-        return None if self.embeddings == "off" or missing else embedding.LocalModel()
+        return None if self.embeddings == "off" or missing else embedders.LocalModel()
 
     def _key(self) -> str:
         name = self.api_key_env or "OPENAI_API_KEY"

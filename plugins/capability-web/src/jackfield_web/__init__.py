@@ -1,6 +1,6 @@
-"""Pages of the web as text, and a search for them.
+"""Web pages as text, and web search.
 
-Asking this plugin what it offers imports no HTTP client and no parser; the first call does.
+The hooks import no HTTP client and no parser; the first call does.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, Services
 
 if TYPE_CHECKING:
-    from jackfield_web.searching.search import Search
+    from jackfield_web.search import ProviderSearch
     from jackfield_web.settings import WebSearchSettings, WebSettings
-    from jackfield_web.web import Web
+    from jackfield_web.web import WebFetcher
 
 
 @hookimpl
@@ -28,13 +28,13 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
     ]
 
 
-def _web(settings: WebSettings, services: Services) -> Web:  # noqa: ARG001
-    from jackfield_web.web import Web
+def _web(settings: WebSettings, services: Services) -> WebFetcher:  # noqa: ARG001
+    from jackfield_web.web import WebFetcher
 
-    return Web(settings)
+    return WebFetcher(settings)
 
 
-def _search(settings: WebSearchSettings, services: Services) -> Search:  # noqa: ARG001
-    from jackfield_web.searching.search import Search
+def _search(settings: WebSearchSettings, services: Services) -> ProviderSearch:  # noqa: ARG001
+    from jackfield_web.search import ProviderSearch
 
-    return Search(settings)
+    return ProviderSearch(settings)

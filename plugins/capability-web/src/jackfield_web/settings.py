@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from jackfield.settings import Bytes, EnvironmentVariable, Format, Help, NonEmpty, Seconds
 
-from jackfield_web.fetching.hosts import Entry, Hosts
+from jackfield_web.hosts import HostPattern, HostRules
 
 _HOST = (
     'a host without http:// and path, such as "docs.example.com", "*.example.org", '
@@ -19,8 +19,8 @@ _BRAVE_URL = "https://api.search.brave.com/res/v1"
 _BRAVE_KEY = "BRAVE_API_KEY"
 
 
-def _denied(text: str) -> Entry:
-    entry = Entry.of(text)
+def _denied(text: str) -> HostPattern:
+    entry = HostPattern.of(text)
     if entry.has_port:
         raise ValueError(f"{text!r} names a port; a denied host is denied on all ports")
     return entry
@@ -44,11 +44,11 @@ class WebSettings:
     """`[capabilities.web]`"""
 
     allow: Annotated[
-        tuple[Annotated[Entry, Format(_HOST, Entry.of)], ...],
+        tuple[Annotated[HostPattern, Format(_HOST, HostPattern.of)], ...],
         Help("The hosts whose pages may be read.", default="empty: fetching is off"),
     ] = ()
     deny: Annotated[
-        tuple[Annotated[Entry, Format(_HOST, _denied)], ...],
+        tuple[Annotated[HostPattern, Format(_HOST, _denied)], ...],
         Help("Hosts that are never asked, on any port; wins over `allow`."),
     ] = ()
     timeout: Annotated[
@@ -71,9 +71,9 @@ class WebSettings:
     ] = "jackfield-web/0.1"
 
     @property
-    def hosts(self) -> Hosts:
+    def hosts(self) -> HostRules:
         """The hosts that may be asked."""
-        return Hosts(self.allow, self.deny)
+        return HostRules(self.allow, self.deny)
 
     def unavailable(self) -> str | None:
         """Why no page can be read, as a clause; None if some can."""

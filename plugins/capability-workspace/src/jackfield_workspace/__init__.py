@@ -1,6 +1,6 @@
-"""The files of one folder, a shell that runs in one, and the policy that asks before a file is changed.
+"""Files of one directory, a shell, and the policy `file_consent`.
 
-Asking this plugin what it offers imports none of the libraries it works with.
+The hooks import no third-party libraries.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from jackfield import hookimpl
 from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
-    from jackfield_workspace.consent.policy import FileConsent
+    from jackfield_workspace.consent import FileConsent
     from jackfield_workspace.settings import FileConsentSettings, ShellSettings, WorkspaceSettings
-    from jackfield_workspace.shell.shell import BashShell
+    from jackfield_workspace.shell import BashShell
     from jackfield_workspace.workspace import FolderWorkspace
 
 
@@ -31,7 +31,7 @@ def jackfield_capabilities() -> Iterable[CapabilityOffer]:
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Just before confirmation: what it vouches for is not asked about."""
+    """Run just before the confirmation policy, which skips calls with a waiver."""
     from jackfield_workspace.settings import FileConsentSettings
 
     return [PolicyOffer("file_consent", Stage.SHAPE, 15, _consent, settings=FileConsentSettings)]
@@ -44,12 +44,12 @@ def _workspace(settings: WorkspaceSettings, services: Services) -> FolderWorkspa
 
 
 def _shell(settings: ShellSettings, services: Services) -> BashShell:  # noqa: ARG001
-    from jackfield_workspace.shell.shell import BashShell
+    from jackfield_workspace.shell import BashShell
 
     return BashShell(settings)
 
 
 def _consent(settings: FileConsentSettings, services: Services) -> FileConsent:  # noqa: ARG001
-    from jackfield_workspace.consent.policy import FileConsent
+    from jackfield_workspace.consent import FileConsent
 
     return FileConsent(settings)

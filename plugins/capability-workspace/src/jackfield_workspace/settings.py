@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from jackfield.settings import Format, Gt, Help, Le, NonEmpty, Phrases, SettingsError, Unit
 
-from jackfield_workspace.consent import words as english
+from jackfield_workspace import vocabulary
 
 BASH = "/bin/bash"
 
@@ -166,9 +166,9 @@ class FileConsentSettings:
     verbs: Annotated[
         Phrases,
         Help("Words that ask for a change; the file has to be named in the same part of the sentence."),
-    ] = english.VERBS
+    ] = vocabulary.VERBS
     negations: Annotated[Phrases, Help("A sentence with one of these words asks for nothing.")] = (
-        english.NEGATIONS
+        vocabulary.NEGATIONS
     )
 
 
