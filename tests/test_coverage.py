@@ -116,7 +116,7 @@ def bases(path: str, name: str) -> set[str]:
 
 
 def is_run(reference: str, others: Iterable[str]) -> bool:
-    """Whether one of the classes named beside a standard test runs the suite that it belongs to."""
+    """Return whether one of the classes named next to a contract test runs the suite it belongs to."""
     path, mixin, _ = reference.split("::")
     suite = (Path(path).parent / "suite.py").as_posix()
     owners = {name for name in defined(suite) if mixin in bases(suite, name)}
