@@ -173,7 +173,10 @@ async def agency(
         runtime = await Runtime.start(settings, [watcher])
         told: list[tuple[str, Any]] = []
         session = await runtime.open_session(
-            "text", user="ada", roles=roles, publish=lambda event, fields: told.append((event, dict(fields)))
+            "text",
+            user="ada",
+            roles=roles,
+            publish=lambda event, fields: told.append((event, dict(fields))),
         )
         try:
             async with asyncio.timeout(30):

@@ -11,9 +11,9 @@ from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
-from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
+from jackfield_host.settings import HostSettings
 from jackfield_host.talks.switchboard import Switchboard
 
 
@@ -21,7 +21,7 @@ from jackfield_host.talks.switchboard import Switchboard
 class House:
     """One running host."""
 
-    options: HostOptions
+    options: HostSettings
     gate: Gate
     switchboard: Switchboard
     requests: Allowances

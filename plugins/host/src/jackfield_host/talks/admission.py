@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 
-from jackfield_host.options import HostOptions
 from jackfield_host.security.identity import Identity
+from jackfield_host.settings import HostSettings
 from jackfield_host.talks.talk import Talk
 from jackfield_host.wire.closing import BANNED, ENDED, FORSAKEN, FULL, RESTARTING, UNKNOWN, Closing
 
@@ -42,7 +42,7 @@ def check(session: Session, secret: str, identity: Identity, *, ended: bool = Fa
 class Admission:
     """Decides who may begin a session now."""
 
-    def __init__(self, runtime: Runtime, talks: Mapping[str, Talk], options: HostOptions) -> None:
+    def __init__(self, runtime: Runtime, talks: Mapping[str, Talk], options: HostSettings) -> None:
         self.closed = False
         """Whether nobody new is let in, because the host is about to stop."""
         self._runtime = runtime

@@ -26,8 +26,8 @@ from jackfield_conversation.journal import Journal
 
 from jackfield_host.archive.sessions import FORGOTTEN
 from jackfield_host.operations import conversations
-from jackfield_host.options import HostOptions
 from jackfield_host.security.identity import Identity
+from jackfield_host.settings import HostSettings
 from jackfield_host.talks import events
 from jackfield_host.talks.admission import Admission, TurnedAwayError, check, unknown
 from jackfield_host.talks.briefing import NOWHERE, Briefing, Place
@@ -57,7 +57,7 @@ class Switchboard:
     """Who talks to whom."""
 
     def __init__(
-        self, runtime: Runtime, transport: Transport, settings: Settings, options: HostOptions
+        self, runtime: Runtime, transport: Transport, settings: Settings, options: HostSettings
     ) -> None:
         self.runtime = runtime
         self.transport = transport

@@ -30,7 +30,7 @@ from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.forms import FormError, closed_event
 from jackfield_conversation.notices import Notice
 
-from jackfield_host.options import HostOptions
+from jackfield_host.settings import HostSettings
 from jackfield_host.talks.events import answered, open_forms, said
 from jackfield_host.talks.feed import Feed
 from jackfield_host.talks.outlet import Outlet
@@ -274,7 +274,7 @@ class Talk:
         conversation = self.conversation
         return not (self.feed.heard or conversation.busy or conversation.journal.owed or self._errands)
 
-    def due(self, options: HostOptions, now: float) -> Closing | None:
+    def due(self, options: HostSettings, now: float) -> Closing | None:
         """Why it should be let go of, if its time is over."""
         if self._clock() - self.session.began > options.session_seconds:
             return TOO_LONG
