@@ -24,7 +24,7 @@ from jackfield_scripted.gemini import GeminiServer
 from jackfield_scripted.openai import OpenAIServer
 
 INSTRUCTIONS = "You look things up and book tables."
-PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-transport-*")
+PLUGINS = ("fab-*", "jackfield-policies", "jackfield-transport-*")
 FRAME_MS = 20
 
 HANDLER = """\

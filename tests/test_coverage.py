@@ -30,7 +30,7 @@ from jackfield_host.settings import HostSettings, JwtSettings, KeySettings
 from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, type_of
 from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.outgoing import EVENTS
-from jackfield_observability.exposition import METRICS
+from jackfield_observability.prometheus import METRICS
 from starlette.routing import Route
 
 ROOT = Path(__file__).parents[1]

@@ -26,7 +26,7 @@ from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_store_sqlite.creation import initialise
 
-PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite")
+PLUGINS = ("fab-*", "jackfield-policies", "jackfield-store-sqlite")
 TEXT = '{"text": "one two three"}'
 
 

@@ -30,7 +30,7 @@ from jackfield_local.models import speech
 
 pytestmark = pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
 
-TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-intents", "jackfield-transport-local")
+TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-transport-local")
 FRAME_MS, BYTES_PER_MS = 20, 48
 PATIENCE = 180
 

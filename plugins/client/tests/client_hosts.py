@@ -23,7 +23,7 @@ from jackfield_testkit.sites import Site
 
 PATIENCE = 120.0
 FROZEN = (
-    "cli-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite",
+    "cli-*", "jackfield-policies", "jackfield-store-sqlite",
     "jackfield-transport-openai",
 )  # fmt: skip
 ALLOW = (*FROZEN, "jackfield-client", "jackfield-host")

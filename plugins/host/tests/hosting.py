@@ -50,7 +50,6 @@ PATIENCE = 60.0
 ALLOW = (
     "hst-*",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",

@@ -19,10 +19,10 @@ from jackfield.plugins import load
 from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_observability import traces
-from jackfield_observability.exposition import METRICS
+from jackfield_observability.audit import dropped_line
 from jackfield_observability.metrics import Metrics
-from jackfield_observability.record import dropped
-from jackfield_observability.sensitive import MARKS
+from jackfield_observability.prometheus import METRICS
+from jackfield_observability.redaction import SENSITIVE_KEYWORDS
 from jackfield_observability.settings import AuditSettings, MetricsSettings
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -54,7 +54,7 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
     (line,) = talk.lines()
     # What a call has only when a policy, the handler or a broken `returns` added it.
     assert set(rows("The lines")) == {*line, "meta", "notes", "returnsViolations"}
-    assert set(rows("Lines that are missing")) == set(orjson.loads(dropped(1)))
+    assert set(rows("Lines that are missing")) == set(orjson.loads(dropped_line(1)))
 
 
 def test_every_metric_is_documented_with_its_type_and_labels() -> None:
@@ -100,8 +100,8 @@ def test_the_example_runs() -> None:
     exec(compile(example, "docs/observability.md", "exec"), {})
 
 
-def test_the_marks_are_documented() -> None:
-    assert [mark for mark in MARKS if f'`"{mark}": true`' not in PAGE] == []
+def test_the_sensitive_keywords_are_documented() -> None:
+    assert [mark for mark in SENSITIVE_KEYWORDS if f'`"{mark}": true`' not in PAGE] == []
 
 
 def test_three_observers_are_offered_and_made_from_settings(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield.transport.troubles import TROUBLES
-from jackfield_gemini import troubles
+from jackfield_gemini import errors
 from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 
@@ -52,7 +52,7 @@ def test_a_wrong_setting_is_reported_with_its_place(settings: Any, fault: str) -
     assert str(raised.value) == f"[transports.gemini] {fault}"
 
 
-def test_checking_of_certificates_cannot_be_switched_off() -> None:
+def test_certificate_checks_cannot_be_disabled() -> None:
     with pytest.raises(SettingsError, match="verify: unknown setting; known settings: api_key_env, "):
         read(verify=False)
 
@@ -65,7 +65,7 @@ def test_a_key_in_the_settings_is_refused_and_not_repeated(key: str) -> None:
     assert "Fictional" not in str(refused.value)
 
 
-def test_certificates_that_cannot_be_read_stop_the_start(tmp_path: Path) -> None:
+def test_unreadable_certificates_fail_at_startup(tmp_path: Path) -> None:
     empty = tmp_path / "ca.pem"
     empty.write_text("no certificate")
     for file in (empty, tmp_path / "missing.pem"):
@@ -83,7 +83,7 @@ def test_the_key_comes_from_the_variable_that_is_named() -> None:
         GeminiSettings(api_key_env="OURS").key({"GOOGLE_API_KEY": "two"})
 
 
-def test_without_a_key_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_API_KEY")
     with pytest.raises(TransportError, match="GEMINI_API_KEY") as refused:
         asyncio.run(GeminiTransport(GeminiSettings()).connect(Opening("text", "", {})))
@@ -126,8 +126,8 @@ def test_asking_what_is_offered_loads_nothing_heavy() -> None:
         (4999, "", "network"),
     ],
 )
-def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> None:
-    assert troubles.of_close(code, reason)[0] == trouble
+def test_close_codes_and_reasons_are_mapped_to_provider_errors(code: int, reason: str, trouble: str) -> None:
+    assert errors.close_error(code, reason)[0] == trouble
 
 
 @pytest.mark.parametrize(
@@ -146,21 +146,21 @@ def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> No
         (418, "", "invalid_request_error"),
     ],
 )
-def test_what_a_status_means(status: int, message: str, trouble: str) -> None:
-    assert troubles.of_status(status, message).code == trouble
+def test_statuses_are_mapped_to_provider_errors(status: int, message: str, trouble: str) -> None:
+    assert errors.status_error(status, message).code == trouble
 
 
-def test_details_of_an_error_say_when_to_try_again_and_whether_that_helps() -> None:
+def test_error_details_give_the_retry_delay_and_the_quota() -> None:
     def error(quota: str) -> Any:
         violations = {"violations": [{"quotaId": quota}]}
         return {"error": {"details": [violations, {"retryDelay": "36.5s"}, "nonsense"]}}
 
-    minute = troubles.of_status(429, "", error("GenerateRequestsPerMinutePerProject"))
+    minute = errors.status_error(429, "", error("GenerateRequestsPerMinutePerProject"))
     assert (minute.code, minute.retry_after) == ("rate_limit_exceeded", 36.5)
-    assert troubles.of_status(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
+    assert errors.status_error(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
 
 
-def test_every_table_speaks_the_kernels_words() -> None:
-    tables = (troubles.CLOSE_CODES, troubles.STATUSES, troubles.FINISH_REASONS, troubles.TURN_REASONS)
-    codes = {code for table in tables for code in table.values()} | {said.code for said in troubles.WORDS}
+def test_every_table_maps_to_provider_errors() -> None:
+    tables = (errors.CLOSE_CODES, errors.STATUSES, errors.FINISH_REASONS, errors.TURN_REASONS)
+    codes = {code for table in tables for code in table.values()} | {said.code for said in errors.WORDS}
     assert codes <= set(TROUBLES)

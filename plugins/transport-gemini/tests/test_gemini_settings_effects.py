@@ -58,7 +58,7 @@ def test_the_model_voice_and_language_of_speech() -> None:
     run(talk())
 
 
-def test_an_answer_that_stays_silent_is_given_up() -> None:
+def test_a_silent_answer_times_out() -> None:
     async def silent(model: ScriptedModel) -> None:
         await model.hears()
         await asyncio.sleep(60)

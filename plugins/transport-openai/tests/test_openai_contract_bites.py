@@ -198,7 +198,7 @@ BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("test", "mode", "change", "verbs", "sentence"), BROKEN)
-def test_a_broken_promise_is_found(
+def test_a_broken_transport_fails_its_contract_test(
     test: str,
     mode: Mode,
     change: Change,

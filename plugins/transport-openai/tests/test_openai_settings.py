@@ -11,7 +11,7 @@ import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield.transport.troubles import TROUBLES
-from jackfield_openai import faults, jackfield_schema_adapters, jackfield_transports
+from jackfield_openai import errors, jackfield_schema_adapters, jackfield_transports
 from jackfield_openai.settings import OpenAISettings
 
 
@@ -99,7 +99,7 @@ def test_strict_chooses_the_adapter() -> None:
     assert create().modes == {"text", "voice"}
 
 
-def test_browsers_call_only_where_the_deployment_says_so() -> None:
+def test_browser_calls_need_the_webrtc_setting() -> None:
     assert hasattr(create(voice="webrtc"), "exchange")
     assert not hasattr(create(voice="websocket"), "exchange")
 
@@ -142,8 +142,8 @@ def test_asking_what_is_offered_loads_no_sdk() -> None:
         (17, ["x"], None, "invalid_request_error"),
     ],
 )
-def test_errors_have_a_name_of_ours(code: Any, kind: Any, status: int | None, trouble: str) -> None:
-    assert faults.trouble(code, kind, status) == trouble
+def test_errors_are_mapped_to_provider_errors(code: Any, kind: Any, status: int | None, trouble: str) -> None:
+    assert errors.error_code(code, kind, status) == trouble
 
 
 @pytest.mark.parametrize(
@@ -159,16 +159,16 @@ def test_errors_have_a_name_of_ours(code: Any, kind: Any, status: int | None, tr
         (1011, "too many tokens for one response", "server_error"),
     ],
 )
-def test_ends_have_a_name_of_ours(number: int | None, reason: str, trouble: str) -> None:
-    assert faults.trouble_of_end(number, reason) == trouble
+def test_close_codes_are_mapped_to_provider_errors(number: int | None, reason: str, trouble: str) -> None:
+    assert errors.close_error_code(number, reason) == trouble
 
 
-def test_every_name_is_one_of_the_table() -> None:
-    names = {*faults.CODES.values(), *faults.STATUSES.values(), *faults.CLOSES.values()}
+def test_every_mapped_error_is_a_provider_error() -> None:
+    names = {*errors.CODES.values(), *errors.STATUSES.values(), *errors.CLOSES.values()}
     assert names <= set(TROUBLES)
 
 
-def test_what_looks_like_a_key_is_not_told() -> None:
+def test_keys_are_removed_from_messages() -> None:
     said = "Incorrect API key provided: sk-proj-abc***wxyz, or ek_12345678, or sess-ABCDEFGH; see the docs."
-    assert faults.told(said) == "Incorrect API key provided: ..., or ..., or ...; see the docs."
-    assert len(faults.told("x" * 10_000)) == 300
+    assert errors.redacted(said) == "Incorrect API key provided: ..., or ..., or ...; see the docs."
+    assert len(errors.redacted("x" * 10_000)) == 300

@@ -1,4 +1,4 @@
-"""Observers of tool calls: `audit` writes a line for each, `metrics` counts them, `traces` makes spans."""
+"""Observers of tool calls: `audit` logs each call, `metrics` counts calls, `traces` creates spans."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def jackfield_observers() -> list[ObserverOffer]:
-    """Offer `audit` and `metrics`, and `traces` where the OpenTelemetry SDK is installed."""
+    """Offer `audit` and `metrics`, and `traces` if the OpenTelemetry SDK is installed."""
     from jackfield.settings import NoSettings
 
     from jackfield_observability.settings import AuditSettings, MetricsSettings

@@ -1,4 +1,4 @@
-"""Calls that need the user's approval wait for it, whatever the model says."""
+"""Confirmation: risky calls wait for the user's approval."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from jackfield.session.session import Session
 from jackfield_policies.settings import ConfirmationSettings
 
 
-class Confirmation:
-    """Asks the user before a tool runs that requires it.
+class ConfirmationPolicy:
+    """Asks the user before a tool runs that requires confirmation.
 
-    A tool that leaves it to the policy is asked for too, unless the deployment trusts it by name or a policy
-    that came before vouches for this call.
+    A tool that leaves the decision to the policy needs it, too, unless the deployment trusts the tool by name
+    or an earlier policy waives confirmation of this call.
     """
 
     def __init__(self, settings: ConfirmationSettings, services: Services) -> None:
@@ -25,12 +25,12 @@ class Confirmation:
         self._confirmations = Confirmations(services.store)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Tools that require it, and those that leave it to the policy and are not trusted."""
+        """Apply to tools that require it, and to those that leave it to the policy and are not trusted."""
         required = tool.manifest.requires_confirmation
         return required is True or (required == "policy" and tool.id not in self._trusted)
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Let an approved call pass; let any other wait."""
+        """Let an approved call pass; ask for confirmation of any other."""
         if call.confirmed:
             call.decide("confirmation", "approved")
             return await proceed(call)

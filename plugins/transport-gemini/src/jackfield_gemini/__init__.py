@@ -1,4 +1,4 @@
-"""Gemini for Jackfield: the transport, and the forms in which Gemini wants tools declared."""
+"""Gemini transport, and schema adapters for Gemini's tool declarations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 
 KEY_RANK = 110
-"""Of `provider = "auto"`: a key for Gemini comes after one for OpenAI (100)."""
+"""Rank for `provider = "auto"`: a Gemini key comes after an OpenAI key (100)."""
 
 
 @hookimpl
@@ -35,7 +35,7 @@ def jackfield_transports() -> list[TransportOffer]:
 
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
-    """Offer Gemini's own schema language, and JSON Schema as it is."""
+    """Offer adapters for Gemini's native schema and for JSON Schema."""
     from jackfield_gemini.schemas import as_json_schema, native
 
     return [

@@ -1,4 +1,4 @@
-"""The way to OpenAI: chat completions, also of compatible servers, and Realtime over WebSocket and WebRTC."""
+"""OpenAI transport: chat completions, also of compatible servers, and Realtime over WebSocket and WebRTC."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 
 KEY_RANK = 100
-"""Of `provider = "auto"`: a key for OpenAI comes before one for Gemini (110)."""
+"""Rank for `provider = "auto"`: an OpenAI key comes before a Gemini key (110)."""
 SERVER_RANK = 200
-"""A server on this machine comes after every key, and before the agent in this process (300 and later)."""
+"""A server on this machine comes after every key, and before the local agent (300 and later)."""
 
 
 @hookimpl
@@ -37,7 +37,7 @@ def jackfield_transports() -> list[TransportOffer]:
 
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
-    """Offer the forms in which OpenAI's APIs take a tool."""
+    """Offer the tool declaration formats of OpenAI's APIs."""
     from jackfield_openai import schemas
 
     return [

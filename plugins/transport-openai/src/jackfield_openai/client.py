@@ -1,4 +1,4 @@
-"""The SDK's client, made when it is first needed."""
+"""The SDK client, created at first use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _NO_KEY = "none"
-"""What a compatible server gets that asks for no key."""
+"""The key that is sent to compatible servers without one."""
 
 
-class Client:
-    """One client for all connections of a transport."""
+class SdkClient:
+    """One SDK client for all connections of a transport."""
 
     def __init__(self, settings: OpenAISettings) -> None:
         self._settings = settings
@@ -26,11 +26,11 @@ class Client:
         self._making = asyncio.Lock()
 
     async def get(self) -> AsyncOpenAI:
-        """The client; `TransportError` when there is no key for it."""
+        """Return the client; raise `TransportError` without a key."""
         async with self._making:
             if self._made is None:
                 key = self._key()
-                # The import takes long enough to be heard in a conversation that goes on beside it.
+                # The import blocks long enough to be heard in other voice sessions.
                 self._made = await asyncio.to_thread(_make, self._settings, key)
             return self._made
 
@@ -40,14 +40,14 @@ class Client:
         return os.environ.get(self._settings.api_key_env, "").strip() or _NO_KEY
 
     async def close(self) -> None:
-        """Close what is open; a later `get` makes a new one."""
+        """Close the client; a later `get` creates a new one."""
         made, self._made = self._made, None
         if made is not None:
             await made.close()
 
 
 def without_key(settings: OpenAISettings) -> str | None:
-    """What to do about a key that is missing, if it is; a compatible server may ask for none."""
+    """Return what to do about a missing key, or None; a compatible server may need none."""
     variable = settings.api_key_env
     if settings.base_url or os.environ.get(variable, "").strip():
         return None

@@ -1,7 +1,7 @@
-"""Work that a finished call causes but must not wait for.
+"""Observers that work off the call path.
 
-On the path of a call an observer only appends to a queue. A thread of its own empties the queue several times
-a second; whatever is still in it is worked off when the observer is closed or the interpreter ends.
+On the call path an observer only appends to a queue. Its thread empties the queue several times a second; the
+rest is processed when the observer is closed or the interpreter exits.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from typing import Any, Generic, TypeVar
 from jackfield.session.session import Session
 
 QUEUE_LIMIT = 10_000
-"""How many finished calls may wait; beyond that they are counted and forgotten."""
+"""The maximum number of waiting calls; more are counted and dropped."""
 
 INTERVAL_SECONDS = 0.2
 
-PATIENCE_SECONDS = 2.0
-"""How long an ending process waits for a thread that a disk or an exporter holds up."""
+SHUTDOWN_SECONDS = 2.0
+"""How long a process waits at its end for a thread that is blocked by a disk or an exporter."""
 
-# The interpreter changes threads every 5 ms unless one gives way, and so long the event loop would wait.
+# The interpreter switches threads every 5 ms unless one yields; the event loop would wait that long.
 _ITEMS_BETWEEN_YIELDS = 128
 
 _log = logging.getLogger(__name__)
@@ -35,8 +35,8 @@ _log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 
 
-class OffPath(ABC, Generic[Item]):
-    """An observer that works in a thread; a subclass appends to `waiting` and says what is to be done."""
+class BackgroundObserver(ABC, Generic[Item]):
+    """An observer with a thread: a subclass appends to `waiting` and implements the processing."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -48,55 +48,55 @@ class OffPath(ABC, Generic[Item]):
 
     @abstractmethod
     def receive(self, items: Sequence[Item]) -> None:
-        """Work on some items; one thread at a time calls this."""
+        """Process some items; called by one thread at a time."""
 
     @abstractmethod
-    def settle(self) -> None:
-        """The queue is empty for now: write out what was made of it."""
+    def flush(self) -> None:
+        """The queue is empty: write out the results."""
 
     @abstractmethod
-    def forget(self) -> None:
-        """This is a forked child: what was received is the parent's to finish."""
+    def reset_after_fork(self) -> None:
+        """Discard what the parent process received; called in a forked child."""
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
-        """Nothing: only finished calls count here."""
+        """Ignored: only finished calls matter here."""
 
     def turn_began(self, session: Session) -> None:
-        """Nothing: only finished calls count here."""
+        """Ignored: only finished calls matter here."""
 
     def session_ended(self, session: Session) -> None:
-        """Nothing: only finished calls count here."""
+        """Ignored: only finished calls matter here."""
 
     async def close(self) -> None:
-        """Work off the queue and end the thread."""
+        """Process the queue and end the thread."""
         await asyncio.to_thread(self._end)
 
-    def drain(self, patience: float = PATIENCE_SECONDS) -> bool:
-        """Work off the queue now; false when the thread that is at it did not get done in time."""
-        if not self._at_work.acquire(timeout=patience):
+    def drain(self, patience: float = SHUTDOWN_SECONDS) -> bool:
+        """Process the queue now; return False if another thread does not finish in time."""
+        if not self._work_lock.acquire(timeout=patience):
             return False
         try:
-            self._work_off()
+            self._process_queue()
         finally:
-            self._at_work.release()
+            self._work_lock.release()
         return True
 
-    def _work_off(self) -> None:
+    def _process_queue(self) -> None:
         try:
-            # Only what waits now: what comes meanwhile has its turn after this was written out.
+            # Only the items that wait now: later ones are processed after these were written.
             left = len(self.waiting)
             while left > 0:
                 self.receive([self.waiting.popleft() for _ in range(min(left, _ITEMS_BETWEEN_YIELDS))])
                 left -= _ITEMS_BETWEEN_YIELDS
-                # Not while the queue fills up: better that the loop waits than that items are lost.
+                # Not while the queue fills up: a delayed event loop is better than lost items.
                 if not self._is_filling():
                     os.sched_yield()
-            self.settle()
-        except Exception:  # noqa: BLE001 - the thread has to outlive whatever this was
+            self.flush()
+        except Exception:  # noqa: BLE001 - the thread must survive any error
             _log.exception("observer %s", self.name)
 
     def _start(self) -> None:
-        self._at_work = threading.Lock()
+        self._work_lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name=f"jackfield-{self.name}", daemon=True)
         self._thread.start()
@@ -111,21 +111,21 @@ class OffPath(ABC, Generic[Item]):
     def _end(self) -> None:
         self._closed = True
         self._stop.set()
-        self._thread.join(PATIENCE_SECONDS)
+        self._thread.join(SHUTDOWN_SECONDS)
         if not self.drain():
-            _log.error("observer %s was stuck and is left with %d calls", self.name, len(self.waiting))
+            _log.error("observer %s did not finish; %d calls are lost", self.name, len(self.waiting))
 
     def after_fork(self) -> None:
-        """Begin anew in a forked child."""
+        """Restart in a forked child."""
         self.waiting.clear()
         self.overflowed = 0
-        self.forget()
+        self.reset_after_fork()
         if not self._closed:
-            # The thread did not come along, and a lock it held would never be released here.
+            # A fork does not copy the thread, and a lock that it held would never be released.
             self._start()
 
 
-_observers: weakref.WeakSet[OffPath[Any]] = weakref.WeakSet()
+_observers: weakref.WeakSet[BackgroundObserver[Any]] = weakref.WeakSet()
 
 
 def _drain_all() -> None:
@@ -133,10 +133,10 @@ def _drain_all() -> None:
         observer.drain()
 
 
-def _revive_all() -> None:
+def _restart_all() -> None:
     for observer in list(_observers):
         observer.after_fork()
 
 
 atexit.register(_drain_all)
-os.register_at_fork(after_in_child=_revive_all)
+os.register_at_fork(after_in_child=_restart_all)

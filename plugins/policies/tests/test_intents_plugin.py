@@ -1,4 +1,4 @@
-"""The plugin as a host finds it: by its entry point, with every intent of the kernel."""
+"""The entry point `intents`: a handler for every intent of the kernel, which can be switched off."""
 
 from __future__ import annotations
 
@@ -15,29 +15,30 @@ INTENTS = sorted(
     intent.type
     for intent in (end_voice_session(), set_pending_message(""), suppress_audio(), suppress_transcript())
 )
-ONLY = ["--allow", "jackfield-intents"]
+ONLY = ["--allow", "jackfield-policies"]
 
 
-def test_is_discovered_and_offers_a_handler_for_every_intent_of_the_kernel() -> None:
-    plugins = load(discover(Selection(allow=("jackfield-intents",))).plugins)
-    assert [(entry.name, entry.value) for entry in plugins.loaded] == [("intents", "jackfield_intents")]
+def test_a_handler_is_offered_for_every_intent_of_the_kernel() -> None:
+    plugins = load(discover(Selection(allow=("jackfield-policies",), deny=("policies",))).plugins)
+    (entry,) = plugins.loaded
+    assert (entry.name, entry.value) == ("intents", "jackfield_policies.intents")
     assert plugins.complaints == ()
     assert [each.name for each in plugins.of("jackfield_intent_handlers")] == INTENTS
     assert len(plugins.offered) == len(INTENTS)
 
 
-def test_jackfield_plugins_lists_it() -> None:
+def test_jackfield_plugins_lists_the_intents() -> None:
     report: dict[str, Any] = json.loads(_run("plugins", "--json", *ONLY))
-    (plugin,) = report["plugins"]
-    assert (plugin["distribution"], plugin["name"]) == ("jackfield-intents", "intents")
+    (plugin,) = (each for each in report["plugins"] if each["name"] == "intents")
+    assert plugin["distribution"] == "jackfield-policies"
     assert [offer["name"] for offer in plugin["offers"]] == INTENTS
     assert report["findings"] == []
 
 
-def test_it_can_be_switched_off() -> None:
+def test_the_intents_can_be_switched_off_by_name() -> None:
     report: dict[str, Any] = json.loads(_run("plugins", "--json", *ONLY, "--deny", "intents"))
-    assert report["plugins"] == []
-    off = {"group": "jackfield.plugins", "name": "intents", "distribution": "jackfield-intents"}
+    assert [each["name"] for each in report["plugins"]] == ["policies"]
+    off = {"group": "jackfield.plugins", "name": "intents", "distribution": "jackfield-policies"}
     assert off in report["switchedOff"]
 
 

@@ -1,4 +1,4 @@
-"""What OpenAI says when something is wrong, as troubles of ours."""
+"""Maps errors of OpenAI, its SDK and its sockets to the kernel's provider errors."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ CODES: dict[str, str] = {
     "input_audio_transcription_failed": "no_audio",
     "audio_unintelligible": "no_audio",
 }
-"""By the code or the type of an error; a code says more than a type, so it is looked up first.
+"""Provider errors by the code or the type of an error; the code is more specific and is looked up first.
 
-`invalid_request_error` is not here: it is the type of nearly every error, so that the status says more.
+`invalid_request_error` is missing on purpose: nearly every error has this type, so the status says more.
 """
 
 STATUSES: dict[int, str] = {
@@ -55,7 +55,7 @@ STATUSES: dict[int, str] = {
     413: "context_length_exceeded",
     429: "rate_limit_exceeded",
 }
-"""By the status of an HTTP answer whose body says nothing; the rest by its hundreds."""
+"""Provider errors by HTTP status, for a response without a known code; others by their first digit."""
 
 CLOSES: dict[int, str] = {
     1001: "going_away",
@@ -66,18 +66,18 @@ CLOSES: dict[int, str] = {
     1012: "going_away",
     1013: "server_error",
 }
-"""By the code of a WebSocket's end whose reason says nothing; everything else is the network."""
+"""Provider errors by WebSocket close code, for a reason without a known code; others are network errors."""
 
-HARMLESS = frozenset({"response_cancel_not_active", "item_truncate_invalid_item_id"})
-"""Errors that only say that something was over before our message came."""
+IGNORED_CODES = frozenset({"response_cancel_not_active", "item_truncate_invalid_item_id"})
+"""Errors about something that had already ended when our message arrived; ignored."""
 
-_LONGEST = 300
+_MAX_DETAIL = 300
 _SECRET = re.compile(r"\b(?:sk|ek|sess)[-_][A-Za-z0-9_*.-]{4,}")
-"""OpenAI repeats a part of the key in what it says of a bad one."""
+"""OpenAI quotes a part of a wrong key in its error message."""
 
 
-def trouble(code: object, kind: object, status: int | None = None) -> str:
-    """One of `TROUBLES`, by the code, the type and the status, in this order."""
+def error_code(code: object, kind: object, status: int | None = None) -> str:
+    """Return the provider error for a code, a type and a status, in this order."""
     for name in (code, kind):
         if isinstance(name, str) and name in CODES:
             return CODES[name]
@@ -86,44 +86,44 @@ def trouble(code: object, kind: object, status: int | None = None) -> str:
     return STATUSES.get(status) or ("server_error" if status >= 500 else "invalid_request_error")
 
 
-def trouble_of_end(number: int | None, reason: str) -> str:
-    """One of `TROUBLES` for a WebSocket that the provider, or nobody, ended."""
+def close_error_code(number: int | None, reason: str) -> str:
+    """Return the provider error for a closed WebSocket."""
     for word in re.findall(r"\w+_\w+", reason):
         if word in CODES:
             return CODES[word]
     return CLOSES.get(number or 1006, "network")
 
 
-def told(message: Any) -> str:
-    """What the provider said, short and without anything that looks like a key."""
-    return _SECRET.sub("...", str(message or ""))[:_LONGEST]
+def redacted(message: Any) -> str:
+    """Return the provider's message, shortened and without keys."""
+    return _SECRET.sub("...", str(message or ""))[:_MAX_DETAIL]
 
 
-def of_sdk(error: Exception) -> TransportError:
-    """An exception of the SDK, or of the socket under it, as ours."""
+def transport_error(error: Exception) -> TransportError:
+    """Convert an exception of the SDK or of its socket."""
     from openai import APIConnectionError, APIError, APIStatusError
     from websockets.exceptions import InvalidStatus
 
     if isinstance(error, APIStatusError):
-        return _refused(error, error.status_code, error.response.headers)
+        return _status_error(error, error.status_code, error.response.headers)
     if isinstance(error, APIConnectionError):
-        return TransportError("network", told(error.__cause__ or error))
+        return TransportError("network", redacted(error.__cause__ or error))
     if isinstance(error, APIError):
-        return _refused(error, None, {})
+        return _status_error(error, None, {})
     if isinstance(error, InvalidStatus):
-        return _turned_away(error)
+        return _handshake_error(error)
     if isinstance(error, OSError | TimeoutError):
-        return TransportError("network", told(error) or type(error).__name__)
-    return TransportError("server_error", f"{type(error).__name__}: {told(error)}")
+        return TransportError("network", redacted(error) or type(error).__name__)
+    return TransportError("server_error", f"{type(error).__name__}: {redacted(error)}")
 
 
-def _refused(error: APIError, status: int | None, headers: Mapping[str, str]) -> TransportError:
-    code = trouble(error.code, error.type, status)
-    return TransportError(code, _detail(code, error.message), _waiting(headers))
+def _status_error(error: APIError, status: int | None, headers: Mapping[str, str]) -> TransportError:
+    code = error_code(error.code, error.type, status)
+    return TransportError(code, _detail(code, error.message), _retry_after(headers))
 
 
-def _turned_away(error: Any) -> TransportError:
-    """A WebSocket that was answered with a status instead of being opened."""
+def _handshake_error(error: Any) -> TransportError:
+    """Convert the HTTP response to a WebSocket handshake."""
     import orjson
 
     response = error.response
@@ -131,16 +131,16 @@ def _turned_away(error: Any) -> TransportError:
         said = orjson.loads(response.body or b"{}").get("error") or {}
     except (orjson.JSONDecodeError, AttributeError):
         said = {}
-    code = trouble(said.get("code"), said.get("type"), response.status_code)
+    code = error_code(said.get("code"), said.get("type"), response.status_code)
     detail = said.get("message") or f"the server answered with status {response.status_code}"
-    return TransportError(code, _detail(code, detail), _waiting(response.headers))
+    return TransportError(code, _detail(code, detail), _retry_after(response.headers))
 
 
 def _detail(code: str, message: str) -> str:
-    return "the key was refused" if code == "authentication" else told(message)
+    return "the key was refused" if code == "authentication" else redacted(message)
 
 
-def _waiting(headers: Mapping[str, str]) -> float | None:
+def _retry_after(headers: Mapping[str, str]) -> float | None:
     try:
         return max(0.0, float(headers["retry-after"]))
     except (KeyError, ValueError):

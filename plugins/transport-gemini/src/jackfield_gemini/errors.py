@@ -1,4 +1,4 @@
-"""What Gemini says when something goes wrong, in the kernel's words: tables, and how they are looked up."""
+"""Maps errors of Gemini, its SDK and its sockets to the kernel's provider errors."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import Any, NamedTuple
 import orjson
 from jackfield.transport.protocol import TransportError
 
-LONGEST_DETAIL = 300
+MAX_DETAIL = 300
 
 
-class Said(NamedTuple):
-    """Words of the provider and the trouble they mean."""
+class ErrorPattern(NamedTuple):
+    """A pattern in the provider's message, and the error that it means."""
 
     words: re.Pattern[str]
     code: str
 
 
-def _said(pattern: str, code: str) -> Said:
-    return Said(re.compile(pattern, re.IGNORECASE), code)
+def _pattern(pattern: str, code: str) -> ErrorPattern:
+    return ErrorPattern(re.compile(pattern, re.IGNORECASE), code)
 
 
-WORDS: Sequence[Said] = (
-    _said(r"api.?key|credential|unauthenticated|permission.?denied|auth.?token", "authentication"),
-    _said(r"exceeded your current quota|billing|per.?day|depleted", "quota_exhausted"),
-    _said(r"resource.?(has been )?exhausted|rate.?limit|too many|quota", "rate_limit_exceeded"),
-    _said(
+WORDS: Sequence[ErrorPattern] = (
+    _pattern(r"api.?key|credential|unauthenticated|permission.?denied|auth.?token", "authentication"),
+    _pattern(r"exceeded your current quota|billing|per.?day|depleted", "quota_exhausted"),
+    _pattern(r"resource.?(has been )?exhausted|rate.?limit|too many|quota", "rate_limit_exceeded"),
+    _pattern(
         r"token count|maximum number of tokens|context (window|length)|too long", "context_length_exceeded"
     ),
-    _said(r"session (not found|expired|has expired)|expired session|resumption", "session_expired"),
-    # A connection's time is up although its session is not: the handle takes it up again.
-    _said(r"deadline expired|operation was aborted|session duration|goaway", "network"),
-    _said(r"unavailable|overloaded|internal error", "server_error"),
-    _said(r"blocked|prohibited|safety", "content_refused"),
+    _pattern(r"session (not found|expired|has expired)|expired session|resumption", "session_expired"),
+    # The connection expired, but its session did not: the handle resumes it.
+    _pattern(r"deadline expired|operation was aborted|session duration|goaway", "network"),
+    _pattern(r"unavailable|overloaded|internal error", "server_error"),
+    _pattern(r"blocked|prohibited|safety", "content_refused"),
 )
-"""Looked up first and in this order, because Gemini uses one close code or status for several troubles."""
+"""Searched first and in this order, because Gemini uses one close code or status for several errors."""
 
 CLOSE_CODES: Mapping[int, str] = {
     1000: "network",
@@ -50,7 +50,7 @@ CLOSE_CODES: Mapping[int, str] = {
     1013: "rate_limit_exceeded",
     1014: "server_error",
 }
-"""How a WebSocket was closed, when its reason says nothing that is known."""
+"""Provider errors by WebSocket close code, for a reason without a known pattern."""
 
 STATUSES: Mapping[int, str] = {
     400: "invalid_request_error",
@@ -66,7 +66,7 @@ STATUSES: Mapping[int, str] = {
     503: "server_error",
     504: "server_error",
 }
-"""An HTTP status, of an answer or of a refused WebSocket."""
+"""Provider errors by HTTP status, of a response or of a failed WebSocket handshake."""
 
 FINISH_REASONS: Mapping[str, str] = {
     "SAFETY": "content_refused",
@@ -82,77 +82,77 @@ FINISH_REASONS: Mapping[str, str] = {
     "MALFORMED_RESPONSE": "server_error",
     "OTHER": "server_error",
 }
-"""Why an answer in text ended, where it did not end well."""
+"""Provider errors by the reason why a text answer ended."""
 
 TURN_REASONS: Mapping[str, str] = {
     "MALFORMED_FUNCTION_CALL": "server_error",
     "MAX_REGENERATION_REACHED": "server_error",
     "RESPONSE_REJECTED": "content_refused",
 }
-"""Why a spoken turn ended, where it did not end well; further reasons are about what was refused."""
+"""Provider errors by the reason why a voice turn ended; other reasons are about refused content."""
 
 _REFUSED_TURN = re.compile(r"PROHIBITED|SAFETY|BLOCKLIST|CELEBRITY|PROMINENT|NCII|MINORS|INPUT_OTHER")
 _DURATION = re.compile(r"^(\d+(?:\.\d+)?)s$")
 
 
-def of_words(text: str) -> str | None:
-    """The trouble that the provider's words mean, if they are known."""
+def code_from_text(text: str) -> str | None:
+    """Return the error that a message means, or None."""
     return next((said.code for said in WORDS if said.words.search(text)), None)
 
 
-def of_close(code: int, reason: str) -> tuple[str, str]:
-    """The trouble behind a closed WebSocket, and a sentence about it."""
+def close_error(code: int, reason: str) -> tuple[str, str]:
+    """Return the error for a closed WebSocket, and its description."""
     detail = f"the provider closed the connection: {code} {reason}".rstrip()
-    return of_words(reason) or CLOSE_CODES.get(code, "network"), detail[:LONGEST_DETAIL]
+    return code_from_text(reason) or CLOSE_CODES.get(code, "network"), detail[:MAX_DETAIL]
 
 
-def of_status(status: int, text: str, details: Any = None) -> TransportError:
-    """The trouble behind an HTTP status and what came with it."""
+def status_error(status: int, text: str, details: Any = None) -> TransportError:
+    """Return the error for an HTTP status and its details."""
     code = STATUSES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     if status < 500:
-        # What a server of Google's says about its own faults names no fault of ours.
-        code = of_words(f"{text} {_quotas(details)}") or code
+        # A server error of Google's is not our fault, whatever its message says.
+        code = code_from_text(f"{text} {_quotas(details)}") or code
     detail = f"the provider answered {status}: {text}".rstrip(": ")
-    return TransportError(code, detail[:LONGEST_DETAIL], _retry_after(details))
+    return TransportError(code, detail[:MAX_DETAIL], _retry_after(details))
 
 
-def of_turn(reason: str) -> str | None:
-    """The trouble behind the reason why a spoken turn ended, if it is one."""
+def turn_error_code(reason: str) -> str | None:
+    """Return the error for the reason why a voice turn ended, or None."""
     return TURN_REASONS.get(reason) or ("content_refused" if _REFUSED_TURN.search(reason) else None)
 
 
-def of_exception(error: Exception) -> TransportError:
-    """The trouble behind whatever the SDK, the socket or the network raised."""
+def transport_error(error: Exception) -> TransportError:
+    """Convert an exception of the SDK, the socket or the network."""
     if isinstance(error, TransportError):
         return error
-    for judge in (_of_sdk, _of_socket, _of_network):
+    for judge in (_sdk_error, _socket_error, _network_error):
         if (trouble := judge(error)) is not None:
             return trouble
     return TransportError("server_error", f"the provider's message made no sense ({type(error).__name__})")
 
 
-def _of_sdk(error: Exception) -> TransportError | None:
+def _sdk_error(error: Exception) -> TransportError | None:
     from google.genai.errors import APIError
 
     if not isinstance(error, APIError):
         return None
     if 1000 <= error.code < 5000:  # The SDK reports a closed WebSocket as an error with its code.
-        return TransportError(*of_close(error.code, str(error.details or "")))
-    return of_status(error.code, str(error.message or error.status or ""), error.details)
+        return TransportError(*close_error(error.code, str(error.details or "")))
+    return status_error(error.code, str(error.message or error.status or ""), error.details)
 
 
-def _of_socket(error: Exception) -> TransportError | None:
+def _socket_error(error: Exception) -> TransportError | None:
     from websockets.exceptions import ConnectionClosed, InvalidStatus
 
     if isinstance(error, InvalidStatus):
-        return _of_refusal(error.response.status_code, bytes(error.response.body or b""))
+        return _handshake_error(error.response.status_code, bytes(error.response.body or b""))
     if isinstance(error, ConnectionClosed):
         code, reason = (error.rcvd.code, error.rcvd.reason) if error.rcvd else (1006, "")
-        return TransportError(*of_close(code, reason))
+        return TransportError(*close_error(code, reason))
     return None
 
 
-def _of_network(error: Exception) -> TransportError | None:
+def _network_error(error: Exception) -> TransportError | None:
     from websockets.exceptions import WebSocketException
 
     if "CERTIFICATE_VERIFY_FAILED" in str(error):
@@ -162,21 +162,21 @@ def _of_network(error: Exception) -> TransportError | None:
         return TransportError("network", "the provider did not answer in time")
     ours = isinstance(error, (OSError, WebSocketException))
     if ours or type(error).__module__.startswith(("httpx", "httpcore", "aiohttp")):
-        return TransportError("network", f"{type(error).__name__}: {error}"[:LONGEST_DETAIL])
+        return TransportError("network", f"{type(error).__name__}: {error}"[:MAX_DETAIL])
     return None
 
 
-def _of_refusal(status: int, body: bytes) -> TransportError:
-    """The trouble behind a WebSocket that was turned away; its body is an error as any other, or a page."""
+def _handshake_error(status: int, body: bytes) -> TransportError:
+    """Convert the response to a failed WebSocket handshake; its body is a JSON error or a page."""
     try:
         details = orjson.loads(body)
-        return of_status(status, str(details["error"]["message"]), details)
+        return status_error(status, str(details["error"]["message"]), details)
     except (ValueError, KeyError, TypeError):
-        return of_status(status, "")
+        return status_error(status, "")
 
 
 def seconds(duration: Any) -> float | None:
-    """A duration as Google writes it, `"9.5s"`."""
+    """Parse a duration in Google's format, `"9.5s"`."""
     found = _DURATION.match(duration) if isinstance(duration, str) else None
     return float(found.group(1)) if found else None
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-import jackfield_intents
+import jackfield_policies.intents
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import MemoryStore
 
 SERVICES = Services(MemoryStore())
-OFFERS = {offer.name: offer for offer in jackfield_intents.jackfield_intent_handlers()}
+OFFERS = {offer.name: offer for offer in jackfield_policies.intents.jackfield_intent_handlers()}
 HANDLERS: dict[str, IntentHandler] = {name: offer.create({}, SERVICES) for name, offer in OFFERS.items()}
 
 
@@ -68,7 +68,7 @@ def reason(to: Session, intent: Intent) -> str:
         (set_pending_message(""), {"pending_message": ""}),
     ],
 )
-def test_is_recorded_in_either_mode(mode: Mode, intent: Intent, change: dict[str, Any]) -> None:
+def test_an_intent_is_recorded_in_both_modes(mode: Mode, intent: Intent, change: dict[str, Any]) -> None:
     talk = session(mode)
     assert applied(talk, intent) == [intent]
     assert talk.changes == change
@@ -83,21 +83,21 @@ def test_a_voice_session_can_be_ended(after: Any) -> None:
 
 
 @pytest.mark.parametrize("state", [state for state in State if state is not State.TERMINATED])
-def test_every_state_but_the_last_takes_intents(state: State) -> None:
+def test_intents_are_accepted_until_the_session_ends(state: State) -> None:
     talk = session()
     talk._state = state
     assert applied(talk, end_voice_session(), suppress_audio(), set_pending_message("x"))
     assert set(talk.changes) == {"end", "suppress_audio", "pending_message"}
 
 
-def test_the_last_word_counts() -> None:
+def test_the_last_value_wins() -> None:
     talk = session()
     assert len(applied(talk, suppress_audio(), suppress_audio(False))) == 2
     assert len(applied(talk, set_pending_message("one"), set_pending_message("two"))) == 2
     assert talk.changes == {"suppress_audio": False, "pending_message": "two"}
 
 
-def test_a_farewell_may_still_be_heard_before_an_end_that_was_asked_for() -> None:
+def test_a_farewell_replaces_an_earlier_end() -> None:
     talk = session()
     assert len(applied(talk, end_voice_session("current_turn"), end_voice_session("farewell_spoken"))) == 2
     assert talk.changes == {"end": "farewell_spoken"}
@@ -106,7 +106,7 @@ def test_a_farewell_may_still_be_heard_before_an_end_that_was_asked_for() -> Non
 # What is not
 
 
-def test_a_farewell_is_not_cut_short_by_an_earlier_end() -> None:
+def test_an_earlier_end_does_not_replace_a_farewell() -> None:
     talk = session()
     applied(talk, end_voice_session("farewell_spoken"))
     assert (
@@ -115,7 +115,7 @@ def test_a_farewell_is_not_cut_short_by_an_earlier_end() -> None:
 
 
 @pytest.mark.parametrize("after", ["current_turn", "farewell_spoken"])
-def test_the_same_end_is_not_asked_for_twice(after: Any) -> None:
+def test_the_same_end_is_refused_the_second_time(after: Any) -> None:
     talk = session()
     applied(talk, end_voice_session(after))
     assert reason(talk, end_voice_session(after)) == f"the session ends already, after {after}"
@@ -129,7 +129,7 @@ def test_a_text_session_has_no_voice_to_end() -> None:
     "intent", [end_voice_session(), suppress_audio(), suppress_transcript(), set_pending_message("x")]
 )
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_a_session_that_is_over_takes_nothing(mode: Mode, intent: Intent) -> None:
+def test_a_closed_session_refuses_intents(mode: Mode, intent: Intent) -> None:
     talk = session(mode)
     talk.go(State.TERMINATED)
     assert reason(talk, intent) == "the session is over"
@@ -160,16 +160,16 @@ def test_a_session_that_is_over_takes_nothing(mode: Mode, intent: Intent) -> Non
         ("HANG_UP", {}, "no installed plugin knows it"),
     ],
 )
-def test_is_refused_with_a_reason(kind: str, params: Any, why: str) -> None:
+def test_an_invalid_intent_is_refused_with_a_reason(kind: str, params: Any, why: str) -> None:
     assert why in reason(session(), Intent(kind, params))
 
 
-def test_a_reason_stays_short_whatever_was_sent() -> None:
+def test_a_refusal_reason_is_always_short() -> None:
     for params in ({"after": "x" * 10_000}, {"y" * 10_000 + str(n): n for n in range(100)}):
         assert len(reason(session(), Intent("END_VOICE_SESSION", params))) < 250
 
 
-def test_one_refusal_does_not_stop_the_others() -> None:
+def test_a_refused_intent_does_not_stop_the_others() -> None:
     talk = session("text")
     assert applied(talk, end_voice_session(), suppress_audio()) == [suppress_audio()]
     assert talk.changes == {"suppress_audio": True}
@@ -244,7 +244,7 @@ def _is_unicode(text: str) -> bool:
     state=STATES,
     intents=st.lists(st.tuples(st.sampled_from(sorted(LEGAL)), PARAMS), min_size=1, max_size=6),
 )
-def test_only_what_is_legal_is_applied(mode: Mode, state: State, intents: list[tuple[str, Any]]) -> None:
+def test_only_valid_intents_are_applied(mode: Mode, state: State, intents: list[tuple[str, Any]]) -> None:
     talk = session(mode)
     talk._state = state
     for kind, params in intents:
@@ -261,7 +261,7 @@ def test_only_what_is_legal_is_applied(mode: Mode, state: State, intents: list[t
 
 
 @given(mode=MODES, name=st.sampled_from(sorted(LEGAL)), value=VALUES)
-def test_the_right_name_alone_does_not_make_a_value_right(mode: Mode, name: str, value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_refused(mode: Mode, name: str, value: Any) -> None:
     talk = session(mode)
     params = {LEGAL[name][0]: value}
     legal = is_legal(name, params, talk)
@@ -317,7 +317,7 @@ class _Careless:
     ],
     ids=["nothing", "dictionary", "type", "unwritable", "refusal", "apply"],
 )
-def test_one_that_cannot_be_handled_is_refused_and_the_others_apply(intent: Any, fails: str) -> None:
+def test_an_intent_without_a_handler_is_refused_and_the_others_apply(intent: Any, fails: str) -> None:
     careless = _Careless(fails)
     talk = session()
     both = (intent, set_pending_message("tell a joke"))
