@@ -33,7 +33,7 @@ PriceList = Mapping[
 
 
 @dataclass(frozen=True, slots=True)
-class ImageProvider:
+class ProviderRequirements:
     """What a provider needs."""
 
     key_env: str
@@ -42,9 +42,9 @@ class ImageProvider:
     extra: str
 
 
-PROVIDERS: Mapping[str, ImageProvider] = {
-    "openai": ImageProvider("OPENAI_API_KEY", "gpt-image-2", "openai", "openai"),
-    "gemini": ImageProvider("GEMINI_API_KEY", "gemini-3.1-flash-image", "google.genai", "gemini"),
+PROVIDERS: Mapping[str, ProviderRequirements] = {
+    "openai": ProviderRequirements("OPENAI_API_KEY", "gpt-image-2", "openai", "openai"),
+    "gemini": ProviderRequirements("GEMINI_API_KEY", "gemini-3.1-flash-image", "google.genai", "gemini"),
 }
 
 
