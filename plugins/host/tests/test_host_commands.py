@@ -92,7 +92,8 @@ def test_settings_are_shown_with_where_they_come_from(
     assert from_(kernel, "registry") == ("other.json", "--registry", "tool_registry.json")
     assert from_(kernel, "deployment") == ("production", "JACKFIELD_DEPLOYMENT", "development")
     assert from_(kernel, "provider") == ("openai", "jackfield.toml", "auto")
-    assert from_(kernel, "store") == ("sqlite", "default", "")
+    unnamed = "`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
+    assert from_(kernel, "store") == ("sqlite", "default", unnamed)
     assert from_(host, "max_sessions") == (7, "JACKFIELD_HOST_MAX_SESSIONS", 1000)
     assert from_(host, "port") == (9000, "jackfield.toml", 8765)
     assert from_(host, "drain_seconds") == (30.0, "default", 30.0)
@@ -104,7 +105,7 @@ def test_settings_are_shown_with_where_they_come_from(
     assert all(each["help"] for table in told["settings"].values() for each in table.values())
     text = asked(jackfield, "settings")
     assert "JACKFIELD_HOST_MAX_SESSIONS" in text
-    assert re.search(r"^store +sqlite +default +not set +The store by name", text, re.MULTILINE), text
+    assert re.search(r"^store +sqlite +default +`sqlite` if .* +The store by name", text, re.MULTILINE), text
     assert "[transports.openai]" in text
 
 

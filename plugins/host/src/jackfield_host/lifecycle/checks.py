@@ -32,6 +32,8 @@ async def start_runtime(
     If the settings are not `certain`, because keys of the file are faulty, nothing is reported that may only
     follow from that: a registry, a provider or a store that may have been named differently.
     """
+    # A start that is refused for the keys or for [host] creates nothing.
+    may_create = not faults
     try:
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
         provision = Provision.of(registry.snapshot(), settings, registry.drift, faults)
@@ -43,7 +45,7 @@ async def start_runtime(
     if certain or settings.provider not in ("", AUTO):
         await check_provider(provision)
     if certain:
-        provision.check_store(create=True)
+        provision.check_store(create=may_create)
         if faults:
             await _check_existing_store(provision)
     runtime = await Runtime.assemble(registry, provision, settings, observers)
