@@ -348,7 +348,7 @@ async def hosted(
 ) -> AsyncIterator[Hosted]:
     """A host in this process, on a free port; what the system buffers for a client may be made small."""
     settings = workshop.settings(served, tables)
-    async with opened(settings, HostSettings(port=0, **options)) as house:
+    async with opened(settings, HostSettings.load({"port": 0, **options}, {})) as house:
         listener = listening(house.options)
         if send_buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
