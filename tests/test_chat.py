@@ -139,7 +139,7 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
     )
     (first, _, unknown), (second, _, missing) = asyncio.run(main())
     assert (first, second) == (1, 1)
-    assert "'opnai'; there are gemini, local, openai" in unknown
+    assert "provider: no installed plugin offers 'opnai'; choose one of gemini, local, openai" in unknown
     assert "prompts: there is no directory 'nowhere'" in missing
 
 

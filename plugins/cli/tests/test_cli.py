@@ -410,8 +410,10 @@ def test_importing_the_kernel_brings_in_nothing_heavy() -> None:
     assert done.stdout.strip() == "['click']"
 
 
-@pytest.mark.parametrize("asked", ["--help", "bans --help"])
-def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str) -> None:
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("--help", "See who is banned"), ("bans --help", "List who is banned")]
+)
+def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str, shown: str) -> None:
     heavy = {
         "asyncio",
         "email.parser",
@@ -425,7 +427,7 @@ def test_help_loads_no_policy_no_loop_and_no_parser_of_mails(asked: str) -> None
         f"print(sorted({heavy} & set(sys.modules)), 'jackfield_policies' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "See who is banned" in done.stdout
+    assert shown in done.stdout
     assert done.stdout.splitlines()[-1] == "[] True"
 
 
