@@ -17,7 +17,7 @@ from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_client import connect
-from jackfield_client.wire.messages import Message, ToolComplete, ToolProgress, TurnComplete
+from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
 from jackfield_conversation.conversation import Conversation
 from jackfield_conversation.journal import Journal
 from jackfield_host.options import HostOptions
@@ -243,7 +243,7 @@ def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None
                     raise AssertionError(f"no {kind.__name__} came")
 
                 async def task() -> Any:
-                    named = {"Jackfield-Session": session.welcome.token}
+                    named = {"Jackfield-Session": session.info.token}
                     return (await client.get("/tasks/call_stable_task", headers=named)).json()
 
                 await session.say("look into the rooms")

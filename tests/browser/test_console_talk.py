@@ -180,7 +180,7 @@ def test_a_decision_that_comes_too_late_closes_the_card_and_says_why(deployment:
             def pass_on(message: str | bytes) -> None:
                 told = json.loads(message) if isinstance(message, str) else {}
                 if told.get("type") == "confirmation_required":
-                    message = json.dumps({**told, "expires_at": told["expires_at"] + 600})
+                    message = json.dumps({**told, "expiresAt": told["expiresAt"] + 600})
                 route.send(message)
 
             server.on_message(pass_on)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_client import ProtocolError, Session, TurnComplete, Unknown, connect
+from jackfield_client import ProtocolError, Session, TurnComplete, UnknownMessage, connect
 from jackfield_host.wire import PROTOCOL
 from jackfield_host.wire.incoming import read_opening, read_spoken
 from websockets.asyncio.server import ServerConnection, serve
@@ -113,14 +113,16 @@ async def replayed(frames: list[Any], **options: Any) -> AsyncIterator[tuple[Ses
 
 
 KNOWN = {
-    "session": "Welcome", "caught_up": "CaughtUp", "reset": "Reset", "text_delta": "TextDelta",
+    "session": "SessionInfo", "caught_up": "CaughtUp", "reset": "Reset", "text_delta": "TextDelta",
     "transcript": "Transcript", "speech_started": "SpeechStarted", "speech_stopped": "SpeechStopped",
     "turn_complete": "TurnComplete", "interrupted": "Interrupted", "going_away": "GoingAway",
-    "error": "HostError", "tool_decisions": "ToolDecisions", "message": "Said", "tool_start": "ToolStart",
-    "tool_progress": "ToolProgress", "tool_complete": "ToolComplete", "tool_error": "ToolError",
-    "confirmation_required": "ConfirmationRequired", "confirmation_settled": "ConfirmationSettled",
+    "error": "ErrorMessage", "tool_decisions": "ToolDecisions", "message": "ChatMessage",
+    "tool_start": "ToolStart", "tool_progress": "ToolProgress", "tool_complete": "ToolComplete",
+    "tool_error": "ToolErrorEvent", "confirmation_required": "ConfirmationRequired",
+    "confirmation_settled": "ConfirmationSettled",
     "form_request": "FormRequest", "form_closed": "FormClosed",
-    "session_status": "SessionStatus", "notification": "Notification", "custom": "Custom", "audio": "Audio",
+    "session_status": "SessionStatus", "notification": "Notification", "custom": "CustomEvent",
+    "audio": "Audio",
 }  # fmt: skip
 """What the client calls each message."""
 
@@ -140,10 +142,10 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     async def main() -> list[Any]:
         told: list[Any] = []
         async with replayed([*opening, *sound, *new, {"type": "turn_complete"}]) as (session, _):
-            welcome = session.welcome
+            welcome = session.info
             async for message in session:
                 told.append(message)
-                if isinstance(message, Unknown):
+                if isinstance(message, UnknownMessage):
                     await session.interrupt()
                 if len(told) > len(later) and isinstance(message, TurnComplete):
                     return [welcome, *told]
@@ -153,10 +155,12 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     assert (welcome.session, welcome.token, welcome.mode) == ("4f1c9a", "4f1c9a.golden", "text")
     assert [tool.id for tool in welcome.tools] == ["parcel_book", "parcel_motto", "parcel_price"]
     names = [
-        type(message).__name__ for message in told if type(message).__name__ not in ("Welcome", "CaughtUp")
+        type(message).__name__
+        for message in told
+        if type(message).__name__ not in ("SessionInfo", "CaughtUp")
     ]
     expected = [KNOWN[each["type"]] for each in later]
-    assert names == [*expected, "Unknown", "Unknown", "TextDelta", "TurnComplete"]
+    assert names == [*expected, "UnknownMessage", "UnknownMessage", "TextDelta", "TurnComplete"]
     started = next(message for message in told if type(message).__name__ == "ToolStart")
     assert (started.tool, started.call_id, started.budget_ms) == ("parcel_price", "call_golden_0001", 800)
 

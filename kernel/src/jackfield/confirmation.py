@@ -16,7 +16,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
@@ -27,6 +27,9 @@ from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
+
+if TYPE_CHECKING:
+    from jackfield.protocol.messages import ConfirmationRequired
 
 APPROVED = "approved/"
 """How the keys of approved calls begin."""
@@ -75,11 +78,19 @@ class PendingConfirmation(NamedTuple):
         """The envelope of an outcome for which nothing was run."""
         return orjson.dumps(response.with_meta(**self.meta).to_wire())
 
-    def card(self, session: Session) -> dict[str, Any]:
+    def event(self, session: Session) -> ConfirmationRequired:
         """What the client gets: the question, and the token to answer it with."""
-        token = confirmation_token(session, self.id)
-        named = {"confirmation": self.id, "callId": self.call_id, "args": self.args}
-        return {**self.request, **named, "token": token}
+        from jackfield.protocol.messages import ConfirmationRequired
+
+        return ConfirmationRequired(
+            confirmation=self.id,
+            tool=self.tool_id,
+            call_id=self.call_id,
+            preview=self.preview,
+            args=self.args,
+            expires_at=self.expires_at,
+            token=confirmation_token(session, self.id),
+        )
 
 
 def confirmation_token(session: Session, confirmation_id: str) -> str:
@@ -129,7 +140,9 @@ class Confirmations:
         if pending is None:
             pending = self._pending(call, seconds)
             await self.keep(pending, pending.known_until - self._store.now())
-        call.session.publish("confirmation_required", pending.card(call.session))
+        from jackfield.protocol.codec import event_fields
+
+        call.session.publish(*event_fields(pending.event(call.session)))
         return pending
 
     async def keep(self, pending: PendingConfirmation, seconds: float) -> None:

@@ -111,9 +111,14 @@ class Context:
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Tell the user how far a long call has come."""
+        from jackfield.protocol.codec import event_fields
+        from jackfield.protocol.messages import ToolProgress
+
         call = self._call
-        fields = {"tool": call.tool.id, "callId": call.answers_for, "message": message, "fraction": fraction}
-        call.session.publish("tool_progress", fields)
+        progress = ToolProgress(
+            tool=call.tool.id, call_id=call.answers_for, message=message, fraction=fraction
+        )
+        call.session.publish(*event_fields(progress))
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import types
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import orjson
@@ -51,8 +51,8 @@ class Member(NamedTuple):
     types: tuple[type, ...]
     """The types of its JSON value; empty for any."""
     required: bool
-    omitted: bool
-    """Whether it is left out while it is None."""
+    absent: Any
+    """The value for which it is left out; `MISSING` if it is always sent."""
     item: type[HostMessage] | None
     """The class of a nested object, or of the objects in an array."""
 
@@ -72,9 +72,8 @@ def to_wire(message: Message) -> dict[str, Any]:
     wire: dict[str, Any] = {}
     for member in members(type(message)):
         value = getattr(message, member.name)
-        if value is None and member.omitted:
-            continue
-        wire[member.wire] = _plain(value) if member.item else value
+        if value != member.absent:
+            wire[member.wire] = _plain(value) if member.item else value
     if isinstance(message, SessionEvent) and not message.id:
         del wire["id"], wire["at"]
     return wire
@@ -160,11 +159,17 @@ def _read_members(kind: type[Message]) -> tuple[Member, ...]:
             each.name,
             _json_types(hints[each.name]),
             each.default is MISSING or each.name in _LOGGED or _is_constant(hints[each.name]),
-            each.default is None and each.metadata != SENT_AS_NULL,
+            _absent(each),
             _item(hints[each.name]),
         )
         for each in fields(kind)
     )
+
+
+def _absent(member: Field[Any]) -> Any:
+    default = member.default
+    left_out = (default is None or default is False) and member.metadata != SENT_AS_NULL
+    return default if left_out else MISSING
 
 
 def _is_constant(hint: Any) -> bool:

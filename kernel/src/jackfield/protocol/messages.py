@@ -1,8 +1,8 @@
 """Every message of the protocol, as a dataclass.
 
-A member has the name of its field in camelCase. A field with the default None is left out of the message
-while it is None, unless it is marked with `SENT_AS_NULL`. `annotated_types` give limits and descriptions; the
-host compiles its validators and the published JSON Schemas from them, and `codec` the encoding.
+A member has the name of its field in camelCase. A member that is None or False by default is left out while
+it is, unless it is marked with `SENT_AS_NULL`. `annotated_types` give limits and descriptions; the host
+compiles its validators and the published JSON Schemas from them, and `codec` the encoding.
 """
 
 from __future__ import annotations
@@ -14,6 +14,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Le, MaxLen, MinLen, doc
 
 Speaker = Literal["user", "assistant"]
+
+MAX_TEXT_LENGTH = 8000
+"""Characters of a user's message."""
+
+MAX_CONTEXT_LENGTH = 4000
+"""Characters of a `context` message."""
 
 SENT_AS_NULL: Mapping[str, bool] = {"null": True}
 """Metadata of a field that is sent as `null`, not left out, while it is None."""
@@ -96,7 +102,7 @@ class Text(ClientMessage):
     """The user writes a message."""
 
     type: Literal["text"] = "text"
-    text: Annotated[str, MinLen(1), MaxLen(8000)]
+    text: Annotated[str, MinLen(1), MaxLen(MAX_TEXT_LENGTH)]
     client_id: Annotated[
         str | None,
         MinLen(1),
@@ -173,7 +179,7 @@ class AddContext(ClientMessage):
     """Something the model should know that the user did not say, such as what the screen shows."""
 
     type: Literal["context"] = "context"
-    text: Annotated[str, MinLen(1), MaxLen(4000)]
+    text: Annotated[str, MinLen(1), MaxLen(MAX_CONTEXT_LENGTH)]
     priority: Annotated[Literal["high", "low"], doc("`high`: now; `low`: when the model next pauses.")] = (
         "low"
     )

@@ -10,10 +10,12 @@ from typing import Any
 
 import orjson
 from jackfield import ErrorType
+from jackfield.confirmation import PendingConfirmation
 from jackfield.contract.call import ToolCall
 from jackfield.contract.response import Failure
 from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
+from jackfield.protocol.codec import to_wire
 from jackfield.session.session import Session
 from starlette.responses import JSONResponse, Response
 
@@ -71,7 +73,7 @@ async def execute(visit: Visit) -> Response:
     result["error"] = error.wire
     if error.status == 202 and answer.key:
         pending = await runtime.confirmations.of_key(session.id, answer.key)
-        result["confirmation"] = _card(pending and pending.card(session))
+        result["confirmation"] = card(pending, session) if pending else None
     return JSONResponse(result, error.status, headers=waiting(error.retry_after))
 
 
@@ -176,8 +178,10 @@ def _error(failure: Failure) -> HttpError:
     )
 
 
-def _card(told: dict[str, Any] | None) -> dict[str, Any] | None:
-    return told and {name: told[name] for name in (*Card.model_fields,) if name in told}
+def card(pending: PendingConfirmation, session: Session) -> dict[str, Any]:
+    """What the user is asked to approve, as `Card` describes it."""
+    event = to_wire(pending.event(session))
+    return {name: event[name] for name in (str(field.alias) for field in Card.model_fields.values())}
 
 
 EXECUTE = Operation(

@@ -13,12 +13,12 @@ from jackfield_conversation.output import cut
 from jackfield_conversation.telling import SHOWN
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.execute import call_id_of, hashed_call_id
+from jackfield_host.endpoints.execute import call_id_of, card, hashed_call_id
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
 from jackfield_host.talks import record
-from jackfield_host.wire.answers import Card, Task
+from jackfield_host.wire.answers import Task
 
 Message = dict[str, Any]
 
@@ -46,8 +46,7 @@ async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] 
     if status.pending is not None:
         found["tool"] = status.pending.tool_id
         if status.state is CallState.WAITING:
-            card = status.pending.card(session)
-            found["confirmation"] = {name: card[name] for name in Card.model_fields if name in card}
+            found["confirmation"] = card(status.pending, session)
         if status.state is CallState.EXPIRED:
             found["endedAt"] = status.pending.expires_at
     if status.state is CallState.IN_DOUBT:

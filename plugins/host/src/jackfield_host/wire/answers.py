@@ -70,7 +70,7 @@ class Card(Outgoing):
     tool: str
     preview: str
     args: dict[str, Any]
-    expires_at: float = Field(alias="expires_at")
+    expires_at: float
     token: str | None = Field(
         None, description="For POST /confirmations/{token}; for the user's client alone."
     )

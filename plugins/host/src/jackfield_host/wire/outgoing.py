@@ -233,7 +233,7 @@ class ConfirmationRequired(Event):
     call_id: str | None
     preview: str
     args: dict[str, Any]
-    expires_at: float = Field(alias="expires_at", description="By the host's clock, as `at` is.")
+    expires_at: float = Field(description="By the host's clock, as `at` is.")
     token: str
 
 

@@ -248,7 +248,7 @@ export class Flow {
   }
 
   #ask(event, line) {
-    const left = event.expires_at - (Date.now() / 1000 - this.#skew);
+    const left = event.expiresAt - (Date.now() / 1000 - this.#skew);
     const decide = (approve) => line.send({ type: approve ? "approve" : "decline", token: event.token });
     const asked = new Confirmation(event, left, decide);
     this.#confirmations.push(asked);

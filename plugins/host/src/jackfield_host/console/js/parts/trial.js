@@ -88,7 +88,7 @@ export class Trial {
       this.#decided(card, asked.token, approve, after);
       return true;
     };
-    const card = new Confirmation({ ...asked, callId: null }, asked.expires_at - Date.now() / 1000, decide);
+    const card = new Confirmation({ ...asked, callId: null }, asked.expiresAt - Date.now() / 1000, decide);
     return element("div", { class: "stack" }, element("ul", { class: "plain-list" }, card.root), after);
   }
 
