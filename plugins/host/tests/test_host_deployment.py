@@ -22,13 +22,13 @@ import httpx
 import pytest
 import websockets
 from hosting import HostProcess, Workshop, free_port, provided
+from jackfield.protocol.close_codes import CLOSINGS
 from jackfield.settings import KEYS
 from jackfield_cli import main
 from jackfield_host.commands.serve import serve
 from jackfield_host.options import HostOptions, variable
 from jackfield_host.security.keys import new_key
 from jackfield_host.security.settings import JwtSettings, KeySettings
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from pydantic import BaseModel
 from websockets.exceptions import InvalidStatus

@@ -15,10 +15,10 @@ import pytest
 from hosting import Workshop, check, hosted, provided
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jackfield.protocol.close_codes import CLOSINGS
+from jackfield.protocol.codec import written
 from jackfield_host.wire import asyncapi, incoming
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.outgoing import OfferedTool, Partial
-from jackfield_host.wire.writing import written
 from pydantic import BaseModel
 
 DOCS = Path(__file__).parents[3] / "docs"

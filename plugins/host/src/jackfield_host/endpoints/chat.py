@@ -7,6 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from jackfield.protocol.close_codes import Closing
+from jackfield_sessions.briefing import Place
+from jackfield_sessions.outlet import Outlet
+from jackfield_sessions.talk import Talk
+from jackfield_sessions.welcome import welcome
 from sse_starlette import ServerSentEvent
 from starlette.responses import JSONResponse, Response
 
@@ -15,13 +20,8 @@ from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.briefing import Place
-from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.talk import Talk
-from jackfield_host.talks.welcome import welcome
 from jackfield_host.wire.answers import ChatAnswer, StreamedEvent
 from jackfield_host.wire.bodies import ChatBody
-from jackfield_host.wire.closing import Closing
 
 Messages = AsyncGenerator[dict[str, Any], None]
 

@@ -6,17 +6,16 @@ import asyncio
 import logging
 import time
 
+from jackfield.protocol.close_codes import ENDED, MISUNDERSTOOD, Closing
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import Identity, TurnedAwayError
+from jackfield_sessions.outlet import Outlet
+from jackfield_sessions.talk import Talk
 from starlette.websockets import WebSocket
 
 from jackfield_host.house import House
 from jackfield_host.security.allowances import Allowance
-from jackfield_host.security.identity import Identity
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.talk import Talk
 from jackfield_host.wire import incoming
-from jackfield_host.wire.closing import ENDED, MISUNDERSTOOD, Closing
 from jackfield_host.wire.outgoing import error
 
 _log = logging.getLogger(__name__)

@@ -8,7 +8,15 @@ import time
 from typing import Any
 
 from jackfield import Mode
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.close_codes import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, Closing
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import Identity, TurnedAwayError
+from jackfield_sessions.briefing import Place
+from jackfield_sessions.outlet import Frame, Outlet
+from jackfield_sessions.switchboard import LOOK_SECONDS
+from jackfield_sessions.talk import Talk
+from jackfield_sessions.welcome import welcome
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -17,15 +25,8 @@ from jackfield_host.endpoints.hearing import Hearing
 from jackfield_host.endpoints.operations import is_operator
 from jackfield_host.house import House
 from jackfield_host.security.gate import Arrival, spoken, understood
-from jackfield_host.security.identity import Identity, Refused
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.talks.briefing import Place
-from jackfield_host.talks.outlet import Frame, Outlet
-from jackfield_host.talks.switchboard import LOOK_SECONDS
-from jackfield_host.talks.talk import Talk
-from jackfield_host.talks.welcome import welcome
-from jackfield_host.wire import PROTOCOL, incoming
-from jackfield_host.wire.closing import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, Closing
+from jackfield_host.security.identity import Refused
+from jackfield_host.wire import incoming
 from jackfield_host.wire.outgoing import error
 
 _log = logging.getLogger(__name__)

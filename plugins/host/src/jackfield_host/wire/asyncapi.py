@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Literal
 
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.close_codes import CLOSINGS
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from jackfield_host.wire import PROTOCOL
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.incoming import OPENINGS, SPOKEN
 from jackfield_host.wire.outgoing import EVENTS, PASSING
 
