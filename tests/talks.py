@@ -16,8 +16,8 @@ from jackfield.transport.events import Audio, TextDelta, Transcript, TurnComplet
 from jackfield.transport.protocol import BrowserTransport, Connection, Opening, Transport
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.notices import Notice
+from jackfield_sessions.conversation import Conversation
+from jackfield_sessions.notices import Notice
 from jackfield_testkit.providers.audio import tone
 from jackfield_testkit.providers.gemini import GeminiServer
 from jackfield_testkit.providers.model import Heard, Script, ScriptedModel

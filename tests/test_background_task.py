@@ -18,10 +18,10 @@ from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_client import connect
 from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.journal import Journal
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
+from jackfield_sessions.conversation import Conversation
+from jackfield_sessions.journal import Journal
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.providers.openai import OpenAIServer
 from talks import INSTRUCTIONS, PLUGINS, WAYS, hears, talk, tools

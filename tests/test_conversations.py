@@ -10,7 +10,7 @@ import pytest
 from jackfield.outcomes import CallState, state_of
 from jackfield.session.machine import State
 from jackfield.transport.events import Audio
-from jackfield_conversation.notices import Notice
+from jackfield_sessions.notices import Notice
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.providers.openai import RealtimeModel
 from jackfield_testkit.providers.openai.realtime_response import Response

@@ -19,6 +19,7 @@ from jackfield.contract.errors import ErrorType
 from jackfield.contract.manifest import tool_schema
 from jackfield.offers import Services
 from jackfield.plugins import Plugins, load
+from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.session.machine import State
 from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, SettingsError
 from jackfield.store import MemoryStore
@@ -31,7 +32,6 @@ from jackfield_host.app import ROUTES
 from jackfield_host.options import HostOptions
 from jackfield_host.security.settings import JwtSettings, KeySettings
 from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, type_of
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.outgoing import EVENTS
 from jackfield_observability.exposition import METRICS
 from starlette.routing import Route
@@ -193,7 +193,7 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "What a client says": lambda: {*map(type_of, SAID_BY_CLIENT), "sound"},
     "What the host says": lambda: {*map(type_of, SAID_BY_HOST), "sound"},
     "Events over SSE": over_sse,
-    "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSINGS},
+    "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSE_REASONS},
     "Commands": lambda: set(main.list_commands(click.Context(main))),
     "Observers": lambda: offered("jackfield_observers"),
     "Metrics": lambda: {metric.name for metric in METRICS},

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from jackfield.transport.troubles import TROUBLES
-from jackfield_conversation import continuity
-from jackfield_conversation.notices import Notice
+from jackfield_sessions import continuity
+from jackfield_sessions.notices import Notice
 from jackfield_testkit.providers.model import ScriptedModel
 from talks import WAYS, talk
 

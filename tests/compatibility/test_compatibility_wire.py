@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield.protocol import PROTOCOL
 from jackfield_client import ProtocolError, Session, TurnComplete, UnknownMessage, connect
-from jackfield_host.wire import PROTOCOL
 from jackfield_host.wire.incoming import read_opening, read_spoken
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus

@@ -17,11 +17,11 @@ from click.testing import CliRunner, Result
 from hosting import Client, Hosted, Workshop, hosted, provided
 from jackfield.session.session import Session
 from jackfield_cli import main
-from jackfield_conversation.journal import Journal
-from jackfield_host.archive import sessions as archive
 from jackfield_host.options import HostOptions
 from jackfield_host.security.gate import Arrival, Gate
 from jackfield_host.security.redaction import hidden
+from jackfield_sessions.archive import sessions as archive
+from jackfield_sessions.journal import Journal
 from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from starlette.datastructures import Headers

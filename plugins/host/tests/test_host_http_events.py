@@ -16,7 +16,7 @@ import pytest
 from asking import NAMED, Told, asking, told, until
 from hosting import PATIENCE, HostProcess, Workshop, check, hosted, provided
 from jackfield_host.endpoints import streaming
-from jackfield_host.security.identity import Identity
+from jackfield_sessions.admission import Identity
 from jackfield_testkit.providers.model import ScriptedModel
 
 

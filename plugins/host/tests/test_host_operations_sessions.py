@@ -12,10 +12,10 @@ import pytest
 from asking import asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import MemoryStore
-from jackfield_host.archive.record import as_markdown
-from jackfield_host.archive.sessions import KeptSession
-from jackfield_host.operations import conversations
 from jackfield_host.security.keys import digest
+from jackfield_host.transcripts import as_markdown
+from jackfield_sessions.archive import conversations
+from jackfield_sessions.archive.sessions import KeptSession
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 KEYS = {name: f"jf_{name}_{'x' * 43}" for name in ("ada", "bob", "ops")}

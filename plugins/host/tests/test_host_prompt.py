@@ -14,9 +14,9 @@ from asking import until
 from hosting import Provider, Workshop, hosted, provided
 from jackfield.settings import Settings
 from jackfield_host.lifecycle.announcement import announcement
-from jackfield_host.security.identity import Identity
-from jackfield_host.talks import briefing
-from jackfield_host.talks.briefing import Place
+from jackfield_sessions import briefing
+from jackfield_sessions.admission import Identity
+from jackfield_sessions.briefing import Place
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 VARIES = "\n\n## Just now\n\n"

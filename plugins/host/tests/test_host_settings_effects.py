@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from asking import until
 from hosting import Workshop, hosted, provided
-from jackfield_host.talks import switchboard
+from jackfield_sessions import switchboard
 from jackfield_testkit.providers.model import ScriptedModel
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from asking import NAMED, asking, told
 from hosting import Client, Provider, Workshop, check, hosted, make_site
-from jackfield_host.archive.record import as_text, record
-from jackfield_host.archive.sessions import find
+from jackfield_host.transcripts import as_text
+from jackfield_sessions.archive.record import record
+from jackfield_sessions.archive.sessions import find
 from jackfield_testkit.sites import Site
 
 FORMS = Provider("forms", SimpleNamespace(base_url=""))

@@ -12,6 +12,7 @@ from hosting import Workshop, hosted, provided
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import Mode
+from jackfield.protocol.close_codes import ENDED, TOO_SLOW
 from jackfield.transport.events import (
     Audio,
     Closed,
@@ -23,8 +24,7 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import Connection, Opening
-from jackfield_host.talks.outlet import Frame, Outlet
-from jackfield_host.wire.closing import ENDED, TOO_SLOW
+from jackfield_sessions.outlet import Frame, Outlet
 
 SECOND = bytes(48_000)
 

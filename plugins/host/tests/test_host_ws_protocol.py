@@ -15,10 +15,10 @@ import pytest
 from hosting import Workshop, check, hosted, provided
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jackfield.protocol.close_codes import CLOSE_REASONS
+from jackfield.protocol.codec import encode
 from jackfield_host.wire import asyncapi, incoming
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.outgoing import OfferedTool, Partial
-from jackfield_host.wire.writing import written
 from pydantic import BaseModel
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -62,11 +62,11 @@ def test_no_message_is_documented_that_is_not_there() -> None:
 def test_every_close_code_is_documented_with_what_to_do() -> None:
     rows = re.findall(r"^\| (\d{4}) \| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
     assert {(int(code), name, reason, advice) for code, name, reason, advice in rows} == {
-        (each.code, each.name, each.reason, each.advice) for each in CLOSINGS
+        (each.code, each.name, each.reason, each.advice) for each in CLOSE_REASONS
     }
-    assert len({each.code for each in CLOSINGS}) == len(CLOSINGS)
+    assert len({each.code for each in CLOSE_REASONS}) == len(CLOSE_REASONS)
     # A close frame has room for so much.
-    assert all(len(each.reason.encode()) <= 123 for each in CLOSINGS)
+    assert all(len(each.reason.encode()) <= 123 for each in CLOSE_REASONS)
 
 
 @needs_pages
@@ -218,4 +218,4 @@ def test_schemas_are_valid_ones() -> None:
     ],
 )
 def test_what_json_cannot_carry_is_written_as_nearly_as_it_can_be(value: Any, read: Any) -> None:
-    assert json.loads(written({"value": value})) == {"value": read}
+    assert json.loads(encode({"value": value})) == {"value": read}

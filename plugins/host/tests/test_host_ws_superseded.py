@@ -14,8 +14,8 @@ from hosting import Hosted, Workshop, hosted, provided
 from jackfield.outcomes import declined
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
-from jackfield_host.archive.sessions import every, find, forget
-from jackfield_host.talks.events import Events, TakenOverError, follow, replay, take_over
+from jackfield_sessions.archive.sessions import every, find, forget
+from jackfield_sessions.events import Events, TakenOverError, follow, replay, take_over
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 

@@ -11,7 +11,7 @@ import pytest
 from hosting import Workshop, eventually, hosted, provided
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
-from jackfield_conversation.calls import MOST_MESSAGES
+from jackfield_sessions.calls import MOST_MESSAGES
 from jackfield_testkit.providers.model import Call, ScriptedModel
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])

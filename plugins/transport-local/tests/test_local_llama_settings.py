@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 from jackfield.transport.protocol import TransportError
-from jackfield_conversation.memory import Memory
-from jackfield_conversation.summary import by_model
 from jackfield_local import jackfield_transports
 from jackfield_local.agent import mind
 from jackfield_local.agent.dialogue import AgentDialogue
@@ -19,6 +17,8 @@ from jackfield_local.agent.mind import Agent
 from jackfield_local.options import Options
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
+from jackfield_sessions.memory import Memory
+from jackfield_sessions.summary import by_model
 from local_session import opening
 
 

@@ -14,11 +14,11 @@ from jackfield.session.session import Session
 from jackfield.store import MemoryStore
 from jackfield.transport.events import Audio, Closed, Event, Interrupted, Transcript, TurnComplete
 from jackfield.transport.protocol import Connection, Opening
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.notices import Notice
 from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.connection import VoiceConnection
+from jackfield_sessions.conversation import Conversation
+from jackfield_sessions.notices import Notice
 from local_voice_line import Dialogue, Plan, bare, on_a_loop, saying, silence, speech
 
 STORY = "Once upon a time there was an old lighthouse by the sea. Its keeper was called Martha."

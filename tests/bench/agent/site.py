@@ -20,11 +20,11 @@ from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield.transport.events import Closed, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Opening, VoiceSettings
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.memory import Memory
-from jackfield_conversation.opening import Openings
 from jackfield_local.agent.mind import Agent
 from jackfield_local.text import TextConnection
+from jackfield_sessions.conversation import Conversation
+from jackfield_sessions.memory import Memory
+from jackfield_sessions.opening import Openings
 
 from bench.agent.sessions import NO_ANSWER, PATIENCE, Call, Turn, open_question
 

@@ -28,8 +28,8 @@ class CloseReason(NamedTuple):
     name: str
     """Also the `code` of the `error` that precedes the close."""
     code: int
-    text: str
-    """The reason in the close frame."""
+    reason: str
+    """The text in the close frame."""
     advice: str
     """What to do, for the developer of a client."""
     next_step: NextStep

@@ -138,7 +138,7 @@ class Carrier:
 
     def _check(self) -> None:
         if self.closing is not None:
-            raise SessionOverError(f"The session is over: {self.closing.text}.")
+            raise SessionOverError(f"The session is over: {self.closing.reason}.")
 
     async def _write(self, message: ClientMessage | bytes) -> bool:
         line = self._line
@@ -254,11 +254,11 @@ class Carrier:
         """Have the connection back; what the host says to it."""
         if closing.next_step is NextStep.RESUME_ON_INPUT:
             self._wanted.clear()
-            await self._told.put(Dormant(closing.text))
+            await self._told.put(Dormant(closing.reason))
             if not len(self._unsettled):
                 await self._wanted.wait()
         until = time.monotonic() + self._patience
-        reason, least = closing.text, self._least()
+        reason, least = closing.reason, self._least()
         attempt = 0
         for delay in delays(at_once=closing.next_step is not NextStep.RESUME_LATER):
             attempt += 1

@@ -36,7 +36,7 @@ class TurnedAwayError(ClientError):
     """The host knows who asks, and does not give or does not keep the session."""
 
     def __init__(self, closing: CloseReason, message: str, retry_after: float | None = None) -> None:
-        super().__init__(message or f"{closing.text[:1].upper()}{closing.text[1:]}.")
+        super().__init__(message or f"{closing.reason[:1].upper()}{closing.reason[1:]}.")
         self.closing = closing
         self.retry_after = retry_after
         self.passing = closing.next_step in (NextStep.RESUME_NOW, NextStep.RESUME_LATER)

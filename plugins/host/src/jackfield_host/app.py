@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from jackfield.settings import Mistakes, Settings
+from jackfield_sessions.switchboard import Switchboard
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -30,7 +31,6 @@ from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
 from jackfield_host.security.headers import SecurityHeaders
 from jackfield_host.security.limits import SizeLimits
-from jackfield_host.talks.switchboard import Switchboard
 
 ROUTES: list[Route | WebSocketRoute] = [
     WebSocketRoute("/ws/text", TextSocket()),

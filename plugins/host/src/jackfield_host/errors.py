@@ -7,14 +7,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jackfield.protocol.close_codes import BANNED, ENDED, FULL, PROVIDER, REPLACED, RESTARTING, UNKNOWN
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import TurnedAwayError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.security.identity import Refused
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.wire.closing import BANNED, ENDED, FULL, PROVIDER, REPLACED, RESTARTING, UNKNOWN
 
 _log = logging.getLogger(__name__)
 

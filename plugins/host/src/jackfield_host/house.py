@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from jackfield_sessions.switchboard import Switchboard
 from starlette.requests import HTTPConnection
 
 from jackfield_host.lifecycle.readiness import Readiness
@@ -14,7 +15,6 @@ from jackfield_host.operations.figures import Trend
 from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
-from jackfield_host.talks.switchboard import Switchboard
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def _take_leave(place: Place, closing: CloseReason | None, *, at_terminal: bool)
     if closing is not None and closing.name in ("ended", "too_long"):
         keepsakes.forget(place.known_as)
     if closing is not None and at_terminal:
-        click.echo(f"({closing.text})", err=True)
+        click.echo(f"({closing.reason})", err=True)
     elif at_terminal:
         # The prompt is still open.
         click.echo(err=True)

@@ -15,8 +15,7 @@ from jackfield_cli.stored import with_store
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield.store import Store
-
-    from jackfield_host.archive.sessions import KeptSession
+    from jackfield_sessions.archive.sessions import KeptSession
 
 SHOWN_ALIKE = 5
 """How many sessions are named where several could be meant."""
@@ -56,7 +55,7 @@ def sessions() -> None:
 @as_json
 def list_(settings: Settings, user: str | None, active: bool, limit: int, as_json: bool) -> None:
     """List the sessions, the newest first."""
-    from jackfield_host.archive.sessions import every
+    from jackfield_sessions.archive.sessions import every
 
     found = [
         each
@@ -81,7 +80,7 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
 
     The beginning of the ID is enough where no other session begins so.
     """
-    from jackfield_host.archive.record import as_text
+    from jackfield_host.transcripts import as_text
 
     session, lines = with_store(settings, lambda store: _recorded(store, session_id, whole=False))
     if as_json:
@@ -102,7 +101,7 @@ def show(settings: Settings, session_id: str, as_json: bool) -> None:
 @with_registry
 def export(settings: Settings, session_id: str, form: str, output: str | None) -> None:
     """Write down a session, as JSON lines or as Markdown; the beginning of its ID is enough."""
-    from jackfield_host.archive.record import as_json_lines, as_markdown
+    from jackfield_host.transcripts import as_json_lines, as_markdown
 
     session, lines = with_store(settings, lambda store: _recorded(store, session_id, whole=False))
     write = as_json_lines if form == "jsonl" else as_markdown
@@ -126,7 +125,7 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
     Deletes what was said, the events and what it takes to resume. A host that holds the session lets go of
     it. Answers of its calls stay until they expire, because without them a call could run twice.
     """
-    from jackfield_host.archive.sessions import forget_all
+    from jackfield_sessions.archive.sessions import forget_all
 
     if older_than is None and session_id is None:
         gone = with_store(settings, lambda store: store.prune())
@@ -144,7 +143,7 @@ def prune(settings: Settings, older_than: float | None, session_id: str | None, 
 
 
 async def _chosen(store: Store, older_than: float | None, session_id: str | None) -> list[KeptSession]:
-    from jackfield_host.archive.sessions import every
+    from jackfield_sessions.archive.sessions import every
 
     if session_id is not None:
         # What is deleted is named in full.
@@ -157,8 +156,8 @@ async def _recorded(
     store: Store, session_id: str, *, whole: bool
 ) -> tuple[KeptSession, list[dict[str, Any]]]:
     """A session and what happened in it, by its whole id or by a beginning that is its alone."""
-    from jackfield_host.archive.record import record
-    from jackfield_host.archive.sessions import beginning, find
+    from jackfield_sessions.archive.record import record
+    from jackfield_sessions.archive.sessions import beginning, find
 
     session = await find(store, session_id)
     if session is None and session_id and not whole:
@@ -180,7 +179,7 @@ async def _recorded(
 def _print_table(found: Iterable[KeptSession]) -> None:
     from jackfield_cli.report import echo, print_table
 
-    from jackfield_host.archive.record import moment
+    from jackfield_host.transcripts import moment
 
     rows = [
         (

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
+from jackfield.protocol.close_codes import ENDED, UNKNOWN
 from jackfield.transport.protocol import BrowserTransport, TransportError
 from jackfield.transport.troubles import TROUBLES
+from jackfield_sessions.admission import TurnedAwayError
+from jackfield_sessions.browser_calls import Beside, has_browser_calls, prepare
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import NAMED, Operation, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.talks.beside import Beside, has_browser_calls, prepare
 from jackfield_host.wire.answers import BrowserAnswer, BrowserSession
 from jackfield_host.wire.bodies import OFFER, OfferBody
-from jackfield_host.wire.closing import ENDED, UNKNOWN
 
 
 async def session(visit: Visit) -> Response:

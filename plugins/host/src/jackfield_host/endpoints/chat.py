@@ -7,6 +7,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from jackfield.protocol.close_codes import CloseReason, NextStep
+from jackfield_sessions.briefing import Place
+from jackfield_sessions.outlet import Outlet
+from jackfield_sessions.talk import Talk
+from jackfield_sessions.welcome import welcome
 from sse_starlette import ServerSentEvent
 from starlette.responses import JSONResponse, Response
 
@@ -15,17 +20,12 @@ from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.briefing import Place
-from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.talk import Talk
-from jackfield_host.talks.welcome import welcome
 from jackfield_host.wire.answers import ChatAnswer, StreamedEvent
 from jackfield_host.wire.bodies import ChatBody
-from jackfield_host.wire.closing import Closing
 
 Messages = AsyncGenerator[dict[str, Any], None]
 
-_ANSWERED = Closing("answered", 1000, "the turn is over", "")
+_ANSWERED = CloseReason("answered", 1000, "the turn is over", "", NextStep.DONE)
 
 _NO_ANSWER = frozenset({"store_unavailable", "provider_unavailable", "internal"})
 """Errors after which no answer to what was said will come."""
@@ -47,7 +47,7 @@ class _Turn(Outlet):
         elif self._is_last(message):
             self.close(_ANSWERED)
 
-    def close(self, closing: Closing) -> None:
+    def close(self, closing: CloseReason) -> None:
         """Send what waits, then nothing more; whether or not anybody fetches it, the talk is left."""
         super().close(closing)
         # Not at once: whoever tells this is still going through those who listen.
@@ -115,7 +115,7 @@ async def _events(talk: Talk, messages: Messages) -> AsyncIterator[ServerSentEve
             yield sent(talk.session.id, message)
 
 
-def _cut_off(closing: Closing) -> dict[str, Any]:
+def _cut_off(closing: CloseReason) -> dict[str, Any]:
     return {
         "type": "error",
         "code": closing.name,

@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 from jackfield.outcomes import CallState, state_of
+from jackfield_sessions.talk import UNKNOWN_CONFIRMATION, decided_before, decides_otherwise
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.talk import UNKNOWN_CONFIRMATION, decided_before, decides_otherwise
 from jackfield_host.wire.answers import Decided
 from jackfield_host.wire.bodies import DecisionBody
 

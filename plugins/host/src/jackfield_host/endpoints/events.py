@@ -10,8 +10,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
+from jackfield.protocol.close_codes import EXPIRED, RESTARTING
 from jackfield.session.session import Session
 from jackfield.store import Store, StoreUnavailableError
+from jackfield_sessions.events import follow, replay, stream
 from sse_starlette import ServerSentEvent
 from starlette.responses import Response
 
@@ -19,9 +21,7 @@ from jackfield_host.endpoints.operation import EVENT_STREAM, NAMED, Operation, P
 from jackfield_host.endpoints.streaming import Stream, first, number_of, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.events import follow, replay, stream
 from jackfield_host.wire.answers import StreamedEvent
-from jackfield_host.wire.closing import EXPIRED, RESTARTING
 
 _log = logging.getLogger(__name__)
 

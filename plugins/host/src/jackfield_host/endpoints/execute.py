@@ -17,14 +17,14 @@ from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
 from jackfield.protocol.codec import to_wire
 from jackfield.session.session import Session
+from jackfield_sessions import record
+from jackfield_sessions.admission import check
+from jackfield_sessions.briefing import NOWHERE
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import MAY_BE_NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError, waiting
-from jackfield_host.talks import record
-from jackfield_host.talks.admission import check
-from jackfield_host.talks.briefing import NOWHERE
 from jackfield_host.wire.answers import Card, Result
 from jackfield_host.wire.bodies import ExecuteBody
 

@@ -6,14 +6,14 @@ import time
 from importlib.metadata import version
 from typing import Any
 
+from jackfield.protocol import PROTOCOL
 from jackfield.provision import ProviderChoice
+from jackfield_sessions.browser_calls import has_browser_calls
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Said
 from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.visit import Visit
-from jackfield_host.talks.beside import has_browser_calls
-from jackfield_host.wire import PROTOCOL
 from jackfield_host.wire.answers import Health, Status
 
 

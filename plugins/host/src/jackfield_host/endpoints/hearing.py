@@ -6,17 +6,16 @@ import asyncio
 import logging
 import time
 
+from jackfield.protocol.close_codes import ENDED, MISUNDERSTOOD, CloseReason
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import Identity, TurnedAwayError
+from jackfield_sessions.outlet import Outlet
+from jackfield_sessions.talk import Talk
 from starlette.websockets import WebSocket
 
 from jackfield_host.house import House
 from jackfield_host.security.allowances import Allowance
-from jackfield_host.security.identity import Identity
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.talk import Talk
 from jackfield_host.wire import incoming
-from jackfield_host.wire.closing import ENDED, MISUNDERSTOOD, Closing
 from jackfield_host.wire.outgoing import error
 
 _log = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ class Hearing:
         self._mistakes = 0
         self._asked = time.monotonic()
 
-    async def run(self, websocket: WebSocket) -> Closing | None:
+    async def run(self, websocket: WebSocket) -> CloseReason | None:
         """Take what the client says, until it is gone or has to go."""
         while True:
             message = await websocket.receive()

@@ -6,20 +6,21 @@ import asyncio
 import time
 from typing import Any
 
+from jackfield_sessions.admission import Identity
+from jackfield_sessions.archive.conversations import latest
+from jackfield_sessions.archive.record import record
+from jackfield_sessions.archive.sessions import KeptSession, find
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.archive.record import as_json_lines, as_markdown, record
-from jackfield_host.archive.sessions import KeptSession, find
 from jackfield_host.endpoints.operation import Operation, Parameter, Said
 from jackfield_host.endpoints.showing import OPERATOR
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
 from jackfield_host.house import House
 from jackfield_host.operations.comparison import comparison
-from jackfield_host.operations.conversations import latest
 from jackfield_host.operations.figures import SAMPLE_SECONDS, decisions, metrics_of, tools, totals
 from jackfield_host.operations.watchers import recording
-from jackfield_host.security.identity import Identity
+from jackfield_host.transcripts import as_json_lines, as_markdown
 from jackfield_host.wire.operations import (
     AuditAnswer,
     ConversationList,

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from jackfield import Mode
 from jackfield.registry.registry import RegisteredTool
-from jackfield_conversation.prompt import tool_tokens
+from jackfield_sessions.prompt import tool_tokens
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Parameter, Said

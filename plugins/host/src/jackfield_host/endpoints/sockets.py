@@ -8,7 +8,15 @@ import time
 from typing import Any
 
 from jackfield import Mode
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.close_codes import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, CloseReason
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import Identity, TurnedAwayError
+from jackfield_sessions.briefing import Place
+from jackfield_sessions.outlet import Frame, Outlet
+from jackfield_sessions.switchboard import LOOK_SECONDS
+from jackfield_sessions.talk import Talk
+from jackfield_sessions.welcome import welcome
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -17,15 +25,8 @@ from jackfield_host.endpoints.hearing import Hearing
 from jackfield_host.endpoints.operations import is_operator
 from jackfield_host.house import House
 from jackfield_host.security.gate import Arrival, spoken, understood
-from jackfield_host.security.identity import Identity, Refused
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.talks.briefing import Place
-from jackfield_host.talks.outlet import Frame, Outlet
-from jackfield_host.talks.switchboard import LOOK_SECONDS
-from jackfield_host.talks.talk import Talk
-from jackfield_host.talks.welcome import welcome
-from jackfield_host.wire import PROTOCOL, incoming
-from jackfield_host.wire.closing import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, Closing
+from jackfield_host.security.identity import Refused
+from jackfield_host.wire import incoming
 from jackfield_host.wire.outgoing import error
 
 _log = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def _denied(status: int, code: str, sentence: str, headers: dict[str, str]) -> J
     return JSONResponse({"error": {"code": code, "message": sentence}}, status, headers=headers)
 
 
-async def _close(websocket: WebSocket, closing: Closing) -> None:
+async def _close(websocket: WebSocket, closing: CloseReason) -> None:
     try:
         async with asyncio.timeout(CLOSE_SECONDS):
             await websocket.close(closing.code, closing.reason)
@@ -117,7 +118,7 @@ class _Connection:
         self._outlet = Outlet(house.options.queue_bytes, sound=mode == "voice")
         self._expiry: asyncio.TimerHandle | None = None
 
-    async def run(self) -> Closing | None:
+    async def run(self) -> CloseReason | None:
         """Hold the connection until one side ends it; why we do, if it is us."""
         try:
             talk = await self._begin()
@@ -133,7 +134,7 @@ class _Connection:
         finally:
             talk.leave(self._outlet)
 
-    async def _turn_away(self, reason: Exception) -> Closing:
+    async def _turn_away(self, reason: Exception) -> CloseReason:
         """Say why there is no session for this client; what to close with."""
         closing, told = FAILED, error("failed", "The host failed at that.", "Try again.")
         match reason:
@@ -198,7 +199,7 @@ class _Connection:
             told.append({"type": "reset", "reason": missed.reset})
         self._outlet.release([*told, *missed.messages, {"type": "caught_up"}])
 
-    async def _hold(self, talk: Talk) -> Closing | None:
+    async def _hold(self, talk: Talk) -> CloseReason | None:
         hearing = Hearing(self._house, self._identity, talk, self._outlet)
         writing = asyncio.create_task(self._outlet.run(self._send))
         reading = asyncio.create_task(hearing.run(self._websocket))

@@ -8,11 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from typing import Any, TypeVar
 
 import orjson
+from jackfield_sessions.outlet import Frame, Outlet
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Receive, Scope, Send
-
-from jackfield_host.talks.outlet import Frame, Outlet
 
 _log = logging.getLogger(__name__)
 

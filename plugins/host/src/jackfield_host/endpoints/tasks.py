@@ -9,15 +9,15 @@ import orjson
 from jackfield.ledger import CallStatus, is_stable, stable_key
 from jackfield.outcomes import CallState, in_doubt
 from jackfield.session.session import Session
-from jackfield_conversation.output import cut
-from jackfield_conversation.telling import SHOWN
+from jackfield.truncation import cut
+from jackfield_sessions import record
+from jackfield_sessions.telling import SHOWN
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.execute import call_id_of, card, hashed_call_id
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks import record
 from jackfield_host.wire.answers import Task
 
 Message = dict[str, Any]

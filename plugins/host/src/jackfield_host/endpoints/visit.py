@@ -8,6 +8,8 @@ from typing import TypeVar
 from jackfield.registry.reading import read_arguments
 from jackfield.session.session import Session
 from jackfield.strict_json import StrictJsonError
+from jackfield_sessions.admission import Identity
+from jackfield_sessions.switchboard import Switchboard
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
@@ -15,8 +17,6 @@ from jackfield_host.errors import HttpError
 from jackfield_host.house import House
 from jackfield_host.mistakes import explained
 from jackfield_host.security.gate import Arrival
-from jackfield_host.security.identity import Identity
-from jackfield_host.talks.switchboard import Switchboard
 from jackfield_host.wire.bodies import Body
 
 SESSION = "Jackfield-Session"

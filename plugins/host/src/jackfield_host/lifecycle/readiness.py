@@ -8,9 +8,9 @@ import time
 from typing import NamedTuple
 
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.switchboard import Switchboard
 
 from jackfield_host.lifecycle.checks import PROBE
-from jackfield_host.talks.switchboard import Switchboard
 
 _log = logging.getLogger(__name__)
 

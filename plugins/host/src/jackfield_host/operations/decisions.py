@@ -9,8 +9,7 @@ from typing import Any
 from jackfield.contract.response import ToolResponse
 from jackfield.governance import Call
 from jackfield.session.session import Session
-
-from jackfield_host.talks.talk import Talk
+from jackfield_sessions.talk import Talk
 
 KEPT = 1000
 """Of how many calls it is known for whoever asks right after their end."""

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, Literal
 
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.close_codes import CLOSE_REASONS
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from jackfield_host.wire import PROTOCOL
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_host.wire.incoming import OPENINGS, SPOKEN
 from jackfield_host.wire.outgoing import EVENTS, PASSING
 
@@ -80,7 +80,7 @@ def document() -> dict[str, Any]:
 
 
 def _description() -> str:
-    codes = "\n".join(f"- {each.code} `{each.name}`: {each.reason}. {each.advice}" for each in CLOSINGS)
+    codes = "\n".join(f"- {each.code} `{each.name}`: {each.reason}. {each.advice}" for each in CLOSE_REASONS)
     return (
         f"JSON text frames, and on `/ws/voice` binary frames of speech. Subprotocol `{PROTOCOL}`. A client "
         "says `start` or `resume` first; the host answers with `session`, or with `error` and a close. What "

@@ -12,8 +12,8 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from jackfield.transport.protocol import Opening, TransportError
-from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield_embeddings import EmbeddingError
+from jackfield_sessions.summary import INSTRUCTIONS as SUMMARISING
 
 from jackfield_local.agent.answers import Manner
 from jackfield_local.agent.decider import ModelDecider

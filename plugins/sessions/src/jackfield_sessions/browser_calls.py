@@ -1,0 +1,107 @@
+"""A browser's own call: its sound goes past the host, which stands beside it for tools and transcripts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TypeGuard
+
+from jackfield import Mode
+from jackfield.session.session import Session
+from jackfield.transport.protocol import (
+    BrowserCall,
+    BrowserTransport,
+    ClientSecret,
+    Connection,
+    Opening,
+    Transport,
+    TransportError,
+)
+
+from jackfield_sessions.admission import Identity
+from jackfield_sessions.briefing import NOWHERE
+from jackfield_sessions.switchboard import Switchboard
+
+_log = logging.getLogger(__name__)
+
+HANG_UP_SECONDS = 5.0
+
+
+def has_browser_calls(transport: Transport) -> TypeGuard[BrowserTransport]:
+    """Whether a browser can call the provider itself."""
+    return all(hasattr(transport, verb) for verb in ("mint", "exchange", "attach", "hang_up"))
+
+
+async def prepare(
+    switchboard: Switchboard, transport: BrowserTransport, identity: Identity
+) -> tuple[Session, ClientSecret]:
+    """A voice session that waits for a browser's offer, and the browser's key at the provider."""
+    await switchboard.admission.admit(identity)
+    session = await switchboard.briefing.session("voice", identity, NOWHERE, transport)
+    registry = switchboard.runtime.registry
+    opening = Opening(
+        "voice",
+        switchboard.briefing.instructions(session, NOWHERE, transport),
+        registry.provider_schemas(transport.adapter("voice"), "voice"),
+        guides={tool.id: tool.frozen.documentation for tool in registry.offered("voice")},
+        voice=switchboard.options.spoken,
+        answer_tokens=switchboard.briefing.answer_tokens,
+    )
+    return session, await transport.mint(opening)
+
+
+class Beside:
+    """A transport over one browser's call: the first line opens it, later ones are only beside it again."""
+
+    def __init__(self, inner: BrowserTransport, offer: str) -> None:
+        self._inner = inner
+        self._offer = offer
+        self.call: BrowserCall | None = None
+        """The call, once the provider has answered the offer."""
+        self.refusal: TransportError | None = None
+        """Why the provider has not."""
+
+    @property
+    def answer(self) -> str:
+        """The provider's answer to the offer; empty before there is one."""
+        return self.call.answer_sdp if self.call else ""
+
+    @property
+    def modes(self) -> frozenset[Mode]:
+        """Those of the provider."""
+        return self._inner.modes
+
+    def adapter(self, mode: Mode) -> str:
+        """That of the provider."""
+        return self._inner.adapter(mode)
+
+    @property
+    def prompt_tokens(self) -> int | None:
+        """That of the provider."""
+        return getattr(self._inner, "prompt_tokens", None)
+
+    async def connect(self, opening: Opening) -> Connection:
+        """A line beside the call."""
+        if opening.mode != "voice":
+            # Summaries are made in text.
+            return await self._inner.connect(opening)
+        if self.call is None:
+            try:
+                self.call = await self._inner.exchange(self._offer, opening)
+            except TransportError as error:
+                self.refusal = error
+                raise
+        return await self._inner.attach(self.call.call_id, opening)
+
+    async def hang_up(self) -> None:
+        """End the browser's call; when that fails, the provider ends it with the session."""
+        if self.call is None:
+            return
+        try:
+            async with asyncio.timeout(HANG_UP_SECONDS):
+                await self._inner.hang_up(self.call.call_id)
+        except (TransportError, TimeoutError) as error:
+            _log.warning("a browser's call could not be hung up: %s", error)
+
+    async def close(self) -> None:
+        """Nothing here is shared; the provider's own is closed by whoever opened it."""
