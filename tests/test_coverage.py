@@ -20,6 +20,8 @@ from jackfield.contract.manifest import tool_schema
 from jackfield.offers import Services
 from jackfield.plugins import Plugins, load
 from jackfield.protocol.close_codes import CLOSE_REASONS
+from jackfield.protocol.codec import message_type
+from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES, SESSION_EVENTS
 from jackfield.session.machine import State
 from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, SettingsError
 from jackfield.store import MemoryStore
@@ -31,8 +33,6 @@ from jackfield_cli import main
 from jackfield_host.app import ROUTES
 from jackfield_host.options import HostOptions
 from jackfield_host.security.settings import JwtSettings, KeySettings
-from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, type_of
-from jackfield_host.wire.outgoing import EVENTS
 from jackfield_observability.exposition import METRICS
 from starlette.routing import Route
 
@@ -171,8 +171,9 @@ def endpoints() -> set[str]:
 
 
 def over_sse() -> set[str]:
-    in_passing = set(re.findall(r'"type": "(\w+)"', inspect.getsource(streamed)))
-    return {type_of(event) for event in EVENTS} | in_passing & set(map(type_of, SAID_BY_HOST))
+    made = set(re.findall(r"\b(\w+)\(", inspect.getsource(streamed)))
+    transient = {kind for kind in HOST_MESSAGES if kind.__name__ in made}
+    return set(map(message_type, {*SESSION_EVENTS, *transient}))
 
 
 ENUMERATED: dict[str, Callable[[], set[str]]] = {
@@ -190,8 +191,8 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "Troubles": lambda: set(TROUBLES),
     "States": lambda: {state.value for state in State},
     "Endpoints": endpoints,
-    "What a client says": lambda: {*map(type_of, SAID_BY_CLIENT), "sound"},
-    "What the host says": lambda: {*map(type_of, SAID_BY_HOST), "sound"},
+    "What a client says": lambda: {*map(message_type, CLIENT_MESSAGES), "sound"},
+    "What the host says": lambda: {*map(message_type, HOST_MESSAGES), "sound"},
     "Events over SSE": over_sse,
     "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSE_REASONS},
     "Commands": lambda: set(main.list_commands(click.Context(main))),

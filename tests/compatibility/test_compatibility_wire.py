@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 from jackfield.protocol import PROTOCOL
+from jackfield.protocol.codec import to_wire
 from jackfield_client import ProtocolError, Session, TurnComplete, UnknownMessage, connect
-from jackfield_host.wire.incoming import read_opening, read_spoken
+from jackfield_host.client_messages import parse_client_message, parse_first_message
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
@@ -34,8 +35,8 @@ HOST, CLIENT = golden("host-says.jsonl"), golden("client-says.jsonl")
 
 @pytest.mark.parametrize("frame", CLIENT, ids=lambda frame: frame["type"])
 def test_the_host_takes_every_frame_that_a_client_was_written_to_send(frame: dict[str, Any]) -> None:
-    read = read_opening if frame["type"] in ("start", "resume") else read_spoken
-    taken = read(json.dumps(frame)).model_dump(by_alias=True)
+    first = frame["type"] in ("start", "resume")
+    taken = to_wire((parse_first_message if first else parse_client_message)(json.dumps(frame)))
     assert {name: taken[name] for name in frame} == frame
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from annotated_types import Ge, Le, MaxLen, MinLen, doc
 
 Speaker = Literal["user", "assistant"]
+
+ResetReason = Literal["expired", "unknown"]
 
 MAX_TEXT_LENGTH = 8000
 """Characters of a user's message."""
@@ -239,7 +241,7 @@ class Reset(HostMessage):
     """Events that the client asked for no longer exist: its view of the session may be incomplete."""
 
     type: Literal["reset"] = "reset"
-    reason: Literal["expired", "unknown"]
+    reason: ResetReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -502,15 +504,15 @@ class CustomEvent(SessionEvent):
     fields: Mapping[str, Any]
 
 
-FIRST_MESSAGES: tuple[type[ClientMessage], ...] = (Start, Resume)
-"""What a client may send first."""
+FirstMessage = Start | Resume
+"""What a client sends first."""
 
-LATER_MESSAGES: tuple[type[ClientMessage], ...] = (
-    Text, Interrupt, Playback, Approve, Decline, FormSubmit, FormDismiss, Cancel, AddContext, End,
-)  # fmt: skip
+LaterMessage = (
+    Text | Interrupt | Playback | Approve | Decline | FormSubmit | FormDismiss | Cancel | AddContext | End
+)
 """What a client may send after that."""
 
-CLIENT_MESSAGES = FIRST_MESSAGES + LATER_MESSAGES
+CLIENT_MESSAGES: tuple[type[ClientMessage], ...] = (*get_args(FirstMessage), *get_args(LaterMessage))
 
 TRANSIENT_MESSAGES: tuple[type[HostMessage], ...] = (
     SessionInfo, Reset, CaughtUp, TextDelta, AudioItem, Transcript, SpeechStarted, SpeechStopped,
@@ -522,4 +524,6 @@ SESSION_EVENTS: tuple[type[SessionEvent], ...] = (
     ConfirmationSettled, FormRequest, FormClosed, SessionStatus, Notification, CustomEvent,
 )  # fmt: skip
 
-HOST_MESSAGES = TRANSIENT_MESSAGES + SESSION_EVENTS
+HOST_MESSAGES: tuple[type[HostMessage], ...] = (*TRANSIENT_MESSAGES, *SESSION_EVENTS)
+
+ALL_MESSAGES: tuple[type[ClientMessage | HostMessage], ...] = (*CLIENT_MESSAGES, *HOST_MESSAGES)

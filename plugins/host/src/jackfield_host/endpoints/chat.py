@@ -8,6 +8,8 @@ from contextlib import aclosing
 from typing import Any
 
 from jackfield.protocol.close_codes import CloseReason, NextStep
+from jackfield.protocol.codec import to_wire
+from jackfield.protocol.messages import ErrorMessage
 from jackfield_sessions.briefing import Place
 from jackfield_sessions.outlet import Outlet
 from jackfield_sessions.talk import Talk
@@ -116,12 +118,8 @@ async def _events(talk: Talk, messages: Messages) -> AsyncIterator[ServerSentEve
 
 
 def _cut_off(closing: CloseReason) -> dict[str, Any]:
-    return {
-        "type": "error",
-        "code": closing.name,
-        "message": f"The answer was cut off: {closing.reason}.",
-        "suggestion": closing.advice,
-    }
+    message = f"The answer was cut off: {closing.reason}."
+    return to_wire(ErrorMessage(code=closing.name, message=message, suggestion=closing.advice))
 
 
 async def _collected(messages: Messages) -> dict[str, Any]:

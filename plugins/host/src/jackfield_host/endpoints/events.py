@@ -8,9 +8,11 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from jackfield.protocol.close_codes import EXPIRED, RESTARTING
+from jackfield.protocol.codec import to_wire
+from jackfield.protocol.messages import ErrorMessage, GoingAway, HostMessage, Reset, ResetReason
 from jackfield.session.session import Session
 from jackfield.store import Store, StoreUnavailableError
 from jackfield_sessions.events import follow, replay, stream
@@ -47,10 +49,10 @@ async def events(visit: Visit) -> Response:
     return Stream(_told(visit, session, after, reset))
 
 
-async def _place(session: Session, store: Store, seen: str) -> tuple[int, str]:
+async def _place(session: Session, store: Store, seen: str) -> tuple[int, ResetReason | None]:
     """Where to go on from, and why what the client has seen may be incomplete."""
     if not seen:
-        return 0, ""
+        return 0, None
     number = number_of(seen, session.id)
     if number is None:
         return 0, "unknown"
@@ -58,16 +60,18 @@ async def _place(session: Session, store: Store, seen: str) -> tuple[int, str]:
     if number and (not around or around[-1].id < number):
         return 0, "unknown"
     following = [entry.id for entry in around if entry.id > number]
-    return number, "expired" if following and following[0] != number + 1 else ""
+    return number, "expired" if following and following[0] != number + 1 else None
 
 
-async def _told(visit: Visit, session: Session, after: int, reset: str) -> AsyncIterator[ServerSentEvent]:
+async def _told(
+    visit: Visit, session: Session, after: int, reset: ResetReason | None
+) -> AsyncIterator[ServerSentEvent]:
     switchboard, user = visit.switchboard, visit.identity.user
     store = switchboard.runtime.store
     switchboard.listeners[user] += 1
     try:
         if reset:
-            yield sent(session.id, {"type": "reset", "reason": reset})
+            yield sent(session.id, to_wire(Reset(reason=reset)))
         if not session.active:
             # Nothing more will happen in it.
             for message in (await replay(session, store, after)).messages:
@@ -77,7 +81,7 @@ async def _told(visit: Visit, session: Session, after: int, reset: str) -> Async
             async for message in following:
                 yield sent(session.id, message)
         if last := _last(visit):
-            yield sent(session.id, last)
+            yield sent(session.id, to_wire(last))
     except StoreUnavailableError as error:
         # The client comes back with the last id it has seen.
         _log.warning("a stream of events ends: the store is unavailable: %s", error)
@@ -121,17 +125,13 @@ def _expired(visit: Visit) -> bool:
     return visit.identity.expires is not None and visit.identity.expires <= time.time()
 
 
-def _last(visit: Visit) -> dict[str, Any] | None:
+def _last(visit: Visit) -> HostMessage | None:
     if visit.switchboard.stopping.is_set():
-        return {"type": "going_away", "reason": RESTARTING.reason}
+        return GoingAway(reason=RESTARTING.reason)
     if not _expired(visit):
         return None
-    return {
-        "type": "error",
-        "code": EXPIRED.name,
-        "message": f"The stream ends: {EXPIRED.reason}.",
-        "suggestion": EXPIRED.advice,
-    }
+    message = f"The stream ends: {EXPIRED.reason}."
+    return ErrorMessage(code=EXPIRED.name, message=message, suggestion=EXPIRED.advice)
 
 
 EVENTS = Operation(

@@ -7,16 +7,30 @@ import logging
 import time
 
 from jackfield.protocol.close_codes import ENDED, MISUNDERSTOOD, CloseReason
+from jackfield.protocol.codec import InvalidMessageError, to_wire
+from jackfield.protocol.messages import (
+    AddContext,
+    Approve,
+    Cancel,
+    Decline,
+    End,
+    ErrorMessage,
+    FormDismiss,
+    FormSubmit,
+    Interrupt,
+    LaterMessage,
+    Playback,
+    Text,
+)
 from jackfield.store import StoreUnavailableError
 from jackfield_sessions.admission import Identity, TurnedAwayError
 from jackfield_sessions.outlet import Outlet
 from jackfield_sessions.talk import Talk
 from starlette.websockets import WebSocket
 
+from jackfield_host.client_messages import parse_client_message
 from jackfield_host.house import House
 from jackfield_host.security.allowances import Allowance
-from jackfield_host.wire import incoming
-from jackfield_host.wire.outgoing import error
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +48,13 @@ MOST_MISTAKES = 10
 
 BAN_SECONDS = 1.0
 """How often it is asked, while somebody speaks, whether they were banned elsewhere."""
+
+
+def refusal(error: TurnedAwayError) -> ErrorMessage:
+    """Why a client has no session, as it is told before the close."""
+    seconds = error.retry_after
+    after = None if seconds is None else round(seconds, 3)
+    return ErrorMessage(code=error.closing.name, message=error.message, retry_after=after)
 
 
 class Hearing:
@@ -65,20 +86,20 @@ class Hearing:
                     await self._hear(sound)
                 elif await self._heed(message["text"]):
                     return ENDED
-            except incoming.MisunderstoodError as wrong:
+            except InvalidMessageError as wrong:
                 self._mistakes += 1
-                self._outlet.tell(error("misunderstood", str(wrong)))
+                self._outlet.tell(to_wire(ErrorMessage(code=MISUNDERSTOOD.name, message=str(wrong))))
                 if self._mistakes >= MOST_MISTAKES:
                     return MISUNDERSTOOD
             except TurnedAwayError as away:
-                self._outlet.tell(error(away.closing.name, away.message, retry_after=away.retry_after))
+                self._outlet.tell(to_wire(refusal(away)))
                 return away.closing
 
     async def _hear(self, sound: bytes) -> None:
         if self._talk.session.mode != "voice":
-            raise incoming.MisunderstoodError("sound belongs to /ws/voice")
+            raise InvalidMessageError("sound belongs to /ws/voice")
         if len(sound) > self._longest or len(sound) % 2:
-            raise incoming.MisunderstoodError(
+            raise InvalidMessageError(
                 f"a frame of sound has an even number of bytes, at most {self._longest}"
             )
         await _wait_for(self._sound, max(len(sound), LEAST_FRAME))
@@ -90,37 +111,37 @@ class Hearing:
     async def _heed(self, text: str) -> bool:
         """Do what a message asks for; whether it is the end."""
         if len(text) > self._longest:
-            raise incoming.MisunderstoodError("the message is too long")
-        talk, said = self._talk, incoming.read_spoken(text)
-        if isinstance(said, incoming.Playback):
+            raise InvalidMessageError("the message is too long")
+        talk, said = self._talk, parse_client_message(text)
+        if isinstance(said, Playback):
             await _wait_for(self._reports, 1)
             talk.conversation.heard(said.item, said.ms)
             return False
         await _wait_for(self._messages, 1)
-        if isinstance(said, incoming.End):
+        if isinstance(said, End):
             await self._switchboard.end(talk)
             return True
-        if isinstance(said, incoming.Text | incoming.FormSubmit):
+        if isinstance(said, Text | FormSubmit):
             await self._check_ban()
         self._pass_on(said)
         return False
 
-    def _pass_on(self, said: incoming.AnySpoken) -> None:
+    def _pass_on(self, said: LaterMessage) -> None:
         talk = self._talk
         match said:
-            case incoming.Text():
+            case Text():
                 talk.say(said.text, mark=said.client_id)
-            case incoming.Context():
+            case AddContext():
                 talk.note(said.text, urgent=said.priority == "high")
-            case incoming.Interrupt():
+            case Interrupt():
                 talk.interrupt()
-            case incoming.Cancel():
+            case Cancel():
                 talk.conversation.cancel(said.call_id)
-            case incoming.Approve() | incoming.Decline():
-                talk.decide(said.token, approve=isinstance(said, incoming.Approve))
-            case incoming.FormSubmit():
+            case Approve() | Decline():
+                talk.decide(said.token, approve=isinstance(said, Approve))
+            case FormSubmit():
                 talk.submit_form(said.form_id, said.values, mark=said.client_id)
-            case incoming.FormDismiss():
+            case FormDismiss():
                 talk.dismiss_form(said.form_id)
 
     async def _check_ban(self) -> None:

@@ -11,8 +11,8 @@ from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Said
 from jackfield_host.endpoints.visit import Visit
+from jackfield_host.wire.answers import Outgoing
 from jackfield_host.wire.bodies import Body
-from jackfield_host.wire.outgoing import Outgoing
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

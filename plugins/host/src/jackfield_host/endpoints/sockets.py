@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import Any
 
 from jackfield import Mode
 from jackfield.protocol import PROTOCOL
 from jackfield.protocol.close_codes import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, CloseReason
+from jackfield.protocol.codec import InvalidMessageError, encode, to_wire
+from jackfield.protocol.messages import CaughtUp, ErrorMessage, Reset, Start
 from jackfield.store import StoreUnavailableError
 from jackfield_sessions.admission import Identity, TurnedAwayError
 from jackfield_sessions.briefing import Place
@@ -21,13 +22,12 @@ from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from jackfield_host.endpoints.hearing import Hearing
+from jackfield_host.client_messages import parse_first_message
+from jackfield_host.endpoints.hearing import Hearing, refusal
 from jackfield_host.endpoints.operations import is_operator
 from jackfield_host.house import House
 from jackfield_host.security.gate import Arrival, spoken, understood
 from jackfield_host.security.identity import Refused
-from jackfield_host.wire import incoming
-from jackfield_host.wire.outgoing import error
 
 _log = logging.getLogger(__name__)
 
@@ -136,27 +136,34 @@ class _Connection:
 
     async def _turn_away(self, reason: Exception) -> CloseReason:
         """Say why there is no session for this client; what to close with."""
-        closing, told = FAILED, error("failed", "The host failed at that.", "Try again.")
+        closing = FAILED
+        told = ErrorMessage(code="failed", message="The host failed at that.", suggestion="Try again.")
         match reason:
             case TurnedAwayError():
                 closing = reason.closing
-                told = error(closing.name, reason.message, retry_after=reason.retry_after)
-            case incoming.MisunderstoodError():
+                told = refusal(reason)
+            case InvalidMessageError():
                 closing = MISUNDERSTOOD
-                told = error(closing.name, str(reason), "Begin with `start` or `resume`.")
+                told = ErrorMessage(
+                    code=closing.name, message=str(reason), suggestion="Begin with `start` or `resume`."
+                )
             case StoreUnavailableError():
                 _log.error("a connection could not begin: %s", reason)
-                told = error("store_unavailable", "The host cannot remember anything now.", "Try again soon.")
+                told = ErrorMessage(
+                    code="store_unavailable",
+                    message="The host cannot remember anything now.",
+                    suggestion="Try again soon.",
+                )
             case _:
                 _log.error("a connection could not begin", exc_info=reason)
         await self._tell(told)
         return closing
 
     async def _begin(self) -> Talk:
-        first = incoming.read_opening(await self._first_text())
+        first = parse_first_message(await self._first_text())
         switchboard = self._house.switchboard
         place = Place(first.time_zone, first.language)
-        if isinstance(first, incoming.Start):
+        if isinstance(first, Start):
             talk = await switchboard.open(
                 self._mode, self._identity, place, handover=first.handover, forms=first.forms
             )
@@ -165,7 +172,7 @@ class _Connection:
         # Before it is taken over: who knocks at the wrong door must not take a session from its host.
         session = await switchboard.kept(first.token, self._identity)
         if session.mode != self._mode:
-            raise incoming.MisunderstoodError(f"this session is one of /ws/{session.mode}")
+            raise InvalidMessageError(f"this session is one of /ws/{session.mode}")
         talk = await switchboard.resume(first.token, self._identity, place, forms=first.forms)
         await self._catch_up(talk, first.last_event, resumed=True)
         return talk
@@ -176,12 +183,12 @@ class _Connection:
             async with asyncio.timeout(seconds):
                 message = await self._websocket.receive()
         except TimeoutError:
-            raise incoming.MisunderstoodError(f"nothing was said within {seconds:g} seconds") from None
+            raise InvalidMessageError(f"nothing was said within {seconds:g} seconds") from None
         if message["type"] == "websocket.disconnect":
             raise WebSocketDisconnect
         text: str | None = message.get("text")
         if text is None or len(text) > self._house.options.message_bytes:
-            raise incoming.MisunderstoodError("the first message is `start` or `resume`, as JSON")
+            raise InvalidMessageError("the first message is `start` or `resume`, as JSON")
         return text
 
     async def _catch_up(self, talk: Talk, last_event: int, *, resumed: bool) -> None:
@@ -196,8 +203,8 @@ class _Connection:
             talk.leave(self._outlet)
             raise
         if missed.reset:
-            told.append({"type": "reset", "reason": missed.reset})
-        self._outlet.release([*told, *missed.messages, {"type": "caught_up"}])
+            told.append(to_wire(Reset(reason=missed.reset)))
+        self._outlet.release([*told, *missed.messages, to_wire(CaughtUp())])
 
     async def _hold(self, talk: Talk) -> CloseReason | None:
         hearing = Hearing(self._house, self._identity, talk, self._outlet)
@@ -241,10 +248,10 @@ class _Connection:
         else:
             await self._websocket.send_bytes(frame)
 
-    async def _tell(self, message: dict[str, Any]) -> None:
+    async def _tell(self, message: ErrorMessage) -> None:
         """Tell a client that is not on the line yet."""
         try:
             async with asyncio.timeout(CLOSE_SECONDS):
-                await self._websocket.send_json(message)
+                await self._websocket.send_text(encode(message).decode())
         except (TimeoutError, RuntimeError, WebSocketDisconnect):
             pass
