@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jackfield.context import KERNEL_EVENTS
 from jackfield.protocol import PROTOCOL, messages
@@ -40,7 +40,7 @@ SAMPLES = [
     ),
     messages.Reset(reason="expired"),
     messages.CaughtUp(),
-    messages.TextDelta(answer=1, at_character=4, text="four"),
+    messages.TextDelta(answer=1, offset=4, text="four"),
     messages.AudioItem(item="item_1"),
     messages.Transcript(speaker="user", text="hello", final=True, item=""),
     messages.SpeechStarted(),
@@ -145,10 +145,11 @@ def test_an_event_is_published_without_what_the_log_adds() -> None:
     assert set(to_wire(event)) == {"type", "tool", "callId", "approved"}
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(answer=st.integers(1), offset=st.integers(0), text=st.text() | st.just("half \ud83d of a pair"))
 def test_a_text_delta_is_encoded_as_every_message(answer: int, offset: int, text: str) -> None:
-    delta = messages.TextDelta(answer=answer, at_character=offset, text=text)
-    frame = encode_text_delta(answer=answer, at_character=offset, text=text)
+    delta = messages.TextDelta(answer=answer, offset=offset, text=text)
+    frame = encode_text_delta(answer=answer, offset=offset, text=text)
     assert json.loads(frame) == json.loads(encode(delta))
     frame.encode()
 
@@ -165,9 +166,9 @@ def test_values_that_json_cannot_carry_are_replaced() -> None:
         ("no json", "it is not JSON"),
         ("[]", "it is not a JSON object with a `type`"),
         ('{"type": 3}', "it is not a JSON object with a `type`"),
-        ('{"type": "text_delta", "answer": 1, "text": "a"}', "`atCharacter` is missing"),
+        ('{"type": "text_delta", "answer": 1, "text": "a"}', "`offset` is missing"),
         (
-            '{"type": "text_delta", "answer": true, "atCharacter": 0, "text": ""}',
+            '{"type": "text_delta", "answer": true, "offset": 0, "text": ""}',
             "`answer` is not an integer",
         ),
         ('{"type": "session_status", "id": 1, "at": "noon"}', "`at` is not a number"),

@@ -437,7 +437,7 @@ def test_an_answer_that_goes_on_after_a_call_stands_below_it(deployment: Deploym
 
             def pass_on(message: str | bytes) -> None:
                 if isinstance(message, str) and json.loads(message)["type"] == "tool_start":
-                    begun = {"type": "text_delta", "answer": 1, "atCharacter": 0, "text": "One moment."}
+                    begun = {"type": "text_delta", "answer": 1, "offset": 0, "text": "One moment."}
                     route.send(json.dumps(begun))
                 route.send(message)
 

@@ -132,7 +132,7 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     new = [
         {"type": "telepathy", "strength": 3},
         {"type": "levitation", "id": 900, "at": 1794787200.0, "metres": 2},
-        {"type": "text_delta", "answer": 99, "atCharacter": 0, "text": "Well.", "mood": "calm"},
+        {"type": "text_delta", "answer": 99, "offset": 0, "text": "Well.", "mood": "calm"},
     ]
     later = [each for each in HOST if each["type"] not in ("session", "caught_up")]
     opening = [each for each in HOST if each["type"] in ("session", "caught_up")]

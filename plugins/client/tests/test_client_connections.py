@@ -65,7 +65,7 @@ class Host:
 
 
 def delta(offset: int, text: str) -> TextDelta:
-    return TextDelta(answer=1, at_character=offset, text=text)
+    return TextDelta(answer=1, offset=offset, text=text)
 
 
 async def tell(line: ServerConnection, kind: str, **fields: Any) -> None:
@@ -164,20 +164,20 @@ def test_nothing_is_told_twice_and_nothing_left_out() -> None:
     async def first(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening)
         await tell(line, "message", id=1, at=1.0, speaker="user", text="hi", turn=1)
-        await tell(line, "text_delta", answer=1, atCharacter=0, text="Good mor")
+        await tell(line, "text_delta", answer=1, offset=0, text="Good mor")
         line.transport.abort()
 
     async def second(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening, lastEvent=2, partial={"answer": 1, "text": "Good morning, "})
         await tell(line, "message", id=1, at=1.0, speaker="user", text="hi", turn=1)
         await tell(line, "news_of_tomorrow", id=2, at=1.0, answer=[1])
-        await tell(line, "text_delta", answer=1, atCharacter=14, text="Ada")
+        await tell(line, "text_delta", answer=1, offset=14, text="Ada")
         line.transport.abort()
 
     async def third(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening, lastEvent=2)
-        await tell(line, "text_delta", answer=1, atCharacter=0, text="Good ")
-        await tell(line, "text_delta", answer=1, atCharacter=5, text="evening")
+        await tell(line, "text_delta", answer=1, offset=0, text="Good ")
+        await tell(line, "text_delta", answer=1, offset=5, text="evening")
         await tell(line, "message", id=3, text="Good evening, Ada.", answer=1, **WORD)
         await stays(host, line, opening)
 

@@ -49,7 +49,7 @@ from jackfield_host.options import HostOptions
 
 
 def delta(offset: int, text: str) -> TextDelta:
-    return TextDelta(answer=1, at_character=offset, text=text)
+    return TextDelta(answer=1, offset=offset, text=text)
 
 
 def answered(text: str) -> ChatMessage:
@@ -61,7 +61,7 @@ def test_the_client_does_what_the_advice_of_each_close_says() -> None:
         resumes = each.next_step not in (NextStep.DONE, NextStep.FAIL)
         assert resumes == any(word in each.advice.lower() for word in ("resume", "again")), each
     failed = {each.name for each in CLOSE_REASONS if each.next_step is NextStep.FAIL}
-    assert failed == {"misunderstood", "banned", "unknown"}
+    assert failed == {"invalid_message", "banned", "unknown_session"}
 
 
 def test_the_host_accepts_the_largest_audio_frame_of_the_client() -> None:
@@ -109,7 +109,7 @@ def test_an_answer_is_whole_whatever_is_lost_or_told_twice(
         nonlocal shown
         if delta is not None:
             assert delta.text
-            assert delta.at_character == len(shown)
+            assert delta.offset == len(shown)
             shown += delta.text
 
     for number, (begin, end) in enumerate(pairwise(places)):
@@ -133,7 +133,7 @@ def test_an_answer_that_is_given_anew_replaces_the_first(first: str, second: str
     pieces += [answers.add(delta(0, second[:cut])), answers.add(delta(cut, second[cut:]))]
     pieces += [answers.finish(final)] if second.strip() else []
     for piece in filter(None, pieces):
-        shown = piece.text if piece.at_character == 0 else shown + piece.text
+        shown = piece.text if piece.offset == 0 else shown + piece.text
     if second.strip():
         assert shown.strip() == second.strip()
 

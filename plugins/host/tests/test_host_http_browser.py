@@ -114,7 +114,7 @@ def test_what_the_provider_refuses(workshop: Workshop) -> None:
         refusals = [Refusal(401, "invalid_api_key", "no")]
         async with serving(workshop, speaks, refusals=refusals) as (_, __, ada):
             refused = await ada.get("/session")
-            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "provider")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "provider_unavailable")
             assert "does not accept the key" in refused.json()["error"]["message"]
 
     asyncio.run(main())

@@ -199,6 +199,6 @@ def test_chats_do_not_use_up_a_users_sessions(workshop: Workshop) -> None:
             assert again.json()["text"] == "Yes."
             async with host.client("text"), host.client("text"):
                 full = await ada.post("/chat", json={"message": "a"}, headers=JSON)
-                assert (full.status_code, full.json()["error"]["code"]) == (429, "full")
+                assert (full.status_code, full.json()["error"]["code"]) == (429, "too_many_sessions")
 
     asyncio.run(main())

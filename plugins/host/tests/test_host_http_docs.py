@@ -81,7 +81,12 @@ def test_every_code_that_turns_somebody_away_is_in_the_table_with_its_status() -
     gate = {(str(status), name) for name, (status, _) in REFUSALS.items()}
     assert len(table) == len(set(table))
     assert gate | raised - {("401", "session_expired"), ("429", "too_many_streams")} <= set(table)
-    assert {("403", "banned"), ("403", "not_operator"), ("429", "full"), ("503", "restarting")} <= set(table)
+    assert {
+        ("403", "banned"),
+        ("403", "not_operator"),
+        ("429", "too_many_sessions"),
+        ("503", "restarting"),
+    } <= set(table)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_one_users_session_is_no_other_users(workshop: Workshop) -> None:
             await client.get("/events", headers=stolen),
             await client.post("/confirmations/any", json={"approve": True}, headers=stolen),
         ):
-            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown_session")
 
     run(workshop, test, **ACCESS)
 
@@ -157,7 +157,7 @@ def test_a_token_for_one_session_is_good_for_no_other(
             await client.post("/execute/hst_facts", json=BODY),
             await client.post("/chat", json={"message": "a"}),
         ):
-            assert (opening.status_code, opening.json()["error"]["code"]) == (404, "unknown")
+            assert (opening.status_code, opening.json()["error"]["code"]) == (404, "unknown_session")
 
     run(workshop, test)
 

@@ -175,7 +175,7 @@ def test_a_stream_ends_with_its_users_token(workshop: Workshop, monkeypatch: pyt
             monkeypatch.setattr(gate, "admit", lambda _: soon)
             async with listening(ada, made["token"]) as events:
                 names = [(each.name, each.data.get("code")) async for each in events]
-            assert names == [("tool_start", None), ("tool_complete", None), ("error", "expired")]
+            assert names == [("tool_start", None), ("tool_complete", None), ("error", "expired_token")]
 
     asyncio.run(main())
 

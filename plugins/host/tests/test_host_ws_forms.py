@@ -144,7 +144,7 @@ def test_a_form_message_has_its_limits(workshop: Workshop, members: dict[str, An
     async def main() -> None:
         async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
             await ada.raw.send(json.dumps({"type": "form_submit", **members}))
-            assert (await ada.until_type("error"))["code"] == "misunderstood"
+            assert (await ada.until_type("error"))["code"] == "invalid_message"
 
     asyncio.run(main())
 

@@ -12,7 +12,7 @@ from hosting import Workshop, hosted, provided
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import Mode
-from jackfield.protocol.close_codes import ENDED, TOO_SLOW
+from jackfield.protocol.close_codes import ENDED, SLOW_CLIENT
 from jackfield.transport.events import (
     Audio,
     Closed,
@@ -214,7 +214,7 @@ def test_what_waits_is_bounded_and_a_client_beyond_it_is_given_up_at_once() -> N
         for _ in range(20):
             outlet.tell({"type": "text_delta", "text": "x" * 80})
             await asyncio.sleep(0)
-        assert outlet.closing is TOO_SLOW
+        assert outlet.closing is SLOW_CLIENT
         await asyncio.wait({running})
         assert running.cancelled()
         assert not outlet._waiting

@@ -145,7 +145,7 @@ def test_a_time_zone_that_does_not_exist_is_misunderstood(workshop: Workshop) ->
                 await ada.say("start", timeZone="Mars/Olympus")
                 assert (await ada.until_closed())[0] == 4004
             (told,) = ada.of("error")
-            assert (told["code"], "no such time zone" in told["message"]) == ("misunderstood", True)
+            assert (told["code"], "no such time zone" in told["message"]) == ("invalid_message", True)
             assert not served.server.requests
 
     asyncio.run(main())

@@ -32,7 +32,7 @@ def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(worksho
                 written = partial["text"]
                 for piece in back.of("text_delta"):
                     assert piece["answer"] == partial["answer"]
-                    written = written[: piece["atCharacter"]] + piece["text"]
+                    written = written[: piece["offset"]] + piece["text"]
                 answer = back.said("assistant")[0]
                 assert written.strip() == answer
                 assert await whole(host, ada, back)
@@ -48,7 +48,7 @@ def test_two_connections_of_one_session_are_one_line_and_the_newer_one_has_it(wo
             host.client("text") as first,
         ):
             async with host.client("text", token=first.token, lastEvent=first.last_event) as second:
-                assert await first.until_closed() == (4006, "the session goes on in another connection")
+                assert await first.until_closed() == (4006, "another connection took over the session")
                 await second.say("text", text="here")
                 await second.until_type("turn_complete")
                 assert second.said("assistant") == ["You said here"]

@@ -39,18 +39,24 @@ ENDED = CloseReason(
     "ended", 4000, "the session has ended", "Start a new session when the user wants one.", NextStep.DONE
 )
 IDLE = CloseReason(
-    "idle", 4001, "the session was idle for too long", "Resume when the user returns.",
+    "idle",
+    4001,
+    "the session was idle for too long",
+    "Resume when the user returns.",
     NextStep.RESUME_ON_INPUT,
-)  # fmt: skip
-TOO_LONG = CloseReason(
-    "too_long", 4002, "the session reached its maximum duration", "Start a new session.", NextStep.DONE
 )
-TOO_SLOW = CloseReason(
-    "too_slow", 4003, "the client reads too slowly", "Resume over a faster connection.",
+MAX_DURATION = CloseReason(
+    "max_duration", 4002, "the session reached its maximum duration", "Start a new session.", NextStep.DONE
+)
+SLOW_CLIENT = CloseReason(
+    "slow_client",
+    4003,
+    "the client reads too slowly",
+    "Resume over a faster connection.",
     NextStep.RESUME_LATER,
-)  # fmt: skip
-MISUNDERSTOOD = CloseReason(
-    "misunderstood", 4004, "the client does not follow the protocol", "Fix the client.", NextStep.FAIL
+)
+INVALID_MESSAGE = CloseReason(
+    "invalid_message", 4004, "the client does not follow the protocol", "Fix the client.", NextStep.FAIL
 )
 BANNED = CloseReason(
     "banned", 4005, "the user is banned", "Wait for the time in the preceding `error`.", NextStep.FAIL
@@ -58,26 +64,39 @@ BANNED = CloseReason(
 REPLACED = CloseReason(
     "replaced", 4006, "another connection took over the session", "Do nothing.", NextStep.DONE
 )
-UNKNOWN = CloseReason("unknown", 4007, "there is no such session", "Start a new session.", NextStep.FAIL)
-FULL = CloseReason("full", 4008, "too many sessions are open", "Try again later.", NextStep.RESUME_LATER)
-PROVIDER = CloseReason(
-    "provider", 4009, "the model cannot be reached", "Resume in a moment.", NextStep.RESUME_LATER
+UNKNOWN_SESSION = CloseReason(
+    "unknown_session", 4007, "there is no such session", "Start a new session.", NextStep.FAIL
 )
-EXPIRED = CloseReason(
-    "expired", 4010, "the access token has expired", "Get a new token, then resume.",
+TOO_MANY_SESSIONS = CloseReason(
+    "too_many_sessions", 4008, "too many sessions are open", "Try again later.", NextStep.RESUME_LATER
+)
+PROVIDER_UNAVAILABLE = CloseReason(
+    "provider_unavailable", 4009, "the model cannot be reached", "Resume in a moment.", NextStep.RESUME_LATER
+)
+EXPIRED_TOKEN = CloseReason(
+    "expired_token",
+    4010,
+    "the access token has expired",
+    "Get a new token, then resume.",
     NextStep.RESUME_WITH_NEW_TOKEN,
-)  # fmt: skip
-FORSAKEN = CloseReason(
-    "forsaken", 4011, "no client was connected any more", "Resume when the user returns.",
+)
+ABANDONED = CloseReason(
+    "abandoned",
+    4011,
+    "no client was connected any more",
+    "Resume when the user returns.",
     NextStep.RESUME_ON_INPUT,
-)  # fmt: skip
+)
 RESTARTING = CloseReason(
-    "restarting", 1012, "the host is restarting", "Resume at once, on this or another host.",
+    "restarting",
+    1012,
+    "the host is restarting",
+    "Resume at once, on this or another host.",
     NextStep.RESUME_NOW,
-)  # fmt: skip
-FAILED = CloseReason("failed", 1011, "the host failed", "Resume in a moment.", NextStep.RESUME_LATER)
+)
+INTERNAL = CloseReason("internal", 1011, "the host failed", "Resume in a moment.", NextStep.RESUME_LATER)
 
 CLOSE_REASONS = (
-    ENDED, IDLE, TOO_LONG, TOO_SLOW, MISUNDERSTOOD, BANNED, REPLACED, UNKNOWN, FULL, PROVIDER, EXPIRED,
-    FORSAKEN, RESTARTING, FAILED,
+    ENDED, IDLE, MAX_DURATION, SLOW_CLIENT, INVALID_MESSAGE, BANNED, REPLACED, UNKNOWN_SESSION,
+    TOO_MANY_SESSIONS, PROVIDER_UNAVAILABLE, EXPIRED_TOKEN, ABANDONED, RESTARTING, INTERNAL,
 )  # fmt: skip

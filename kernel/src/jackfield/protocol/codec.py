@@ -94,13 +94,13 @@ def encode(message: Message | Mapping[str, Any]) -> bytes:
         return _repaired(wire)
 
 
-def encode_text_delta(*, answer: int, at_character: int, text: str) -> str:
+def encode_text_delta(*, answer: int, offset: int, text: str) -> str:
     """`encode(TextDelta(...))` as text, without making the object: text deltas are the hot path."""
     try:
         quoted = orjson.dumps(text).decode()
     except TypeError:
-        return encode(TextDelta(answer=answer, at_character=at_character, text=text)).decode()
-    return f'{{"type":"text_delta","answer":{answer},"atCharacter":{at_character},"text":{quoted}}}'
+        return encode(TextDelta(answer=answer, offset=offset, text=text)).decode()
+    return f'{{"type":"text_delta","answer":{answer},"offset":{offset},"text":{quoted}}}'
 
 
 def decode(text: str | bytes) -> dict[str, Any]:

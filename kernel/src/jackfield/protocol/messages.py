@@ -259,7 +259,7 @@ class TextDelta(HostMessage):
     answer: Annotated[
         int, doc("The number of the answer; the `message` that completes it has the same number.")
     ]
-    at_character: Annotated[int, doc("Where in the answer the piece begins.")]
+    offset: Annotated[int, doc("Where in the answer the piece begins.")]
     text: str
 
 

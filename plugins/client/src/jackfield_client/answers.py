@@ -26,7 +26,7 @@ class Answers:
             return None
         if delta.answer != self._answer:
             self._answer, self._shown = delta.answer, ""
-        shown, at = self._shown, delta.at_character
+        shown, at = self._shown, delta.offset
         if at >= len(shown):
             return self._tell(delta.text, at) if delta.text else None
         behind = shown[at:]
@@ -38,7 +38,7 @@ class Answers:
 
     def returned(self, answer: int, text: str) -> TextDelta | None:
         """What of an answer that is under way came while nobody listened."""
-        return self.add(TextDelta(answer=answer, at_character=0, text=text))
+        return self.add(TextDelta(answer=answer, offset=0, text=text))
 
     def finish(self, said: ChatMessage) -> TextDelta | None:
         """An answer is complete; what of it has not been told yet."""
@@ -52,13 +52,13 @@ class Answers:
         if cut or shown.rstrip() == said.text or (said.interrupted and shown):
             return None
         if shown and said.text.startswith(shown):
-            return TextDelta(answer=said.answer, at_character=lead + len(shown), text=said.text[len(shown) :])
-        return TextDelta(answer=said.answer, at_character=0, text=said.text)
+            return TextDelta(answer=said.answer, offset=lead + len(shown), text=said.text[len(shown) :])
+        return TextDelta(answer=said.answer, offset=0, text=said.text)
 
     def _tell(self, text: str, at: int) -> TextDelta:
         self._shown = (self._shown + text)[:MOST_KEPT]
-        return TextDelta(answer=self._answer, at_character=at, text=text)
+        return TextDelta(answer=self._answer, offset=at, text=text)
 
     def _anew(self, text: str) -> TextDelta:
         self._shown = text[:MOST_KEPT]
-        return TextDelta(answer=self._answer, at_character=0, text=text)
+        return TextDelta(answer=self._answer, offset=0, text=text)

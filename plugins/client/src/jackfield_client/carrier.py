@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from jackfield.protocol.close_codes import CloseReason, NextStep
+from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE, CloseReason, NextStep
 from jackfield.protocol.codec import encode
 from jackfield.protocol.messages import ClientMessage, End, Resume, Start
 from websockets.asyncio.client import ClientConnection
@@ -239,16 +239,21 @@ class Carrier:
             closing = await self._hear()
             self._stop_catching_up()
             self._fruitless = 0 if self.intake.went_on() else self._fruitless + 1
-            if closing.name == "provider" and (self.intake.hopeless or self._fruitless > MOST_FRUITLESS):
-                raise self.intake.refusal(closing)
-            renewed = closing.next_step is NextStep.RESUME_WITH_NEW_TOKEN and callable(self._dialling.token)
-            if closing.next_step is NextStep.FAIL or (
-                closing.next_step is NextStep.RESUME_WITH_NEW_TOKEN and not renewed
-            ):
+            if self._gives_up(closing):
                 raise self.intake.refusal(closing)
             if closing.next_step is NextStep.DONE:
                 return closing
             greeting = await self._return(closing)
+
+    def _gives_up(self, closing: CloseReason) -> bool:
+        """Whether the client does not reconnect after a close, although the session is not over."""
+        match closing.next_step:
+            case NextStep.FAIL:
+                return True
+            case NextStep.RESUME_WITH_NEW_TOKEN:
+                return not callable(self._dialling.token)
+        fruitless = self.intake.hopeless or self._fruitless > MOST_FRUITLESS
+        return closing is PROVIDER_UNAVAILABLE and fruitless
 
     async def _return(self, closing: CloseReason) -> list[Message]:
         """Have the connection back; what the host says to it."""

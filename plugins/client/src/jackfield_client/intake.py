@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from jackfield.protocol.close_codes import CloseReason
+from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE, CloseReason
 from jackfield.protocol.codec import InvalidMessageError, decode, parse_host_message
 
 from jackfield_client.answers import Answers
@@ -84,7 +84,7 @@ class Intake:
 
     def refusal(self, closing: CloseReason) -> TurnedAwayError:
         """Why the host does not go on, in its own words where it has said any."""
-        if self._verdict is not None and closing.name == "provider":
+        if self._verdict is not None and closing is PROVIDER_UNAVAILABLE:
             return TurnedAwayError(closing, f"{self._verdict.text} {self._verdict.suggestion}".strip())
         said = self._complaint
         if said is None or said.code != closing.name:

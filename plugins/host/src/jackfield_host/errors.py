@@ -7,7 +7,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jackfield.protocol.close_codes import BANNED, ENDED, FULL, PROVIDER, REPLACED, RESTARTING, UNKNOWN
+from jackfield.protocol.close_codes import (
+    BANNED,
+    ENDED,
+    PROVIDER_UNAVAILABLE,
+    REPLACED,
+    RESTARTING,
+    TOO_MANY_SESSIONS,
+    UNKNOWN_SESSION,
+)
 from jackfield.store import StoreUnavailableError
 from jackfield_sessions.admission import TurnedAwayError
 from starlette.exceptions import HTTPException
@@ -20,11 +28,11 @@ _log = logging.getLogger(__name__)
 
 _STATUSES = {
     BANNED.name: 403,
-    UNKNOWN.name: 404,
+    UNKNOWN_SESSION.name: 404,
     ENDED.name: 410,
     REPLACED.name: 409,
-    FULL.name: 429,
-    PROVIDER.name: 503,
+    TOO_MANY_SESSIONS.name: 429,
+    PROVIDER_UNAVAILABLE.name: 503,
     RESTARTING.name: 503,
 }
 """The status with which a client is turned away, by why it is."""

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from jackfield.contract.context import Mode
-from jackfield.protocol.close_codes import BANNED, ENDED, FORSAKEN, FULL, RESTARTING, UNKNOWN, CloseReason
+from jackfield.protocol.close_codes import (
+    ABANDONED,
+    BANNED,
+    ENDED,
+    RESTARTING,
+    TOO_MANY_SESSIONS,
+    UNKNOWN_SESSION,
+    CloseReason,
+)
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 
@@ -41,7 +49,7 @@ class TurnedAwayError(Exception):
 
 def unknown() -> TurnedAwayError:
     """The answer to everybody who asks for a session that is not there, or not theirs."""
-    return TurnedAwayError(UNKNOWN, "There is no such session; it may be older than 24 hours.")
+    return TurnedAwayError(UNKNOWN_SESSION, "There is no such session; it may be older than 24 hours.")
 
 
 def check(session: Session, secret: str, identity: Identity, *, ended: bool = False) -> None:
@@ -77,9 +85,13 @@ class Admission:
         # One whose end is only still to be written down takes no room any more.
         carried = sum(not talk.ended for talk in self._talks.values())
         if carried + self.opening >= self._options.max_sessions:
-            raise TurnedAwayError(FULL, "There are too many sessions at the moment; try again later.")
+            raise TurnedAwayError(
+                TOO_MANY_SESSIONS, "There are too many sessions at the moment; try again later."
+            )
         if identity.session is not None:
-            raise TurnedAwayError(UNKNOWN, "This token is good for one session alone, and opens no other.")
+            raise TurnedAwayError(
+                UNKNOWN_SESSION, "This token is good for one session alone, and opens no other."
+            )
         await self._make_room(identity.user)
 
     @contextmanager
@@ -107,7 +119,7 @@ class Admission:
         over = len(held) + self._opening[user] - self._options.sessions_per_user + 1
         left = sorted((talk for talk in held if talk.forsaken), key=lambda talk: talk.left)
         if over > len(left):
-            raise TurnedAwayError(FULL, "You have too many sessions; end one of them first.")
+            raise TurnedAwayError(TOO_MANY_SESSIONS, "You have too many sessions; end one of them first.")
         for talk in left[: max(0, over)]:
             # It is kept, and whoever comes back to it takes it up again.
-            await talk.stop(FORSAKEN)
+            await talk.stop(ABANDONED)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from jackfield import Mode
-from jackfield.protocol.close_codes import PROVIDER
+from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE
 from jackfield.provision import ProviderChoice
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
@@ -70,7 +70,7 @@ class Briefing:
     ) -> Session:
         """A session that is kept, and not in conversation yet; `named` may fix its id and its secret."""
         if mode not in transport.modes:
-            raise TurnedAwayError(PROVIDER, f"The provider {self.provider} carries no {mode}.")
+            raise TurnedAwayError(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
         registry = self._runtime.registry
         prompt = self.prompt(mode, transport)
         tokens = estimated_tokens(prompt.with_context(_now(identity.user, place.time_zone)))

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from jackfield.protocol.close_codes import TOO_SLOW, CloseReason
+from jackfield.protocol.close_codes import SLOW_CLIENT, CloseReason
 from jackfield.protocol.codec import encode
 
 Frame = str | bytes
@@ -117,7 +117,7 @@ class Outlet:
         # Whatever waits would come too late; the client resumes and gets the events again.
         self._waiting.clear()
         self._bytes = 0
-        self.close(TOO_SLOW)
+        self.close(SLOW_CLIENT)
         if self._running is not None:
             # It may be waiting for this very client, which may never read again.
             self._running.cancel()

@@ -17,11 +17,11 @@ from weakref import WeakValueDictionary
 from jackfield import Mode
 from jackfield.protocol.close_codes import (
     ENDED,
-    PROVIDER,
+    MAX_DURATION,
+    PROVIDER_UNAVAILABLE,
     REPLACED,
     RESTARTING,
-    TOO_LONG,
-    UNKNOWN,
+    UNKNOWN_SESSION,
 )
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
@@ -156,7 +156,7 @@ class Switchboard:
         try:
             session = live.session if live else await self.runtime.resume_session(session_id, _silent)
         except RegistryError as error:
-            raise TurnedAwayError(UNKNOWN, str(error)) from None
+            raise TurnedAwayError(UNKNOWN_SESSION, str(error)) from None
         if session is None:
             raise unknown()
         check(session, secret, identity, ended=ended)
@@ -205,7 +205,7 @@ class Switchboard:
                 talk = self.talks.get(key.removeprefix(FORGOTTEN))
                 if talk is not None and talk.closing is None:
                     talk.conversation.journal.abandon()
-                    self._beside(talk.stop(UNKNOWN))
+                    self._beside(talk.stop(UNKNOWN_SESSION))
 
     async def _prune(self) -> None:
         try:
@@ -250,7 +250,7 @@ class Switchboard:
             # What a client sent may be at fault; that says nothing about the provider.
             self.reachable = error.code == "invalid_request_error"
             _log.error("session %s: the model cannot be reached: %s", talk.session.id, error)
-            raise TurnedAwayError(PROVIDER, _sentence(error.code), error.retry_after) from None
+            raise TurnedAwayError(PROVIDER_UNAVAILABLE, _sentence(error.code), error.retry_after) from None
         pinned = talk.session.registry_version
         if pinned != self.runtime.registry.version:
             text = f"This conversation began with tools that have changed since ({pinned})."
@@ -265,7 +265,7 @@ class Switchboard:
         closing = await talk.over()
         try:
             # Before it is let go of: whoever asks for it in between would find it as it was kept, alive.
-            if closing in (ENDED, TOO_LONG):
+            if closing in (ENDED, MAX_DURATION):
                 await self.runtime.end_session(talk.session)
         finally:
             if self.talks.get(talk.session.id) is talk:

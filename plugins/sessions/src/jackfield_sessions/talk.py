@@ -11,13 +11,13 @@ from typing import Any
 
 from jackfield.outcomes import CallState, state_of
 from jackfield.protocol.close_codes import (
+    ABANDONED,
     ENDED,
-    FAILED,
-    FORSAKEN,
     IDLE,
-    PROVIDER,
+    INTERNAL,
+    MAX_DURATION,
+    PROVIDER_UNAVAILABLE,
     REPLACED,
-    TOO_LONG,
     CloseReason,
 )
 from jackfield.session.machine import State
@@ -145,7 +145,7 @@ class Talk:
             if answer != self._answer:
                 self._answer, self._written = answer, 0
             at, self._written = self._written, self._written + len(event.text)
-            return {"type": "text_delta", "answer": answer, "atCharacter": at, "text": event.text}
+            return {"type": "text_delta", "answer": answer, "offset": at, "text": event.text}
         if isinstance(event, Transcript):
             return {"type": "transcript", **event._asdict()}
         name = _PASSING.get(type(event))
@@ -183,10 +183,10 @@ class Talk:
             ended = await self.conversation.run()
         except Exception:  # noqa: BLE001 - one conversation that fails is one conversation
             _log.exception("the conversation of session %s failed", self.session.id)
-            ended, self.closing = Closed("server_error"), self.closing or FAILED
+            ended, self.closing = Closed("server_error"), self.closing or INTERNAL
         # An intent that was honoured ends the session; a model that was lost only this part of it.
-        self.closing = self.closing or (PROVIDER if ended.code else ENDED)
-        if self.closing in (ENDED, TOO_LONG) and self.session.go(State.TERMINATED):
+        self.closing = self.closing or (PROVIDER_UNAVAILABLE if ended.code else ENDED)
+        if self.closing in (ENDED, MAX_DURATION) and self.session.go(State.TERMINATED):
             self.publish("session_status", {"state": State.TERMINATED.value})
         if self.on_end is not None:
             await self.on_end()
@@ -286,11 +286,11 @@ class Talk:
     def due(self, options: SessionOptions, now: float) -> CloseReason | None:
         """Why it should be let go of, if its time is over."""
         if self._clock() - self.session.began > options.session_seconds:
-            return TOO_LONG
+            return MAX_DURATION
         if self.conversation.busy:
             return None
         if not self.feed.heard and now - self.left > options.grace_seconds:
-            return FORSAKEN
+            return ABANDONED
         return IDLE if now - self.last_said > options.idle_seconds else None
 
     @property

@@ -68,7 +68,7 @@ def _introduce(welcome: SessionInfo) -> None:
 def _take_leave(place: Place, closing: CloseReason | None, *, at_terminal: bool) -> None:
     from jackfield_client import keepsakes
 
-    if closing is not None and closing.name in ("ended", "too_long"):
+    if closing is not None and closing.name in ("ended", "max_duration"):
         keepsakes.forget(place.known_as)
     if closing is not None and at_terminal:
         click.echo(f"({closing.reason})", err=True)
@@ -108,6 +108,6 @@ async def _converse(place: Place, *, insecure: bool, approve: bool, resume: bool
             _take_leave(place, session.closing, at_terminal=lines.terminal)
             return fine
     except TurnedAwayError as away:
-        if away.closing.name in ("ended", "unknown"):
+        if away.closing.name in ("ended", "unknown_session"):
             keepsakes.forget(place.known_as)
         raise

@@ -41,7 +41,7 @@ class Showing:
                 self._show_connection(message)
 
     def _write(self, delta: messages.TextDelta) -> None:
-        if delta.at_character == 0 and delta.answer == self._answer:
+        if delta.offset == 0 and delta.answer == self._answer:
             self._screen.finish()
             self._screen.line("(the answer begins anew)")
         self._answer = delta.answer

@@ -69,9 +69,9 @@ def explained(error: ClientError) -> str:
     text = one_line(str(error))
     if isinstance(error, TurnedAwayError) and error.closing.name == "banned" and error.retry_after:
         return f"You are banned from this host for another {duration(error.retry_after)}."
-    if isinstance(error, TurnedAwayError) and error.closing.name == "provider":
+    if isinstance(error, TurnedAwayError) and error.closing.name == "provider_unavailable":
         return f"The host cannot reach its model. {text}"
-    if isinstance(error, TurnedAwayError) and error.closing.name == "unknown":
+    if isinstance(error, TurnedAwayError) and error.closing.name == "unknown_session":
         return f"{text} Begin a new one, without --resume."
     if isinstance(error, RefusedError) and error.status == 401:
         return f"{text} Put a token into an environment variable and name it with --token-env."

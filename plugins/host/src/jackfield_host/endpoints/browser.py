@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from jackfield.protocol.close_codes import ENDED, UNKNOWN
+from jackfield.protocol.close_codes import ENDED, PROVIDER_UNAVAILABLE, UNKNOWN_SESSION
 from jackfield.transport.protocol import BrowserTransport, TransportError
 from jackfield.transport.troubles import TROUBLES
 from jackfield_sessions.admission import TurnedAwayError
@@ -74,7 +74,7 @@ def _browser_transport(visit: Visit) -> BrowserTransport:
 
 
 def _refused(away: TurnedAwayError, beside: Beside) -> Exception:
-    if away.closing in (UNKNOWN, ENDED):
+    if away.closing in (UNKNOWN_SESSION, ENDED):
         return HttpError(
             401, "session_expired", away.message, suggestion="Get a new session from GET /session."
         )
@@ -85,7 +85,9 @@ def _refused(away: TurnedAwayError, beside: Beside) -> Exception:
 
 def _unreachable(error: TransportError) -> HttpError:
     kind = TROUBLES[error.code]
-    return HttpError(503, "provider", f"{kind.sentence} {kind.suggestion}", retry_after=error.retry_after)
+    return HttpError(
+        503, PROVIDER_UNAVAILABLE.name, f"{kind.sentence} {kind.suggestion}", retry_after=error.retry_after
+    )
 
 
 SESSION = Operation(

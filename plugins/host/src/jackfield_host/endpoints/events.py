@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from typing import TypeVar
 
-from jackfield.protocol.close_codes import EXPIRED, RESTARTING
+from jackfield.protocol.close_codes import EXPIRED_TOKEN, RESTARTING
 from jackfield.protocol.codec import to_wire
 from jackfield.protocol.messages import ErrorMessage, GoingAway, HostMessage, Reset, ResetReason
 from jackfield.session.session import Session
@@ -130,8 +130,8 @@ def _last(visit: Visit) -> HostMessage | None:
         return GoingAway(reason=RESTARTING.reason)
     if not _expired(visit):
         return None
-    message = f"The stream ends: {EXPIRED.reason}."
-    return ErrorMessage(code=EXPIRED.name, message=message, suggestion=EXPIRED.advice)
+    message = f"The stream ends: {EXPIRED_TOKEN.reason}."
+    return ErrorMessage(code=EXPIRED_TOKEN.name, message=message, suggestion=EXPIRED_TOKEN.advice)
 
 
 EVENTS = Operation(

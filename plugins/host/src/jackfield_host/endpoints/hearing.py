@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from jackfield.protocol.close_codes import ENDED, MISUNDERSTOOD, CloseReason
+from jackfield.protocol.close_codes import ENDED, INVALID_MESSAGE, CloseReason
 from jackfield.protocol.codec import InvalidMessageError, to_wire
 from jackfield.protocol.messages import (
     AddContext,
@@ -88,9 +88,9 @@ class Hearing:
                     return ENDED
             except InvalidMessageError as wrong:
                 self._mistakes += 1
-                self._outlet.tell(to_wire(ErrorMessage(code=MISUNDERSTOOD.name, message=str(wrong))))
+                self._outlet.tell(to_wire(ErrorMessage(code=INVALID_MESSAGE.name, message=str(wrong))))
                 if self._mistakes >= MOST_MISTAKES:
-                    return MISUNDERSTOOD
+                    return INVALID_MESSAGE
             except TurnedAwayError as away:
                 self._outlet.tell(to_wire(refusal(away)))
                 return away.closing

@@ -8,7 +8,14 @@ import time
 
 from jackfield import Mode
 from jackfield.protocol import PROTOCOL
-from jackfield.protocol.close_codes import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, CloseReason
+from jackfield.protocol.close_codes import (
+    EXPIRED_TOKEN,
+    INTERNAL,
+    INVALID_MESSAGE,
+    RESTARTING,
+    SLOW_CLIENT,
+    CloseReason,
+)
 from jackfield.protocol.codec import InvalidMessageError, encode, to_wire
 from jackfield.protocol.messages import CaughtUp, ErrorMessage, Reset, Start
 from jackfield.store import StoreUnavailableError
@@ -130,20 +137,20 @@ class _Connection:
             return await self._hold(talk)
         except Exception:  # noqa: BLE001
             _log.exception("the connection of session %s failed", talk.session.id)
-            return FAILED
+            return INTERNAL
         finally:
             talk.leave(self._outlet)
 
     async def _turn_away(self, reason: Exception) -> CloseReason:
         """Say why there is no session for this client; what to close with."""
-        closing = FAILED
-        told = ErrorMessage(code="failed", message="The host failed at that.", suggestion="Try again.")
+        closing = INTERNAL
+        told = ErrorMessage(code=INTERNAL.name, message="The host failed at that.", suggestion="Try again.")
         match reason:
             case TurnedAwayError():
                 closing = reason.closing
                 told = refusal(reason)
             case InvalidMessageError():
-                closing = MISUNDERSTOOD
+                closing = INVALID_MESSAGE
                 told = ErrorMessage(
                     code=closing.name, message=str(reason), suggestion="Begin with `start` or `resume`."
                 )
@@ -218,8 +225,8 @@ class _Connection:
                 self._outlet.close(closing)
                 await asyncio.wait({writing}, timeout=CLOSE_SECONDS)
                 return closing
-            if self._outlet.closing is TOO_SLOW:
-                return TOO_SLOW
+            if self._outlet.closing is SLOW_CLIENT:
+                return SLOW_CLIENT
             return writing.result() if writing.done() else None
         except WebSocketDisconnect:
             return None
@@ -236,7 +243,7 @@ class _Connection:
             return
         left = self._identity.expires - time.time()
         if left <= 0:
-            self._outlet.close(EXPIRED)
+            self._outlet.close(EXPIRED_TOKEN)
             return
         # Looked at again now and then, because the clock by which tokens end may be set meanwhile.
         loop = asyncio.get_running_loop()

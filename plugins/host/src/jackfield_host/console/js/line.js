@@ -182,7 +182,7 @@ export class Line extends EventTarget {
       this.#lastEvent = message.id;
     }
     if (message.type === "session") this.#begin(message);
-    else if (message.type === "error" && message.code === "full") this.#tell("full", message);
+    else if (message.type === "error" && message.code === "too_many_sessions") this.#tell("full", message);
     else if (message.type === "error" && message.retryAfter !== undefined) this.#trouble = message;
     else if (message.type === "message") this.unsaid = this.unsaid.filter((said) => said.clientId !== message.clientId);
     // A form that was refused or closed is not sent again; one with faults is, when the user has corrected it.

@@ -98,7 +98,7 @@ export class Flow {
         ? "Some of what happened is no longer kept, so the conversation may look incomplete."
         : "The host no longer knows this conversation; a new one begins here."));
     },
-    text_delta: (message, line) => this.#answer(line, message.answer).write(message.atCharacter, message.text),
+    text_delta: (message, line) => this.#answer(line, message.answer).write(message.offset, message.text),
     message: (message, line) => this.#whole(message, line),
     transcript: (message, line) => this.#transcript(message, line),
     speech_started: () => this.#dropUnheard(),
@@ -277,7 +277,7 @@ export class Flow {
       const sent = this.#confirmations.filter((each) => each.state === "sent");
       if ([...sent, ...this.#confirmations].some((each) => each.refuse(message, suggestion))) return;
     }
-    if (code === "banned" || code === "full") return;
+    if (code === "banned" || code === "too_many_sessions") return;
     this.add(notice(message, suggestion));
   }
 
