@@ -12,9 +12,8 @@ from jackfield.transport.protocol import Opening
 from jackfield_local.agent.grounding import find, ground
 from jackfield_local.agent.parameters import tools_of
 from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import duration
+from jackfield_local.language.durations import duration, shift
 from jackfield_local.language.questions import agrees, refuses
-from jackfield_local.language.shifts import shift
 from jackfield_local.language.times import read_when
 from jackfield_local.models.phrases import embed_phrases
 from local_requests import NOW

@@ -28,10 +28,9 @@ from jackfield_local.agent.proposals import (
 from jackfield_local.agent.router import Act
 from jackfield_local.agent.searches import first_search
 from jackfield_local.agent.texts import is_handed_over, is_search, reply, unexplained, untyped
-from jackfield_local.language.amounts import amounts
-from jackfield_local.language.numbers import ORDINALS, WORDS
+from jackfield_local.language.durations import shift
+from jackfield_local.language.numbers import ORDINALS, WORDS, amounts
 from jackfield_local.language.questions import agrees, asks_for_facts, is_question, refuses
-from jackfield_local.language.shifts import shift
 from jackfield_local.language.words import spoken_name, stem, stems, words
 from jackfield_local.mind import Thought, Words
 

@@ -34,8 +34,8 @@ from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.texts import is_search, unexplained, untyped
 from jackfield_local.agent.times import day_of
 from jackfield_local.agent.values import patterned
+from jackfield_local.language.durations import shift
 from jackfield_local.language.questions import asks_for_facts, is_question
-from jackfield_local.language.shifts import shift
 from jackfield_local.language.words import stem, stems
 from jackfield_local.mind import Thought, Words
 

@@ -11,7 +11,7 @@ from jackfield_local.agent.parameters import CODES, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.values import time_spans
 from jackfield_local.language.addresses import emails, ids, named_texts, quoted, urls
-from jackfield_local.language.amounts import amounts
+from jackfield_local.language.numbers import amounts
 from jackfield_local.language.questions import asks_for_facts
 from jackfield_local.language.spans import GAP, Span, blanked
 from jackfield_local.language.words import content, stem, stems, words

@@ -1,5 +1,4 @@
-"""Both opinions on every candidate, as arrays: the query among the vectors, joined with the overlaps of
-words."""
+"""Candidates of a search with both scores as arrays: similarity of vectors and overlap of words."""
 
 from __future__ import annotations
 
@@ -9,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from jackfield_kb.ranking import fusion
-from jackfield_kb.vectors import signs
-from jackfield_kb.vectors.search import Vector, VectorView
-from jackfield_kb.vectors.selection import Selection
+from jackfield_kb import ranking
+from jackfield_kb.vectors import binary_quantization as quantization
+from jackfield_kb.vectors.search import Selection, Vector, VectorView
 
 _AVERAGE = 0.1
 """How alike two texts are on average, as far as a small library cannot tell."""
@@ -71,36 +69,36 @@ class Candidates:
         """Let the best records move the query towards themselves, each as far as it is probably right."""
         sums = self._sums()
         moved = self._query.copy()
-        for record in np.argsort(-sums, kind="stable")[: fusion.PULLING]:
+        for record in np.argsort(-sums, kind="stable")[: ranking.PULLING]:
             place = self._best(self._likes, record)
             if self._known[place]:
-                moved += fusion.PULL * fusion.FIRST(float(sums[record])) * self._vectors[place]
+                moved += ranking.PULL * ranking.FIRST(float(sums[record])) * self._vectors[place]
         self._query = moved / np.linalg.norm(moved)
         self._likes = self._liked()
 
     def ranked(self) -> Iterator[tuple[int, float, int]]:
         """The number of each record worth showing, its score and the passage that shows it, best first."""
-        sums, both = self._sums(), fusion.fused(self._likes, self._overlaps)
+        sums, both = self._sums(), ranking.fused(self._likes, self._overlaps)
         overlaps = np.maximum.reduceat(self._overlaps, self._starts)
         for record in np.argsort(-sums, kind="stable"):
-            score = fusion.HYBRID(float(sums[record]))
-            if score >= fusion.NOISE or overlaps[record]:
+            score = ranking.HYBRID(float(sums[record]))
+            if score >= ranking.NOISE or overlaps[record]:
                 shown = self._keys[self._best(both, record)]
                 yield int(self._numbers[record]), score, int(shown)
 
     def _sums(self) -> Vector:
         """For each record the sum of its best likeness and its best overlap, from whichever passages."""
         likes = np.maximum.reduceat(self._likes, self._starts)
-        return fusion.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
+        return ranking.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
 
     def _liked(self) -> Vector:
-        cosines = signs.cosines(self._vectors, self._query)
-        likes = fusion.likeness(cosines, self._average())
-        found: Vector = np.where(self._known, likes, fusion.expected_likeness(self._overlaps))
+        cosines = quantization.cosines(self._vectors, self._query)
+        likes = ranking.likeness(cosines, self._average())
+        found: Vector = np.where(self._known, likes, ranking.expected_likeness(self._overlaps))
         return found
 
     def _average(self) -> float:
-        sample = signs.cosines(self._view.sample, self._query)
+        sample = quantization.cosines(self._view.sample, self._query)
         return float((sample.sum() + _DOUBT * _AVERAGE) / (len(sample) + _DOUBT))
 
     def _best(self, values: NDArray[np.float32], record: np.intp) -> int:

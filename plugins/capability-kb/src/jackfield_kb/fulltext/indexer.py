@@ -1,14 +1,14 @@
-"""Keeping full text in step with the truth: what is missing is added, what is gone is taken away."""
+"""Keeps the full-text index up to date with the records."""
 
 from __future__ import annotations
 
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.following import Count, Following, Notice
-from jackfield_kb.text import index as text
-from jackfield_kb.text.index import TextIndex, TextState
-from jackfield_kb.truth import reading
-from jackfield_kb.truth.database import Database
-from jackfield_kb.truth.reading import Position
+from jackfield_kb.fulltext import index
+from jackfield_kb.fulltext.index import TextIndex, TextState
+from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
+from jackfield_kb.records.statements import Position
 
 _BATCH = 1_000
 _COMMIT = 50_000
@@ -42,14 +42,14 @@ class TextUpkeep(Following[TextState]):
 
     def _fill(self, state: TextState, count: Count, *, publish: bool) -> None:
         with self._database.reading() as db:
-            target = reading.position(db)
-            gone = reading.removed_after(db, state.position.step) if state.position.number else []
-        with text.damage_reported():
-            writer = text.writer(self._index.open(state, check=False))
-            text.remove(writer, gone)
+            target = statements.position(db)
+            gone = statements.removed_after(db, state.position.step) if state.position.number else []
+        with index.damage_reported():
+            writer = index.writer(self._index.open(state, check=False))
+            index.remove(writer, gone)
             number, pending = state.position.number, 0
             while batch := self._next(number):
-                text.add(writer, batch)
+                index.add(writer, batch)
                 number, pending = batch[-1].number, pending + len(batch)
                 count(len(batch))
                 if publish and pending >= _COMMIT:
@@ -61,6 +61,6 @@ class TextUpkeep(Following[TextState]):
         state = self._index.record(state, Position(max(number, target.number), target.step))
         self._index.tidy(state)
 
-    def _next(self, number: int) -> list[reading.Numbered]:
+    def _next(self, number: int) -> list[statements.Numbered]:
         with self._database.reading() as db:
-            return reading.after(db, number, _BATCH)
+            return statements.after(db, number, _BATCH)

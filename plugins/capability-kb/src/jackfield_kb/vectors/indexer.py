@@ -1,4 +1,4 @@
-"""Keeping the vectors in step with the truth: what is missing is embedded, what is gone is struck out."""
+"""Keeps the vector index up to date with the records."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from jackfield_kb.embedding.embedder import Embedder
+from jackfield_kb.chunks import split
+from jackfield_kb.embedding import Embedder
 from jackfield_kb.errors import DamagedIndexError, EmbeddingError
-from jackfield_kb.following import Count, Following, Notice
-from jackfield_kb.passages import split
-from jackfield_kb.truth import reading
-from jackfield_kb.truth.database import Database
-from jackfield_kb.truth.reading import Numbered, Position
-from jackfield_kb.vectors import columns
-from jackfield_kb.vectors.compaction import compacted, too_many_dead
-from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added
+from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
+from jackfield_kb.records.statements import Numbered, Position
+from jackfield_kb.vectors import index
+from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added, compacted, too_many_dead
 
 _SECONDS, _MOST_ROWS = 4.0, 8_192
 """How much is embedded before it is kept: what a crash can cost."""
@@ -57,8 +56,8 @@ class VectorUpkeep(Following[VectorState]):
 
     def _fill(self, state: VectorState, count: Count, *, publish: bool) -> None:
         with self._database.reading() as db:
-            target = reading.position(db)
-            gone = reading.removed_after(db, state.position.step) if state.position.number else []
+            target = statements.position(db)
+            gone = statements.removed_after(db, state.position.step) if state.position.number else []
         state = self._struck_out(state, gone)
         state = state._replace(position=state.position._replace(step=target.step))
         while batch := self._next_embedded(state.position.number, count):
@@ -81,7 +80,7 @@ class VectorUpkeep(Following[VectorState]):
         enough = time.monotonic() + _SECONDS
         while time.monotonic() < enough and sum(counts) < _MOST_ROWS:
             with self._database.reading() as db:
-                batch = reading.after(db, items[-1].number if items else number, _BATCH)
+                batch = statements.after(db, items[-1].number if items else number, _BATCH)
             if not batch:
                 break
             texts = [passage_texts(item) for item in batch]
@@ -93,7 +92,7 @@ class VectorUpkeep(Following[VectorState]):
     def _struck_out(self, state: VectorState, gone: Sequence[int]) -> VectorState:
         numbers = np.array([number for number in gone if number <= state.position.number], np.uint64)
         files = self._index.columns(state)
-        return state._replace(extents=files.append(state.extents, {columns.REMOVED: numbers}))
+        return state._replace(extents=files.append(state.extents, {index.REMOVED: numbers}))
 
     def _with(self, state: VectorState, rows: Rows) -> VectorState:
         dimensions = rows.vectors.shape[1]

@@ -1,9 +1,8 @@
-"""A vector in one bit a dimension: on which side of the centre it lies.
+"""Binary quantisation: a vector as one bit per dimension, which side of the centre it lies on.
 
-Vectors that point the same way agree in most bits, so counting the bits in which two differ gives a good
-guess of their angle, for a sixteenth of the memory and with three instructions of numpy. Rows stand in
-blocks, and in a block the first word of every row, then the second: the processor reads straight on, and a
-first look at the leading words alone reads no more than those.
+Vectors that point in the same direction agree in most bits, so the Hamming distance estimates their angle
+with a sixteenth of the memory and three numpy instructions. Rows are stored in blocks; a block holds the
+first word of every row, then the second, so a first pass over the leading words reads only those.
 """
 
 from __future__ import annotations

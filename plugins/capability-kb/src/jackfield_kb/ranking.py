@@ -24,15 +24,13 @@ each collection put to the other one as well, so that they know what an answer t
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Figures = NDArray[np.float32]
-else:
-    Figures = Any
 
 WEIGHT = 0.7
 """What overlap counts beside likeness."""

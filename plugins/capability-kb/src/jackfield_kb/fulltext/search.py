@@ -1,4 +1,4 @@
-"""Reading the full-text index: the passages that share words with a query, by BM25."""
+"""Full-text queries and their hits."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import tantivy
 from jackfield_capability_types.knowledge import Filters
 
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.text import fields
-from jackfield_kb.text.index import TextIndex, damage_reported
-from jackfield_kb.truth.reading import Position
+from jackfield_kb.fulltext import index
+from jackfield_kb.fulltext.index import TextIndex, damage_reported
+from jackfield_kb.records.statements import Position
 
 _TITLE = 0.5
 """What a word in the title counts more."""
@@ -99,7 +99,7 @@ class TextView:
         """The passages that fit best among those that the filters let through."""
         if not stems:
             return []
-        return self._found(self._words(stems), fields.conditions(self._schema, scopes, filters), most)
+        return self._found(self._words(stems), index.conditions(self._schema, scopes, filters), most)
 
     def scores(self, stems: Sequence[str], keys: Sequence[int]) -> list[Hit]:
         """How well given passages fit, found or not; those that share no word are left out."""
@@ -107,7 +107,7 @@ class TextView:
             return []
         # A union of terms rather than a set of them, which takes three times as long.
         these = tantivy.Query.boolean_query(
-            [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, fields.KEY, key)) for key in keys]
+            [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, index.KEY, key)) for key in keys]
         )
         return self._found(self._words(stems), [these], len(keys))
 
@@ -116,7 +116,7 @@ class TextView:
         total = self._searcher.num_docs
         weights = {}
         for stem in set(stems):
-            count = self._searcher.doc_freq(fields.WORDS, stem)
+            count = self._searcher.doc_freq(index.WORDS, stem)
             weights[stem] = math.log(1 + (max(total - count, 0) + 0.5) / (count + 0.5))
         return weights
 
@@ -127,7 +127,7 @@ class TextView:
     def _words(self, stems: Sequence[str]) -> tantivy.Query:
         queries = []
         for stem, times in Counter(stems).items():
-            for field, weight in ((fields.TITLE, _TITLE * times), (fields.WORDS, float(times))):
+            for field, weight in ((index.TITLE, _TITLE * times), (index.WORDS, float(times))):
                 term = tantivy.Query.term_query(self._schema, field, stem, "freq")
                 queries.append(term if weight == 1.0 else tantivy.Query.boost_query(term, weight))
         return tantivy.Query.boolean_query([(tantivy.Occur.Should, each) for each in queries])
@@ -141,5 +141,5 @@ class TextView:
             query = tantivy.Query.boolean_query([(tantivy.Occur.Must, words), *musts])
         with damage_reported():
             hits = self._searcher.search(query, most, count=False).hits
-            keys = self._searcher.fast_field_values(fields.KEY, [address for _, address in hits])
+            keys = self._searcher.fast_field_values(index.KEY, [address for _, address in hits])
         return [Hit(int(key or 0), float(score)) for key, (score, _) in zip(keys, hits, strict=True)]

@@ -1,7 +1,7 @@
-"""Long texts in pieces that a reader could take in at a glance, cut where a thought ends.
+"""Splits long texts into chunks that an embedding model can read whole, cut where a thought ends.
 
-A passage is short enough for an embedding model to see all of it. The title is not part of a passage; whoever
-indexes one puts the title before it, so that the third page of a document still knows what it is about.
+The title is not part of a chunk. The indexer puts it before the text, so that the third page of a document
+still says what it is about.
 """
 
 from __future__ import annotations
