@@ -243,7 +243,7 @@ async def talk(
             if isinstance(event, Audio) and made.plays_at_once:
                 conversation.heard(event.item, 3_600_000)
 
-        def publish(event: str, fields: Any) -> None:
+        def publish(event: str, fields: Any, *, once: bool = False) -> None:
             made.published.append((event, dict(fields)))
             made.news.set()
 

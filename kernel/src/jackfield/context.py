@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 KERNEL_EVENTS = frozenset(
     {
         "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
-        "notification", "session_status", "tool_complete", "tool_error", "tool_progress", "tool_start",
+        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
+        "tool_start",
     }
 )  # fmt: skip
 """What a client takes as said by the host, and no tool may say in its place."""

@@ -76,7 +76,7 @@ class User:
         await self.conversation.open()
         self._running = asyncio.create_task(self.conversation.run())
 
-    def _publish(self, event: str, fields: Any) -> None:
+    def _publish(self, event: str, fields: Any, *, once: bool = False) -> None:
         self.published.append((event, dict(fields)))
         self._news.set()
 

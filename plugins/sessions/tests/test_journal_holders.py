@@ -28,7 +28,10 @@ class HeldUp(MemoryStore):
 
 
 def carried(holder: int, told: list[Mapping[str, Any]]) -> Session:
-    session = Session("text", "1.0.0", session_id="s", publish=lambda _, fields: told.append(fields))
+    def publish(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+        told.append(fields)
+
+    session = Session("text", "1.0.0", session_id="s", publish=publish)
     session.holder = holder
     return session
 

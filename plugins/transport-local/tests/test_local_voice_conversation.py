@@ -56,7 +56,7 @@ class _Caller:
             instructions="",
         )
 
-    def _published(self, event: str, fields: Mapping[str, Any]) -> None:
+    def _published(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
         """The client's other channel is not looked at."""
 
     async def _deliver(self, event: Event | Notice) -> None:

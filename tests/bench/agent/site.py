@@ -83,9 +83,9 @@ class Talk:
         self._ended = self._ended or isinstance(event, TurnComplete | Trouble | Closed)
         self._news.set()
 
-    def publish(self, name: str, fields: Any) -> None:
+    def publish(self, event: str, fields: Any, *, once: bool = False) -> None:
         """What the runtime tells the client besides."""
-        if name == "confirmation_required":
+        if event == "confirmation_required":
             self._cards.append(fields["token"])
 
     async def says(self, text: str) -> Turn:

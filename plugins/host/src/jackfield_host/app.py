@@ -22,7 +22,6 @@ from jackfield_host.house import House
 from jackfield_host.lifecycle.checks import noting, started
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.openapi import OPERATIONS
-from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.operations.watchers import counting
@@ -55,25 +54,23 @@ ALLOWED_HEADERS = (
 @asynccontextmanager
 async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[House]:
     """A house with everything it needs; what cannot be served stops it with a sentence."""
-    decisions = Decisions()
     mistakes = Mistakes()
     async with AsyncExitStack() as closing:
         with mistakes:
             gate = Gate(options)
         with noting(mistakes):
-            runtime = await started(settings, [decisions], mistakes, closing)
+            runtime = await started(settings, mistakes, closing)
         mistakes.tell()
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
         switchboard = Switchboard(runtime, transport, settings, options)
         rate = options.requests_per_minute / 60
         requests = Allowances(rate, max(1.0, rate * 10))
-        decisions.tell(switchboard.talks)
         trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
         choice = runtime.provision.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
-        yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend, downloads)
+        yield House(options, gate, switchboard, requests, Readiness(switchboard), trend, downloads)
 
 
 def application(house: House) -> Starlette:

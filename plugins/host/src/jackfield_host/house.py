@@ -9,7 +9,6 @@ from jackfield_sessions.switchboard import Switchboard
 from starlette.requests import HTTPConnection
 
 from jackfield_host.lifecycle.readiness import Readiness
-from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.options import HostOptions
@@ -26,7 +25,6 @@ class House:
     switchboard: Switchboard
     requests: Allowances
     readiness: Readiness
-    decisions: Decisions
     trend: Trend
     downloads: Downloads
     began: float = field(default_factory=time.monotonic)

@@ -37,7 +37,7 @@ from jackfield_sessions.floor import Floor
 from jackfield_sessions.forms import closed_event
 from jackfield_sessions.guides import OmittedGuides
 from jackfield_sessions.journal import Journal
-from jackfield_sessions.late_outcomes import IsPublished, LateOutcomes
+from jackfield_sessions.late_outcomes import LateOutcomes
 from jackfield_sessions.ledger import Ledger
 from jackfield_sessions.line import Restored
 from jackfield_sessions.memory import Memory, Summarise, digest
@@ -70,12 +70,10 @@ class Answering:
         voice: VoiceSettings | None = None,
         dead_air: float = DEAD_AIR_SECONDS,
         forms: bool = False,
-        is_published: IsPublished | None = None,
     ) -> None:
         """`omitted_guides` are those that the instructions left out, by tool.
 
-        `forms` says whether the client can show forms, `is_published` whether an event is in the session's
-        event log already.
+        `forms` says whether the client can show forms.
         """
         self.session = session
         self.journal = journal or Journal(session, runtime.store)
@@ -103,10 +101,7 @@ class Answering:
         self._reached: tuple[Continuity, Calls] | None = None
         self._waiting_notes: list[str] = []
         self._superseded = 0
-        published = {} if is_published is None else {"is_published": is_published}
-        self._late = LateOutcomes(
-            runtime, session, self.journal, self._tell_late, encode=self._encode, **published
-        )
+        self._late = LateOutcomes(runtime, session, self.journal, self._tell_late, encode=self._encode)
         self._on: dict[type, Callable[..., Awaitable[None]]] = {
             TextDelta: self._on_text,
             Audio: self._on_audio,

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from jackfield.call_events import publish_decisions, tool_end, tool_start
 from jackfield.contract.call import ToolCall
 from jackfield.orchestrator import Answer, Orchestrator
 from jackfield.session.machine import State
@@ -16,7 +17,6 @@ from jackfield_sessions.beside import BEGUN_SECONDS, parts, provisional, runs_be
 from jackfield_sessions.continuity import Continuity
 from jackfield_sessions.journal import Journal
 from jackfield_sessions.notices import FILLER, Notice, of_endless_calls, of_slow_tools
-from jackfield_sessions.telling import begun, ended
 
 _log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Calls:
             self._begin_wait()
         self._messages += 1
         for call in calls:
-            self._session.publish("tool_start", begun(self._orchestrator.registry, call))
+            self._session.publish("tool_start", tool_start(self._orchestrator.registry, call))
         asked_on = self._continuity.line.renewals
         for part in parts(self._orchestrator.registry, calls):
             self._run(await self._journal.began(part), asked_on)
@@ -111,10 +111,6 @@ class Calls:
             # One that is waited for now may be let go of in the next moment.
             await asyncio.wait(waiting, timeout=BEGUN_SECONDS)
 
-    def told(self, answer: Answer) -> None:
-        """Tell the client what became of a call."""
-        self._session.publish(*ended(answer))
-
     def _run(self, message: tuple[ToolCall, ...], asked_on: int) -> None:
         if not self._continuity.working:
             self._begin_wait()
@@ -139,8 +135,9 @@ class Calls:
             answers = await self._let_go(answers, asked_on, running)
         for answer in answers:
             self._journal.memory.add_call(answer.tool_id, answer.wire)
+            publish_decisions(self._session, answer)
             if answer.call_id not in self._journal.told:
-                self.told(answer)
+                self._session.publish(*tool_end(answer))
             self._watch(answer)
         self._answered()
         await (self._report(answers) if goes_on else self._bring_back(answers, asked_on))

@@ -13,9 +13,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from jackfield.call_events import publish_decisions, tool_end, tool_start
 from jackfield.contract.call import ToolCall
 from jackfield.orchestrator import Answer
-from jackfield.outcomes import CallState, state_of
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.session.turn import Turn
@@ -23,9 +23,7 @@ from jackfield.store import StoreUnavailableError
 
 from jackfield_sessions.events import Events
 from jackfield_sessions.feed import Feed
-from jackfield_sessions.record import is_published
 from jackfield_sessions.talk import Talk
-from jackfield_sessions.telling import begun, decided, ended
 
 _log = logging.getLogger(__name__)
 
@@ -74,11 +72,12 @@ class Desk:
         runtime = self._runtime
         async with self._at(session) as used:
             if not again:
-                used.publish("tool_start", begun(runtime.registry, call))
+                used.publish("tool_start", tool_start(runtime.registry, call))
             turn = used.turn if again else self._turn(used, group)
             (answer,) = await runtime.orchestrator.handle(used, [call], turn)
+            publish_decisions(used, answer)
             if not again:
-                used.publish(*ended(answer))
+                used.publish(*tool_end(answer))
             return answer
 
     def _turn(self, session: Session, group: str | None) -> Turn:
@@ -100,22 +99,8 @@ class Desk:
             answer = await talk.conversation.resolve_confirmation(token, approve=approve)
             await talk.feed.flush()
             return answer
-        runtime = self._runtime
         async with self._at(session) as used:
-            pending = await runtime.confirmations.find(used, token)
-            if pending is None:
-                return None
-            answer = await runtime.resolve_confirmation(used, pending, approve=approve)
-            event, fields = decided(answer)
-            if answer.replayed:
-                # The host that took the decision may have died, or lost the session, before it published it.
-                publish = not await is_published(used, runtime.store, event, fields)
-            else:
-                # Who declines has published it already.
-                publish = state_of(answer.wire) is not CallState.DECLINED
-            if publish:
-                used.publish(event, fields)
-            return answer
+            return await self._runtime.resolve_confirmation(used, token, approve=approve)
 
     @asynccontextmanager
     async def _at(self, session: Session) -> AsyncIterator[Session]:

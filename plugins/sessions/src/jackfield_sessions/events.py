@@ -116,6 +116,13 @@ class Events:
         """What came after an event."""
         return await replay(self._session, self._store, after)
 
+    async def contains(self, event: str, fields: Mapping[str, Any]) -> bool:
+        """Whether the outcome of a call is in the log already, however long the call took."""
+        expected = {"type": event, **fields}
+        expected.pop("durationMs", None)
+        told = await events_for_call(self._session, self._store, fields["callId"])
+        return any(expected.items() <= each.items() for each in told)
+
     async def still_here(self) -> bool:
         """Whether no other host has taken the session over, as far as the store knows now."""
         try:
@@ -188,6 +195,11 @@ async def replay(session: Session, store: Store, after: int) -> Replay:
         messages += filter(None, map(reading.message, entries))
         expected = entries[-1].id + 1
     return Replay(messages, reset)
+
+
+async def events_for_call(session: Session, store: Store, call_id: str) -> list[dict[str, Any]]:
+    """The events about one call, in order."""
+    return [each for each in (await replay(session, store, 0)).messages if each.get("callId") == call_id]
 
 
 async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[dict[str, Any], None]:

@@ -22,6 +22,12 @@ PAUSE_SECONDS = 0.5
 MOST_WAITING = 10_000
 """How many messages wait for the store; a tool that tells more than that meanwhile is not heard."""
 
+TRANSIENT = frozenset({"tool_decisions"})
+"""What is told to the clients that listen now, and not kept."""
+
+_Event = tuple[str, Mapping[str, Any], bool]
+"""The name of an event, its fields, and whether it may have been published before."""
+
 
 class Feed:
     """One order for everything a session tells: what is kept and what is only passing."""
@@ -38,7 +44,7 @@ class Feed:
         self._on_said = on_said
         self._on_taken = on_taken
         self._outlets: set[Outlet] = set()
-        self._waiting: deque[tuple[str, Mapping[str, Any]] | Mapping[str, Any]] = deque(maxlen=MOST_WAITING)
+        self._waiting: deque[_Event | Mapping[str, Any]] = deque(maxlen=MOST_WAITING)
         self._pumping: asyncio.Task[None] | None = None
 
     @property
@@ -46,9 +52,15 @@ class Feed:
         """Whether anybody listens."""
         return bool(self._outlets)
 
-    def publish(self, event: str, fields: Mapping[str, Any]) -> None:
-        """Keep an event and tell it; returns at once, so that a tool need not wait for the store."""
-        self._waiting.append((event, dict(fields)))
+    def publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+        """Keep an event and tell it; returns at once, so that a tool need not wait for the store.
+
+        `once` where another host may have published it before.
+        """
+        if event in TRANSIENT:
+            self.pass_on({"type": event, **fields})
+            return
+        self._waiting.append((event, dict(fields), once))
         self._pump()
 
     def pass_on(self, message: Mapping[str, Any], *, at_once: bool = False) -> None:
@@ -105,10 +117,12 @@ class Feed:
             elif not await self._keep(*first):
                 return
 
-    async def _keep(self, event: str, fields: Mapping[str, Any]) -> bool:
+    async def _keep(self, event: str, fields: Mapping[str, Any], once: bool) -> bool:
         """Keep an event, however long the store is away, and tell it; whether the session is still ours."""
         while True:
             try:
+                if once and await self.events.contains(event, fields):
+                    return True
                 messages = await self.events.append(event, fields)
                 break
             except StoreUnavailableError as error:

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import orjson
+from jackfield.call_events import call_outcome
 from jackfield.confirmation import PendingConfirmation
 from jackfield.orchestrator import Answer
 from jackfield.outcomes import CallState, in_doubt, response_of, state_of
@@ -20,7 +21,6 @@ from jackfield.session.session import Session
 from jackfield.store import StoreUnavailableError
 
 from jackfield_sessions.journal import Journal
-from jackfield_sessions.telling import decided
 
 _log = logging.getLogger(__name__)
 
@@ -32,13 +32,6 @@ OUTCOMES = 200
 
 OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
 """The states that another one follows."""
-
-IsPublished = Callable[[str, dict[str, Any]], Awaitable[bool]]
-"""Whether an event with these fields is in the session's event log."""
-
-
-async def _never(event: str, fields: dict[str, Any]) -> bool:  # noqa: ARG001
-    return False
 
 
 class LateOutcomes:
@@ -52,7 +45,6 @@ class LateOutcomes:
         tell_model: Callable[[str, bool], Awaitable[None]],
         *,
         encode: Callable[[Answer], bytes],
-        is_published: IsPublished = _never,
     ) -> None:
         """`tell_model` takes a text, and whether the model should answer it.
 
@@ -63,7 +55,6 @@ class LateOutcomes:
         self._journal = journal
         self._tell_model = tell_model
         self._encode = encode
-        self._is_published = is_published
         self._running = 0
         self._open: dict[str, PendingConfirmation] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
@@ -75,15 +66,13 @@ class LateOutcomes:
 
     async def resolve(self, token: str, *, approve: bool) -> Answer | None:
         """Carry out the user's decision; what became of the call, or nothing for an unknown token."""
-        pending = await self._runtime.confirmations.find(self._session, token)
-        if pending is None:
-            return None
         self._running += 1
         try:
-            answer = await self._runtime.resolve_confirmation(self._session, pending, approve=approve)
+            answer = await self._runtime.resolve_confirmation(self._session, token, approve=approve)
         finally:
             self._running -= 1
-        await self._report(pending.run_key, answer, respond=True)
+        if answer is not None:
+            await self._report(answer, respond=True)
         return answer
 
     async def restore(self) -> None:
@@ -92,7 +81,7 @@ class LateOutcomes:
             status = await self._runtime.ledger.status_of(pending)
             if status.wire is not None:
                 answer = _answer(pending.run_key, pending.tool_id, pending.call_id, status.wire)
-                await self._report(pending.run_key, answer)
+                await self._report(answer, publish=True)
             elif status.state in OPEN:
                 self._open[pending.run_key] = pending
 
@@ -102,8 +91,8 @@ class LateOutcomes:
             status = await self._runtime.ledger.status_of(pending)
             if status.state is CallState.IN_DOUBT:
                 # By the whole path of a call: the audit gets a line, and what may be repeated runs again.
-                answer = await self._runtime.resolve_confirmation(self._session, pending, approve=True)
-                await self._report(pending.run_key, answer, respond=True)
+                answer = await self._runtime.resolve_pending(self._session, pending, approve=True)
+                await self._report(answer, respond=True)
             else:
                 self._watch(pending.run_key, pending.tool_id, pending.call_id)
         self._open.clear()
@@ -124,24 +113,21 @@ class LateOutcomes:
         for task in self._watches.values():
             task.cancel()
 
-    async def _report(self, key: str, answer: Answer, *, respond: bool | None = None) -> None:
-        """Tell the client and the model, unless they know; without `respond` the model is not reached yet."""
-        state, outcomes = state_of(answer.wire), self._journal.outcomes
+    async def _report(self, answer: Answer, *, respond: bool | None = None, publish: bool = False) -> None:
+        """Tell the model, unless it knows, and with `publish` the client.
+
+        Without `respond` the model is not reached yet.
+        """
+        key, state, outcomes = answer.key, state_of(answer.wire), self._journal.outcomes
         if state in OPEN:
             self._watch(key, answer.tool_id, answer.call_id)
         else:
             self._journal.doubts.pop(key, None)
         if outcomes.get(key) == state.value:
             return
-        event, fields = decided(answer)
-        if answer.replayed:
-            # The host that took the decision may have died, or lost the session, before it published it.
-            publish = not await self._is_published(event, fields)
-        else:
-            # Who declines has published it already.
-            publish = state is not CallState.DECLINED
         if publish:
-            self._session.publish(event, fields)
+            # The host that took the decision may have published it before it died, or lost the session.
+            self._session.publish(*call_outcome(answer), once=True)
         outcomes[key] = state.value
         while len(outcomes) > OUTCOMES:
             del outcomes[next(iter(outcomes))]
@@ -170,7 +156,7 @@ class LateOutcomes:
             if status.state is CallState.RUNNING or status.state.value == told:
                 continue
             wire = status.wire or _unsettled(tool_id)
-            await self._report(key, _answer(key, tool_id, call_id, wire), respond=True)
+            await self._report(_answer(key, tool_id, call_id, wire), respond=True, publish=True)
             if status.state not in OPEN:
                 return
 

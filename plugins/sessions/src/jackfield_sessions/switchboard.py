@@ -10,7 +10,6 @@ import re
 import time
 from collections import Counter
 from contextlib import suppress
-from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -41,7 +40,6 @@ from jackfield_sessions.draining import drain
 from jackfield_sessions.feed import Feed
 from jackfield_sessions.journal import Journal
 from jackfield_sessions.options import SessionOptions
-from jackfield_sessions.record import is_published
 from jackfield_sessions.talk import Talk
 
 _log = logging.getLogger(__name__)
@@ -237,7 +235,6 @@ class Switchboard:
             voice=spoken._replace(language=place.language or spoken.language),
             dead_air=self.options.dead_air_seconds,
             forms=forms,
-            is_published=partial(is_published, session, self.runtime.store),
         )
         return talk
 
@@ -293,7 +290,7 @@ class Switchboard:
         task.add_done_callback(self._tasks.discard)
 
 
-def _silent(event: str, fields: Any) -> None:
+def _silent(event: str, fields: Any, *, once: bool = False) -> None:
     """Where a kept session's events go that nobody carries."""
 
 

@@ -115,13 +115,13 @@ class Talk:
         self._order = asyncio.Lock()
         self._errands: set[asyncio.Task[None]] = set()
 
-    def publish(self, event: str, fields: Mapping[str, Any]) -> None:
+    def publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
         """What the session tells; statuses say how it stands as a whole."""
         if event == "session_status":
             age = round(max(0.0, self._clock() - self.session.began), 3)
             tokens = self.conversation.tokens
             fields = {**fields, "active": self.session.active, "tokensUsed": tokens, "ageSeconds": age}
-        self.feed.publish(event, fields)
+        self.feed.publish(event, fields, once=once)
 
     async def deliver(self, event: Event | Notice) -> None:
         """What the model does, for the clients."""

@@ -15,9 +15,9 @@ from jackfield.contract.response import Failure
 from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
 from jackfield.session.session import Session
-from jackfield_sessions import record
 from jackfield_sessions.admission import check
 from jackfield_sessions.briefing import NOWHERE
+from jackfield_sessions.events import events_for_call
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import MAY_BE_NAMED, Operation, Parameter, Said
@@ -60,10 +60,10 @@ async def execute(visit: Visit) -> Response:
     call_id = _call_id(session, key)
     call = ToolCall(visit.request.path_params["tool"], orjson.dumps(body.arguments), call_id)
     runtime = visit.switchboard.runtime
-    again = bool(key and await record.of_call(session, runtime.store, call_id))
+    again = bool(key and await events_for_call(session, runtime.store, call_id))
     answer = await visit.switchboard.desk.run(session, call, again=again, group=group)
     result = _result(answer, call_id, session, None if visit.token else session.token)
-    result["decisions"] = visit.house.decisions.of(session.id, call_id)
+    result["decisions"] = answer.decisions
     failure = answer.response.failure
     if failure is None:
         return JSONResponse(result)
