@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from jackfield.settings import Mistakes, Settings
-from jackfield_sessions.switchboard import Switchboard
+from jackfield_sessions.manager import SessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -63,14 +63,14 @@ async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[Hous
         mistakes.tell()
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
-        switchboard = Switchboard(runtime, transport, settings, options)
+        sessions = SessionManager(runtime, transport, settings, options)
         rate = options.requests_per_minute / 60
         requests = Allowances(rate, max(1.0, rate * 10))
-        trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
+        trend = Trend(counting(runtime.orchestrator.observers), sessions.live)
         choice = runtime.provision.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
-        yield House(options, gate, switchboard, requests, Readiness(switchboard), trend, downloads)
+        yield House(options, gate, sessions, requests, Readiness(sessions), trend, downloads)
 
 
 def application(house: House) -> Starlette:
@@ -78,7 +78,8 @@ def application(house: House) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        watching = [asyncio.create_task(each.watch()) for each in (house.switchboard, house.trend)]
+        background = (house.sessions.run_maintenance(), house.trend.watch())
+        watching = [asyncio.create_task(work) for work in background]
         try:
             yield
         finally:
@@ -86,7 +87,7 @@ def application(house: House) -> Starlette:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await house.switchboard.close()
+            await house.sessions.close()
 
     app = Starlette(
         routes=ROUTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from jackfield_sessions.switchboard import Switchboard
+from jackfield_sessions.manager import SessionManager
 from starlette.requests import HTTPConnection
 
 from jackfield_host.lifecycle.readiness import Readiness
@@ -22,7 +22,7 @@ class House:
 
     options: HostOptions
     gate: Gate
-    switchboard: Switchboard
+    sessions: SessionManager
     requests: Allowances
     readiness: Readiness
     trend: Trend

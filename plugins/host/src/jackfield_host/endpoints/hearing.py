@@ -8,9 +8,9 @@ import time
 
 from jackfield.protocol.close_codes import ENDED, MISUNDERSTOOD, Closing
 from jackfield.store import StoreUnavailableError
-from jackfield_sessions.admission import Identity, TurnedAwayError
-from jackfield_sessions.outlet import Outlet
-from jackfield_sessions.talk import Talk
+from jackfield_sessions.admission import Identity, SessionRefused
+from jackfield_sessions.hub import ClientQueue
+from jackfield_sessions.live_session import LiveSession
 from starlette.websockets import WebSocket
 
 from jackfield_host.house import House
@@ -39,12 +39,12 @@ BAN_SECONDS = 1.0
 class Hearing:
     """Takes what one client says."""
 
-    def __init__(self, house: House, identity: Identity, talk: Talk, outlet: Outlet) -> None:
+    def __init__(self, house: House, identity: Identity, live: LiveSession, queue: ClientQueue) -> None:
         options = house.options
-        self._switchboard = house.switchboard
+        self._sessions = house.sessions
         self._identity = identity
-        self._talk = talk
-        self._outlet = outlet
+        self._live = live
+        self._queue = queue
         self._longest = options.message_bytes
         self._messages = Allowance(options.messages_per_second, 4 * options.messages_per_second)
         self._reports = Allowance(REPORTS_PER_SECOND, 4 * REPORTS_PER_SECOND)
@@ -67,15 +67,15 @@ class Hearing:
                     return ENDED
             except incoming.MisunderstoodError as wrong:
                 self._mistakes += 1
-                self._outlet.tell(error("misunderstood", str(wrong)))
+                self._queue.send(error("misunderstood", str(wrong)))
                 if self._mistakes >= MOST_MISTAKES:
                     return MISUNDERSTOOD
-            except TurnedAwayError as away:
-                self._outlet.tell(error(away.closing.name, away.message, retry_after=away.retry_after))
+            except SessionRefused as away:
+                self._queue.send(error(away.closing.name, away.message, retry_after=away.retry_after))
                 return away.closing
 
     async def _hear(self, sound: bytes) -> None:
-        if self._talk.session.mode != "voice":
+        if self._live.session.mode != "voice":
             raise incoming.MisunderstoodError("sound belongs to /ws/voice")
         if len(sound) > self._longest or len(sound) % 2:
             raise incoming.MisunderstoodError(
@@ -85,20 +85,20 @@ class Hearing:
         if time.monotonic() - self._asked > BAN_SECONDS:
             self._asked = time.monotonic()
             await self._check_ban()
-        await self._talk.conversation.listen(sound)
+        await self._live.send_audio(sound)
 
     async def _heed(self, text: str) -> bool:
         """Do what a message asks for; whether it is the end."""
         if len(text) > self._longest:
             raise incoming.MisunderstoodError("the message is too long")
-        talk, said = self._talk, incoming.read_spoken(text)
+        live, said = self._live, incoming.read_spoken(text)
         if isinstance(said, incoming.Playback):
             await _wait_for(self._reports, 1)
-            talk.conversation.heard(said.item, said.ms)
+            live.report_playback(said.item, said.ms)
             return False
         await _wait_for(self._messages, 1)
         if isinstance(said, incoming.End):
-            await self._switchboard.end(talk)
+            await self._sessions.end(live)
             return True
         if isinstance(said, incoming.Text | incoming.FormSubmit):
             await self._check_ban()
@@ -106,31 +106,31 @@ class Hearing:
         return False
 
     def _pass_on(self, said: incoming.AnySpoken) -> None:
-        talk = self._talk
+        live = self._live
         match said:
             case incoming.Text():
-                talk.say(said.text, mark=said.client_id)
+                live.send_text(said.text, client_id=said.client_id)
             case incoming.Context():
-                talk.note(said.text, urgent=said.priority == "high")
+                live.add_context(said.text, urgent=said.priority == "high")
             case incoming.Interrupt():
-                talk.interrupt()
+                live.interrupt()
             case incoming.Cancel():
-                talk.conversation.cancel(said.call_id)
+                live.cancel_call(said.call_id)
             case incoming.Approve() | incoming.Decline():
-                talk.decide(said.token, approve=isinstance(said, incoming.Approve))
+                live.submit_decision(said.token, approve=isinstance(said, incoming.Approve))
             case incoming.FormSubmit():
-                talk.submit_form(said.form_id, said.values, mark=said.client_id)
+                live.submit_form(said.form_id, said.values, client_id=said.client_id)
             case incoming.FormDismiss():
-                talk.dismiss_form(said.form_id)
+                live.dismiss_form(said.form_id)
 
     async def _check_ban(self) -> None:
         """Turn away who was banned meanwhile; but a farewell that is being spoken is heard to its end."""
-        if self._talk.conversation.ending:
+        if self._live.ending:
             return
         try:
-            await self._switchboard.admission.check_ban(self._identity)
+            await self._sessions.admission.check_ban(self._identity)
         except StoreUnavailableError as away:
-            # A talk that was let in goes on; its tools ask again before they do anything.
+            # A session that was let in goes on; its tools ask again before they do anything.
             _log.warning("nobody knows now who is banned: %s", away)
 
 

@@ -11,12 +11,11 @@ from jackfield import Mode
 from jackfield.protocol import PROTOCOL
 from jackfield.protocol.close_codes import EXPIRED, FAILED, MISUNDERSTOOD, RESTARTING, TOO_SLOW, Closing
 from jackfield.store import StoreUnavailableError
-from jackfield_sessions.admission import Identity, TurnedAwayError
-from jackfield_sessions.briefing import Place
-from jackfield_sessions.outlet import Frame, Outlet
-from jackfield_sessions.switchboard import LOOK_SECONDS
-from jackfield_sessions.talk import Talk
-from jackfield_sessions.welcome import welcome
+from jackfield_sessions.admission import Identity, SessionRefused
+from jackfield_sessions.hub import ClientQueue, Frame
+from jackfield_sessions.live_session import LiveSession
+from jackfield_sessions.manager import MAINTENANCE_SECONDS
+from jackfield_sessions.session_factory import ClientLocale
 from starlette.responses import JSONResponse
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -84,7 +83,7 @@ def _foreign(websocket: WebSocket) -> JSONResponse | None:
 
 def _unwelcome(house: House, identity: Identity) -> JSONResponse | None:
     """Why somebody who may come in cannot now; before the handshake, so that a proxy can ask another host."""
-    if house.switchboard.draining:
+    if house.sessions.draining:
         sentence = "The host is restarting; connect again in a moment."
         return _denied(503, RESTARTING.name, sentence, {"Retry-After": "1"})
     seconds = house.requests.take(identity.user)
@@ -115,30 +114,30 @@ class _Connection:
         self._websocket = websocket
         self._identity = identity
         self._mode = mode
-        self._outlet = Outlet(house.options.queue_bytes, sound=mode == "voice")
+        self._queue = ClientQueue(house.options.queue_bytes, audio=mode == "voice")
         self._expiry: asyncio.TimerHandle | None = None
 
     async def run(self) -> Closing | None:
         """Hold the connection until one side ends it; why we do, if it is us."""
         try:
-            talk = await self._begin()
+            live = await self._begin()
         except WebSocketDisconnect:
             return None
         except Exception as reason:  # noqa: BLE001 - whatever it is, it must not reach the other sessions
             return await self._turn_away(reason)
         try:
-            return await self._hold(talk)
+            return await self._hold(live)
         except Exception:  # noqa: BLE001
-            _log.exception("the connection of session %s failed", talk.session.id)
+            _log.exception("the connection of session %s failed", live.session.id)
             return FAILED
         finally:
-            talk.leave(self._outlet)
+            live.detach(self._queue)
 
     async def _turn_away(self, reason: Exception) -> Closing:
         """Say why there is no session for this client; what to close with."""
         closing, told = FAILED, error("failed", "The host failed at that.", "Try again.")
         match reason:
-            case TurnedAwayError():
+            case SessionRefused():
                 closing = reason.closing
                 told = error(closing.name, reason.message, retry_after=reason.retry_after)
             case incoming.MisunderstoodError():
@@ -152,23 +151,23 @@ class _Connection:
         await self._tell(told)
         return closing
 
-    async def _begin(self) -> Talk:
+    async def _begin(self) -> LiveSession:
         first = incoming.read_opening(await self._first_text())
-        switchboard = self._house.switchboard
-        place = Place(first.time_zone, first.language)
+        sessions = self._house.sessions
+        locale = ClientLocale(first.time_zone, first.language)
         if isinstance(first, incoming.Start):
-            talk = await switchboard.open(
-                self._mode, self._identity, place, handover=first.handover, forms=first.forms
+            live = await sessions.open(
+                self._mode, self._identity, locale, handover=first.handover, forms=first.forms
             )
-            await self._catch_up(talk, 0, resumed=False)
-            return talk
+            await self._catch_up(live, 0, resumed=False)
+            return live
         # Before it is taken over: who knocks at the wrong door must not take a session from its host.
-        session = await switchboard.kept(first.token, self._identity)
+        session = await sessions.load_session(first.token, self._identity)
         if session.mode != self._mode:
             raise incoming.MisunderstoodError(f"this session is one of /ws/{session.mode}")
-        talk = await switchboard.resume(first.token, self._identity, place, forms=first.forms)
-        await self._catch_up(talk, first.last_event, resumed=True)
-        return talk
+        live = await sessions.resume(first.token, self._identity, locale, forms=first.forms)
+        await self._catch_up(live, first.last_event, resumed=True)
+        return live
 
     async def _first_text(self) -> str:
         seconds = self._house.options.start_seconds
@@ -184,34 +183,34 @@ class _Connection:
             raise incoming.MisunderstoodError("the first message is `start` or `resume`, as JSON")
         return text
 
-    async def _catch_up(self, talk: Talk, last_event: int, *, resumed: bool) -> None:
+    async def _catch_up(self, live: LiveSession, last_event: int, *, resumed: bool) -> None:
         """Join without a gap and without telling anything twice."""
-        self._outlet.hold()
-        talk.join(self._outlet)
+        self._queue.pause()
+        live.attach(self._queue)
         operator = is_operator(self._house, self._identity)
-        told = [welcome(self._house.switchboard, talk, resumed=resumed, operator=operator)]
+        told = [self._house.sessions.session_info(live, resumed=resumed, operator=operator)]
         try:
-            missed = await talk.feed.events.since(last_event)
+            missed = await live.hub.log.since(last_event)
         except BaseException:
-            talk.leave(self._outlet)
+            live.detach(self._queue)
             raise
         if missed.reset:
             told.append({"type": "reset", "reason": missed.reset})
-        self._outlet.release([*told, *missed.messages, {"type": "caught_up"}])
+        self._queue.resume([*told, *missed.messages, {"type": "caught_up"}])
 
-    async def _hold(self, talk: Talk) -> Closing | None:
-        hearing = Hearing(self._house, self._identity, talk, self._outlet)
-        writing = asyncio.create_task(self._outlet.run(self._send))
+    async def _hold(self, live: LiveSession) -> Closing | None:
+        hearing = Hearing(self._house, self._identity, live, self._queue)
+        writing = asyncio.create_task(self._queue.run(self._send))
         reading = asyncio.create_task(hearing.run(self._websocket))
         self._let_go_when_expired()
         try:
             await asyncio.wait({writing, reading}, return_when=asyncio.FIRST_COMPLETED)
             if reading.done() and (closing := reading.result()) is not None:
                 # What was told before the close says why, and for how long.
-                self._outlet.close(closing)
+                self._queue.close(closing)
                 await asyncio.wait({writing}, timeout=CLOSE_SECONDS)
                 return closing
-            if self._outlet.closing is TOO_SLOW:
+            if self._queue.closing is TOO_SLOW:
                 return TOO_SLOW
             return writing.result() if writing.done() else None
         except WebSocketDisconnect:
@@ -229,11 +228,11 @@ class _Connection:
             return
         left = self._identity.expires - time.time()
         if left <= 0:
-            self._outlet.close(EXPIRED)
+            self._queue.close(EXPIRED)
             return
         # Looked at again now and then, because the clock by which tokens end may be set meanwhile.
         loop = asyncio.get_running_loop()
-        self._expiry = loop.call_later(min(left, LOOK_SECONDS), self._let_go_when_expired)
+        self._expiry = loop.call_later(min(left, MAINTENANCE_SECONDS), self._let_go_when_expired)
 
     async def _send(self, frame: Frame) -> None:
         if isinstance(frame, str):
