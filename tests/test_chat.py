@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
 from jackfield_testkit.providers.openai import OpenAIServer
-from talks import tools
+from provider_sessions import tools
 
 
 def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> None:

@@ -16,7 +16,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -24,12 +24,11 @@ from jackfield.contract.errors import ErrorType
 from jackfield.contract.preview import render
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, Failure, ToolResponse
 from jackfield.governance import Call
+from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import ConfirmationRequired
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
-
-if TYPE_CHECKING:
-    from jackfield.protocol.messages import ConfirmationRequired
 
 APPROVED = "approved/"
 """How the keys of approved calls begin."""
@@ -80,8 +79,6 @@ class PendingConfirmation(NamedTuple):
 
     def event(self, session: Session) -> ConfirmationRequired:
         """What the client gets: the question, and the token to answer it with."""
-        from jackfield.protocol.messages import ConfirmationRequired
-
         return ConfirmationRequired(
             confirmation=self.id,
             tool=self.tool_id,
@@ -140,8 +137,6 @@ class Confirmations:
         if pending is None:
             pending = self._pending(call, seconds)
             await self.keep(pending, pending.known_until - self._store.now())
-        from jackfield.protocol.codec import event_fields
-
         call.session.publish(*event_fields(pending.event(call.session)))
         return pending
 

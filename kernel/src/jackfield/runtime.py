@@ -140,13 +140,20 @@ class Runtime:
         await session.save(self.store)
         self.orchestrator.observers.turn_began(session)
 
-    async def resolve_confirmation(
+    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+        """Carry out the decision of the user who holds a token; nothing for an unknown token.
+
+        This alone redeems the token, publishes the decision, runs the call or records that it was declined,
+        and publishes the outcome. The first decision counts: a later one, or one that comes too late, gets
+        the outcome that stands.
+        """
+        pending = await self.confirmations.find(session, token)
+        return None if pending is None else await self.resolve_pending(session, pending, approve=approve)
+
+    async def resolve_pending(
         self, session: Session, pending: PendingConfirmation, *, approve: bool
     ) -> Answer:
-        """Carry out a user's decision; the answer says what really became of the call.
-
-        The first decision counts: a later one, or one that comes too late, gets the outcome that stands.
-        """
+        """Do the same where the question is known: at a terminal, or for a call that was approved before."""
         return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
 
     async def settle_call(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:

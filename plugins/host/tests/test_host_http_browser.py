@@ -80,7 +80,7 @@ def test_a_browser_that_calls_again_replaces_its_call(workshop: Workshop) -> Non
             assert (first.hung_up, second.hung_up) == (True, False)
             assert (await ada.get("/health")).json()["active_sessions"] == 1
             assert host.house
-            await host.house.switchboard.drain()
+            await host.house.sessions.drain()
             assert second.hung_up
 
     asyncio.run(main())

@@ -108,8 +108,8 @@ def test_a_client_that_goes_away_does_not_stop_the_turn(workshop: Workshop) -> N
                         break
             assert workshop.effects("done kept") == 1
             assert host.house
-            (talk,) = host.house.switchboard.talks.values()
-            await until(lambda: not talk.feed.heard)
+            (live,) = host.house.sessions.live.values()
+            await until(lambda: not live.hub.has_clients)
 
     asyncio.run(main())
 

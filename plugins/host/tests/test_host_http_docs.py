@@ -114,7 +114,7 @@ def test_the_examples_run(shop: Workshop) -> None:
             async with hosted(shop, served, tables=tables) as host, asking(host) as ada:
                 assert host.house
                 await make_doubt(
-                    host.house.switchboard.runtime.store,
+                    host.house.sessions.runtime.store,
                     "call/5e8f2c/order-7731",
                     session="5e8f2c",
                     arguments='{"lamps": 3}',

@@ -201,7 +201,7 @@ def test_without_the_observer_there_are_no_metrics(workshop: Workshop) -> None:
 def test_whoever_is_banned_learns_for_how_long(workshop: Workshop) -> None:
     async def test(host: Hosted, client: httpx.AsyncClient) -> None:
         assert host.house
-        await host.house.switchboard.runtime.capabilities["bans"].impose("ada", 60)
+        await host.house.sessions.runtime.capabilities["bans"].impose("ada", 60)
         for answer in (
             await client.post("/chat", json={"message": "a"}, headers=bearer("ada")),
             await client.post("/execute/hst_look", json=BODY, headers=bearer("ada")),
@@ -331,7 +331,7 @@ def test_health_tells_what_is_wrong_and_nothing_private(
             "status", "registry", "store", "provider", "active_sessions", "uptime"
         }  # fmt: skip
         assert host.house
-        store = host.house.switchboard.runtime.store
+        store = host.house.sessions.runtime.store
         with monkeypatch.context() as patched:
             patched.setattr(type(store), "put", away)
             patched.setattr("jackfield_host.lifecycle.readiness.TRUSTED_SECONDS", 0.0)
@@ -342,7 +342,7 @@ def test_health_tells_what_is_wrong_and_nothing_private(
             assert (failed.status_code, failed.json()["error"]["code"]) == (503, "store_unavailable")
             assert "/secret" not in failed.text
             assert (await client.get("/health")).status_code == 503
-        host.house.switchboard.admission.closed = True
+        host.house.sessions.admission.closed = True
         leaving = await client.get("/health")
         assert (leaving.status_code, leaving.json()["status"]) == (503, "unhealthy")
         for refused in (
@@ -375,7 +375,7 @@ def test_a_failure_nobody_expected_tells_nothing(
 ) -> None:
     async def test(host: Hosted, client: httpx.AsyncClient) -> None:
         assert host.house
-        monkeypatch.setattr(type(host.house.switchboard.runtime.registry), "get", broken)
+        monkeypatch.setattr(type(host.house.sessions.runtime.registry), "get", broken)
         answer = await client.get("/tools/hst_look")
         assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
         assert "inner" not in answer.text

@@ -12,8 +12,7 @@ import pytest
 from asking import NAMED, asking, told
 from hosting import Client, Provider, Workshop, check, hosted, make_site
 from jackfield_host.transcripts import as_text
-from jackfield_sessions.archive.record import record
-from jackfield_sessions.archive.sessions import find
+from jackfield_sessions.archive import find, session_record
 from jackfield_testkit.sites import Site
 
 FORMS = Provider("forms", SimpleNamespace(base_url=""))
@@ -201,9 +200,9 @@ def test_a_form_whose_end_was_kept_and_not_told_is_closed_by_the_next_host(works
                 form, token = await asked(ada), ada.token
                 assert here.house
                 # As if the host had died between the two.
-                journal = here.house.switchboard.talks[token.partition(".")[0]].conversation.journal
-                journal.forms.close(form["formId"], submitted=False)
-                await journal.keep()
+                checkpoint = here.house.sessions.live[token.partition(".")[0]].checkpoint
+                checkpoint.forms.close(form["formId"], submitted=False)
+                await checkpoint.save()
             async with there.client("text", token=token, forms=True) as back:
                 closed = await back.until_type("form_closed")
                 assert (closed["formId"], closed["submitted"]) == (form["formId"], False)
@@ -246,10 +245,10 @@ def test_an_exported_session_tells_of_its_forms(workshop: Workshop) -> None:
             await ada.say("form_submit", formId=form["formId"], values={"text": "buy oil"})
             await ada.until_type("tool_complete")
             assert host.house
-            store, session_id = host.house.switchboard.runtime.store, ada.token.partition(".")[0]
+            store, session_id = host.house.sessions.runtime.store, ada.token.partition(".")[0]
             kept = await find(store, session_id)
             assert kept
-            return "\n".join(as_text(kept, await record(store, session_id)))
+            return "\n".join(as_text(kept, await session_record(store, session_id)))
 
     text = asyncio.run(main())
     assert "asked      the form of hst_note" in text

@@ -246,7 +246,7 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
                 assert await whole(there, ada, moved)
                 assert workshop.effects("done it") == 1
                 assert here.house
-                await moved.until(lambda: not here.house.switchboard.talks)  # type: ignore[union-attr]
+                await moved.until(lambda: not here.house.sessions.live)  # type: ignore[union-attr]
             # And back to the first one, which knows nothing of what was said since.
             async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
                 await home.say("text", text="and now?")

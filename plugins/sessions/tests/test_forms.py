@@ -1,22 +1,24 @@
-"""Forms in a conversation: asked with, completed, dismissed, replaced, and resumed by another process."""
+"""Forms in a live session: asked with, completed, dismissed, replaced, and resumed by another process."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, cast
 
 import pytest
+from jackfield.protocol.close_codes import RESTARTING
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
-from jackfield.transport.events import TurnComplete
 from jackfield.transport.protocol import Connection, Opening
-from jackfield_sessions.conversation import Conversation
+from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.forms import CLOSED, FormError, Forms, Submission
-from jackfield_sessions.journal import Journal
+from jackfield_sessions.hub import ClientQueue
+from jackfield_sessions.live_session import LiveSession
 from jackfield_testkit.providers.forms import FormTransport
 from jackfield_testkit.sites import Site, site
 
@@ -54,69 +56,73 @@ ASK = 'form book_table {"date": "2026-11-20"}'
 VALUES = {"date": "2026-11-20", "time": "19:30"}
 
 
-class User:
-    """A user in conversation, and what reached the client."""
+class User(ClientQueue):
+    """A user in a live session, and what reached the client."""
 
     def __init__(self, runtime: Runtime, transport: Any, **options: Any) -> None:
+        super().__init__(limit=0)
         self.runtime = runtime
         self.transport = transport
-        self.published: list[tuple[str, Any]] = []
-        self.turns = 0
+        self.got: list[dict[str, Any]] = []
         self._options = {"forms": True, **options}
-        self._news = asyncio.Event()
-        self.conversation: Conversation
+        self._changed = asyncio.Event()
+        self.live: LiveSession
 
-    async def begin(self, session: Session | None = None, journal: Journal | None = None) -> None:
+    async def begin(self, session: Session | None = None, checkpoint: Checkpoint | None = None) -> None:
         session = session or await self.runtime.open_session("text", user="ada")
-        session.publish = self._publish
-        self.conversation = Conversation(
-            self.runtime, session, self.transport, self._deliver,
-            instructions="", journal=journal, **self._options,
-        )  # fmt: skip
-        await self.conversation.open()
-        self._running = asyncio.create_task(self.conversation.run())
+        self.live = LiveSession(
+            self.runtime, session, self.transport, instructions="", checkpoint=checkpoint, **self._options
+        )
+        self.live.attach(self)
+        await self.live.open()
+        self.live.start()
 
-    def _publish(self, event: str, fields: Any) -> None:
-        self.published.append((event, dict(fields)))
-        self._news.set()
-
-    async def _deliver(self, event: Any) -> None:
-        self.turns += isinstance(event, TurnComplete)
-        self._news.set()
+    def send(self, message: Mapping[str, Any] | str) -> None:
+        self.got.append(json.loads(message) if isinstance(message, str) else dict(message))
+        self._changed.set()
 
     async def until(self, condition: Callable[[], Any]) -> Any:
         async with asyncio.timeout(30):
             while not (found := condition()):
-                self._news.clear()
-                await self._news.wait()
+                self._changed.clear()
+                await self._changed.wait()
         return found
 
     async def turn_ends(self, count: int) -> None:
-        await self.until(lambda: self.turns >= count)
+        await self.until(lambda: len(self.told("turn_complete")) >= count)
 
     async def asked(self, text: str = ASK) -> dict[str, Any]:
         """Have the transport ask with a form; the event that tells of it."""
-        before = self.turns
-        await self.conversation.say(text)
+        before = len(self.told("turn_complete"))
+        await self.live.send_text(text)
         await self.turn_ends(before + 1)
         event: dict[str, Any] = self.told("form_request")[-1]
         return event
 
-    def told(self, event: str) -> list[Any]:
-        return [fields for name, fields in self.published if name == event]
+    async def refused(self, work: Awaitable[None]) -> dict[str, Any]:
+        """The error that a client's request brings."""
+        before = len(self.told("error"))
+        await work
+        errors: list[dict[str, Any]] = await self.until(lambda: self.told("error")[before:])
+        return errors[0]
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """The events of one type, with the fields that they were published with."""
+        added = ("id", "type", "at")
+        found = [message for message in self.got if message["type"] == event]
+        return [{name: value for name, value in each.items() if name not in added} for each in found]
 
     @property
     def said(self) -> list[str]:
         return [each["text"] for each in self.told("message") if each["speaker"] == "user"]
 
     async def end(self) -> None:
-        await self.conversation.close()
-        await self._running
+        await self.live.close(RESTARTING)
 
 
 @asynccontextmanager
 async def begun(site: Site, transport: Any = None, **options: Any) -> AsyncIterator[User]:
-    """A user in conversation with a transport that asks with forms."""
+    """A user in a session with a transport that asks with forms."""
     site.tool("book_table", schema=BOOKING, handler=HANDLER, guide=GUIDE)
     site.tool("note")
     site.tool("spoken", schema={"allowedModes": ["voice"]})
@@ -151,13 +157,13 @@ def test_a_completed_form_is_a_turn_of_the_user_and_its_tool_is_called_once(site
             assert form["values"] == {"date": "2026-11-20"}
             assert form["description"]
             assert form["parameters"]["required"] == ["date", "time"]
-            names = [name for name, _ in user.published if name in ("message", "form_request")]
+            names = [each["type"] for each in user.got if each["type"] in ("message", "form_request")]
             assert names == ["message", "message", "form_request"], "what was said stands before the form"
-            turn = user.conversation.session.turn.number
-            await user.conversation.submit_form(form["formId"], VALUES, mark="m-1")
-            await user.conversation.submit_form(form["formId"], VALUES, mark="m-1")
+            turn = user.live.session.turn.number
+            await user.live.submit_form(form["formId"], VALUES, client_id="m-1")
+            await user.live.submit_form(form["formId"], VALUES, client_id="m-1")
             await user.turn_ends(2)
-            assert user.conversation.session.turn.number == turn + 1
+            assert user.live.session.turn.number == turn + 1
             assert user.said[-1] == "book_table: date 2026-11-20, time 19:30"
             assert user.told("message")[1:][1]["clientId"] == "m-1"
             closed = {"formId": form["formId"], "submitted": True, "values": VALUES}
@@ -172,25 +178,23 @@ def test_a_completed_form_is_a_turn_of_the_user_and_its_tool_is_called_once(site
 def test_a_form_that_is_closed_or_unknown_is_refused_and_runs_nothing(site: Site) -> None:
     async def main() -> None:
         async with begun(site) as user:
-            conversation = user.conversation
-            with pytest.raises(FormError, match="no such form") as unknown:
-                await conversation.submit_form("made-up", VALUES)
-            assert unknown.value.code == "unknown_form"
+            live = user.live
+            unknown = await user.refused(live.submit_form("made-up", VALUES))
+            assert (unknown["code"], unknown["formId"]) == ("unknown_form", "made-up")
+            assert "no such form" in unknown["message"]
             form = await user.asked()
-            await conversation.dismiss_form(form["formId"])
+            await live.dismiss_form(form["formId"])
+            await user.until(lambda: user.told("form_closed"))
             assert user.told("form_closed") == [{"formId": form["formId"], "submitted": False}]
-            for again in (
-                conversation.dismiss_form(form["formId"]),
-                conversation.submit_form(form["formId"], VALUES),
-            ):
-                with pytest.raises(FormError, match="dismissed or replaced before") as closed:
-                    await again
-                assert closed.value.code == "already_closed"
+            for again in (live.dismiss_form, partial(live.submit_form, values=VALUES)):
+                closed = await user.refused(again(form["formId"]))
+                assert closed["code"] == "already_closed"
+                assert "dismissed or replaced before" in closed["message"]
             assert user.transport.connections[0].received[-1] == ("form", ("book_table", None))
             form = await user.asked()
-            await conversation.submit_form(form["formId"], VALUES)
-            with pytest.raises(FormError, match="submitted before"):
-                await conversation.submit_form(form["formId"], VALUES, mark="another")
+            await live.submit_form(form["formId"], VALUES)
+            closed = await user.refused(live.submit_form(form["formId"], VALUES, client_id="another"))
+            assert "submitted before" in closed["message"]
             await user.turn_ends(3)
             assert len(calls()) == 1
 
@@ -202,17 +206,16 @@ def test_values_that_do_not_fit_come_back_as_faults_and_the_form_stays_open(site
         async with begun(site) as user:
             form = await user.asked()
             wrong = {"date": "tomorrow", "seats": 0, "place": "window"}
-            with pytest.raises(FormError) as refused:
-                await user.conversation.submit_form(form["formId"], wrong, mark="m-1")
-            assert refused.value.code == "invalid_values"
-            faults = {each["path"]: each["message"] for each in refused.value.faults}
+            refused = await user.refused(user.live.submit_form(form["formId"], wrong, client_id="m-1"))
+            assert refused["code"] == "invalid_values"
+            faults = {each["path"]: each["message"] for each in refused["faults"]}
             assert set(faults) == {"/", "/date", "/seats"}
-            with pytest.raises(FormError) as odd:
-                await user.conversation.submit_form(form["formId"], {**VALUES, "seats": float("nan")})
-            assert odd.value.code == "invalid_values"
+            odd = {**VALUES, "seats": float("nan")}
+            refused = await user.refused(user.live.submit_form(form["formId"], odd))
+            assert refused["code"] == "invalid_values"
             assert user.told("form_closed") == []
             # The name under which it was refused is still free.
-            await user.conversation.submit_form(form["formId"], VALUES, mark="m-1")
+            await user.live.submit_form(form["formId"], VALUES, client_id="m-1")
             await user.turn_ends(2)
             assert user.said == [ASK, "book_table: date 2026-11-20, time 19:30"]
 
@@ -225,7 +228,7 @@ def test_a_newer_form_of_the_same_tool_replaces_the_older_one(site: Site) -> Non
             first, other = await user.asked(), await user.asked('form note {"text": "a"}')
             second = await user.asked()
             assert user.told("form_closed") == [{"formId": first["formId"], "submitted": False}]
-            assert set(user.conversation.journal.forms.open) == {other["formId"], second["formId"]}
+            assert set(user.live.checkpoint.forms.open) == {other["formId"], second["formId"]}
 
     asyncio.run(main())
 
@@ -234,7 +237,7 @@ def test_a_form_of_a_tool_that_is_not_offered_is_not_shown(site: Site) -> None:
     async def main() -> None:
         async with begun(site) as user:
             for tool in ("spoken", "no_such_tool"):
-                await user.conversation.say(f"form {tool}")
+                await user.live.send_text(f"form {tool}")
             await user.turn_ends(2)
             assert user.told("form_request") == []
 
@@ -244,12 +247,12 @@ def test_a_form_of_a_tool_that_is_not_offered_is_not_shown(site: Site) -> None:
 def test_a_client_without_forms_is_asked_in_words_until_one_with_forms_comes(site: Site) -> None:
     async def main() -> None:
         async with begun(site, forms=False) as user:
-            await user.conversation.say(ASK)
+            await user.live.send_text(ASK)
             await user.turn_ends(1)
             assert user.told("form_request") == []
             assert "Which values" in user.told("message")[-1]["text"]
-            await user.conversation.accept_forms(False)
-            await user.conversation.accept_forms(True)
+            await user.live.accept_forms(False)
+            await user.live.accept_forms(True)
             assert len(user.transport.connections) == 2
             assert (await user.asked())["toolId"] == "book_table"
 
@@ -289,9 +292,9 @@ def test_a_connection_without_forms_gets_the_values_as_a_message(site: Site) -> 
         transport = Plain()
         async with begun(site, transport) as user:
             form = await user.asked()
-            await user.conversation.submit_form(form["formId"], VALUES)
+            await user.live.submit_form(form["formId"], VALUES)
             await user.turn_ends(2)
-            await user.conversation.dismiss_form((await user.asked())["formId"])
+            await user.live.dismiss_form((await user.asked())["formId"])
             received = transport.inner.connections[0].received
             assert [kind for kind, _ in received] == ["text"] * 3
             assert received[1][1].startswith("Call book_table with these arguments")
@@ -305,24 +308,25 @@ def test_a_form_outlives_the_process_and_a_submission_is_sent_again_as_a_form(si
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()
-            session, store = user.conversation.session, user.runtime.store
+            session, store = user.live.session, user.runtime.store
             await user.end()
-            journal = await Journal.resumed(session, store)
-            assert journal.forms.open == {form["formId"]: "book_table"}
-            # The next process dies as soon as it has kept the submission.
-            journal.takes("m-1")
-            journal.forms.close(form["formId"], submitted=True)
-            journal.owed, journal.submission = True, Submission("book_table", json.dumps(VALUES))
-            await journal.said("user", journal.submission.text, mark="m-1")
-            resumed = await Journal.resumed(session, store)
+            checkpoint = await Checkpoint.load(session, store)
+            assert checkpoint.forms.open == {form["formId"]: "book_table"}
+            # The next process dies as soon as it has saved the submission.
+            checkpoint.accept_client_id("m-1")
+            checkpoint.forms.close(form["formId"], submitted=True)
+            checkpoint.submission = Submission("book_table", json.dumps(VALUES))
+            checkpoint.response_pending = True
+            await checkpoint.add_message("user", checkpoint.submission.text, client_id="m-1")
+            resumed = await Checkpoint.load(session, store)
             assert resumed.forms.reconcile({form["formId"]: "book_table"}) == {form["formId"]: True}
             await user.begin(session, resumed)
-            await user.conversation.go_on()
+            await user.live.resume_pending_work()
             await user.turn_ends(2)
             assert user.transport.connections[-1].received == [("form", ("book_table", VALUES))]
-            await user.conversation.submit_form(form["formId"], VALUES, mark="m-1")
+            await user.live.submit_form(form["formId"], VALUES, client_id="m-1")
             assert len(calls()) == 1
-            assert user.conversation.journal.submission is None
+            assert user.live.checkpoint.submission is None
 
     asyncio.run(main())
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool
-from jackfield_sessions.prompt import fixed_prompt
+from jackfield_sessions.instructions import fixed_prompt
 
 MANIFEST = ToolManifest("look", "1.0.0", "", "utility", "none", True, False, ("text", "voice"), 100, {})
 LOOK = FrozenTool(MANIFEST, {}, "SUMMARY", "# look\n\nSUMMARY", "", "", "", "", "")

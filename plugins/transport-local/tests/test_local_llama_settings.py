@@ -17,8 +17,8 @@ from jackfield_local.agent.mind import Agent
 from jackfield_local.options import Options
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
-from jackfield_sessions.memory import Memory
-from jackfield_sessions.summary import by_model
+from jackfield_sessions.checkpoint import ChatHistory
+from jackfield_sessions.summary import model_summarizer
 from local_session import opening
 
 
@@ -153,10 +153,10 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
 def test_a_summary_is_left_to_the_digest_of_the_conversation() -> None:
     async def go() -> str:
         transport = LocalTransport.from_settings({"mind": "router"})
-        memory = Memory()
+        memory = ChatHistory()
         for number in range(30):
             memory.add("user", f"Remember the number {number}.")
-        await memory.condense(by_model(transport))
+        await memory.compact(model_summarizer(transport))
         await transport.close()
         return memory.summary
 

@@ -79,8 +79,8 @@ def to_wire(message: Message) -> dict[str, Any]:
     return wire
 
 
-def event_fields(event: SessionEvent) -> tuple[str, dict[str, Any]]:
-    """An event as a session publishes it: its type, and its members."""
+def event_fields(event: HostMessage) -> tuple[str, dict[str, Any]]:
+    """An event as a session publishes it: its type, and its members without `id` and `at`."""
     wire = to_wire(event)
     return wire.pop("type"), {name: value for name, value in wire.items() if name not in _LOGGED}
 

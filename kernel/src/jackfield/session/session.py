@@ -9,8 +9,8 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import orjson
 
@@ -27,14 +27,19 @@ SAID_LIMIT = 4000
 
 _log = logging.getLogger(__name__)
 
-Publish = Callable[[str, Mapping[str, Any]], None]
+
+class Publish(Protocol):
+    """Tells the clients of a session what happens in it."""
+
+    def __call__(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+        """Publish an event; `once` where another process may have published it before."""
 
 
 # What an intent changes for the turn it was asked in.
 _OF_A_TURN = ("suppress_audio", "suppress_transcript")
 
 
-def _nobody(event: str, fields: Mapping[str, Any]) -> None:
+def _nobody(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
     """Where events go while no client is connected."""
 
 

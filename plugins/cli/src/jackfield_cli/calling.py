@@ -285,7 +285,7 @@ async def _confirmed(
         echo(card)
         approve = _asked()
     with interruptible(runtime.orchestrator, session):
-        answer = await runtime.resolve_confirmation(session, pending, approve=approve)
+        answer = await runtime.resolve_pending(session, pending, approve=approve)
     state = state_of(answer.wire)
     if state is CallState.EXPIRED:
         raise click.ClickException("The question was open for too long; nothing was run. Call again.")

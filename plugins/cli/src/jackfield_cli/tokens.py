@@ -13,7 +13,7 @@ from jackfield_cli.report import echo, print_table
 if TYPE_CHECKING:
     from jackfield.contract.snapshot import Snapshot
     from jackfield.settings import Settings
-    from jackfield_sessions.prompt import FixedPrompt
+    from jackfield_sessions.instructions import FixedPrompt
 
 
 def show_tokens(
@@ -21,7 +21,7 @@ def show_tokens(
 ) -> None:
     """Print the tokens of every tool that is offered, and of the prompt of each mode."""
     try:
-        from jackfield_sessions.prompt import tool_tokens
+        from jackfield_sessions.instructions import tool_tokens
     except ImportError:
         raise click.ClickException(
             "--tokens needs jackfield-sessions, which composes prompts; jackfield-host brings it, and so "
@@ -62,7 +62,7 @@ def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]
     from jackfield.provision import Provision
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
-    from jackfield_sessions.prompt import fixed_prompt, folders, token_budget
+    from jackfield_sessions.instructions import fixed_prompt, folders, token_budget
 
     try:
         transport = Provision.of(snapshot, settings).transport()

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from jackfield.settings import Mistakes, Settings
-from jackfield_sessions.switchboard import Switchboard
+from jackfield_sessions.manager import SessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -16,13 +16,11 @@ from starlette.routing import Route, WebSocketRoute
 
 from jackfield_host.endpoints.console import file, page
 from jackfield_host.endpoints.protocol import asyncapi
-from jackfield_host.endpoints.sockets import TextSocket, VoiceSocket
 from jackfield_host.errors import answered
 from jackfield_host.house import House
 from jackfield_host.lifecycle.checks import noting, started
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.openapi import OPERATIONS
-from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.operations.watchers import counting
@@ -31,10 +29,11 @@ from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
 from jackfield_host.security.headers import SecurityHeaders
 from jackfield_host.security.limits import SizeLimits
+from jackfield_host.websocket import WebSocketEndpoint
 
 ROUTES: list[Route | WebSocketRoute] = [
-    WebSocketRoute("/ws/text", TextSocket()),
-    WebSocketRoute("/ws/voice", VoiceSocket()),
+    WebSocketRoute("/ws/text", WebSocketEndpoint("text")),
+    WebSocketRoute("/ws/voice", WebSocketEndpoint("voice")),
     Route("/asyncapi.json", asyncapi),
     Route("/", page),
     Route("/console/{path:path}", file),
@@ -55,25 +54,23 @@ ALLOWED_HEADERS = (
 @asynccontextmanager
 async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[House]:
     """A house with everything it needs; what cannot be served stops it with a sentence."""
-    decisions = Decisions()
     mistakes = Mistakes()
     async with AsyncExitStack() as closing:
         with mistakes:
             gate = Gate(options)
         with noting(mistakes):
-            runtime = await started(settings, [decisions], mistakes, closing)
+            runtime = await started(settings, mistakes, closing)
         mistakes.tell()
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
-        switchboard = Switchboard(runtime, transport, settings, options)
+        sessions = SessionManager(runtime, transport, settings, options)
         rate = options.requests_per_minute / 60
         requests = Allowances(rate, max(1.0, rate * 10))
-        decisions.tell(switchboard.talks)
-        trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
+        trend = Trend(counting(runtime.orchestrator.observers), sessions.live)
         choice = runtime.provision.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
-        yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend, downloads)
+        yield House(options, gate, sessions, requests, Readiness(sessions), trend, downloads)
 
 
 def application(house: House) -> Starlette:
@@ -81,7 +78,8 @@ def application(house: House) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        watching = [asyncio.create_task(each.watch()) for each in (house.switchboard, house.trend)]
+        background = (house.sessions.run_maintenance(), house.trend.watch())
+        watching = [asyncio.create_task(work) for work in background]
         try:
             yield
         finally:
@@ -89,7 +87,7 @@ def application(house: House) -> Starlette:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await house.switchboard.close()
+            await house.sessions.close()
 
     app = Starlette(
         routes=ROUTES,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from jackfield_sessions.switchboard import Switchboard
+from jackfield_sessions.manager import SessionManager
 from starlette.requests import HTTPConnection
 
 from jackfield_host.lifecycle.readiness import Readiness
-from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.options import HostOptions
@@ -23,10 +22,9 @@ class House:
 
     options: HostOptions
     gate: Gate
-    switchboard: Switchboard
+    sessions: SessionManager
     requests: Allowances
     readiness: Readiness
-    decisions: Decisions
     trend: Trend
     downloads: Downloads
     began: float = field(default_factory=time.monotonic)

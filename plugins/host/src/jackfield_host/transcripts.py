@@ -6,20 +6,19 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import orjson
-from jackfield_sessions.archive.record import Line, is_waiting
-from jackfield_sessions.archive.sessions import KeptSession
+from jackfield_sessions.archive import Line, StoredSession, is_waiting
 
 from jackfield_host.lifecycle.logs import escaped
 
 
-def as_json_lines(session: KeptSession, lines: list[Line]) -> Iterator[str]:
+def as_json_lines(session: StoredSession, lines: list[Line]) -> Iterator[str]:
     """A line about the session, then one for everything that happened in it."""
     yield orjson.dumps({"type": "session", **session._asdict()}).decode()
     for line in lines:
         yield orjson.dumps(line).decode()
 
 
-def as_text(session: KeptSession, lines: list[Line]) -> Iterator[str]:
+def as_text(session: StoredSession, lines: list[Line]) -> Iterator[str]:
     """For a terminal: what a model or a user wrote cannot steer it."""
     yield f"session {session.id}: {_about(session)}"
     yield ""
@@ -30,7 +29,7 @@ def as_text(session: KeptSession, lines: list[Line]) -> Iterator[str]:
         yield from (f"{'':<32} {part}" for part in rest)
 
 
-def as_markdown(session: KeptSession, lines: list[Line]) -> Iterator[str]:
+def as_markdown(session: StoredSession, lines: list[Line]) -> Iterator[str]:
     """For people: every text is quoted, so that it stays what somebody said."""
     yield f"# Session {session.id}"
     yield ""
@@ -48,7 +47,7 @@ def moment(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _about(session: KeptSession) -> str:
+def _about(session: StoredSession) -> str:
     turns = f"{session.turns} turn{'' if session.turns == 1 else 's'}"
     registry = f", registry {session.registry}" if session.registry else ""
     facts = (session.mode, session.user or "nobody", session.state, turns, f"began {moment(session.began)}")

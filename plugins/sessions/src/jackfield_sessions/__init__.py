@@ -1,1 +1,1 @@
-"""A session carried to a model and back, over connections that come and go."""
+"""Live sessions: the connection of clients to a model, which outlives network connections and hosts."""

@@ -1,4 +1,4 @@
-"""A browser's own call: its sound goes past the host, which stands beside it for tools and transcripts."""
+"""Calls that a browser makes to the provider itself: audio bypasses the host, which runs the tools."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ from jackfield.transport.protocol import (
 )
 
 from jackfield_sessions.admission import Identity
-from jackfield_sessions.briefing import NOWHERE
-from jackfield_sessions.switchboard import Switchboard
+from jackfield_sessions.manager import SessionManager
+from jackfield_sessions.model_connection import base_config
+from jackfield_sessions.session_factory import NO_LOCALE
 
 _log = logging.getLogger(__name__)
 
@@ -33,25 +34,24 @@ def has_browser_calls(transport: Transport) -> TypeGuard[BrowserTransport]:
 
 
 async def prepare(
-    switchboard: Switchboard, transport: BrowserTransport, identity: Identity
+    manager: SessionManager, transport: BrowserTransport, identity: Identity
 ) -> tuple[Session, ClientSecret]:
     """A voice session that waits for a browser's offer, and the browser's key at the provider."""
-    await switchboard.admission.admit(identity)
-    session = await switchboard.briefing.session("voice", identity, NOWHERE, transport)
-    registry = switchboard.runtime.registry
-    opening = Opening(
-        "voice",
-        switchboard.briefing.instructions(session, NOWHERE, transport),
-        registry.provider_schemas(transport.adapter("voice"), "voice"),
-        guides={tool.id: tool.frozen.documentation for tool in registry.offered("voice")},
-        voice=switchboard.options.spoken,
-        answer_tokens=switchboard.briefing.answer_tokens,
+    await manager.admission.admit(identity)
+    session = await manager.factory.create("voice", identity, NO_LOCALE, transport)
+    config = base_config(
+        manager.runtime.registry,
+        session,
+        transport,
+        instructions=manager.factory.instructions(session, NO_LOCALE, transport),
+        voice=manager.options.spoken,
+        answer_tokens=manager.factory.answer_tokens,
     )
-    return session, await transport.mint(opening)
+    return session, await transport.mint(config)
 
 
-class Beside:
-    """A transport over one browser's call: the first line opens it, later ones are only beside it again."""
+class BrowserCallTransport:
+    """A transport over one browser's call: the first connection opens the call, later ones join it again."""
 
     def __init__(self, inner: BrowserTransport, offer: str) -> None:
         self._inner = inner
@@ -59,7 +59,7 @@ class Beside:
         self.call: BrowserCall | None = None
         """The call, once the provider has answered the offer."""
         self.refusal: TransportError | None = None
-        """Why the provider has not."""
+        """Why the provider has refused it."""
 
     @property
     def answer(self) -> str:
@@ -81,7 +81,7 @@ class Beside:
         return getattr(self._inner, "prompt_tokens", None)
 
     async def connect(self, opening: Opening) -> Connection:
-        """A line beside the call."""
+        """A connection that joins the call."""
         if opening.mode != "voice":
             # Summaries are made in text.
             return await self._inner.connect(opening)
@@ -101,7 +101,7 @@ class Beside:
             async with asyncio.timeout(HANG_UP_SECONDS):
                 await self._inner.hang_up(self.call.call_id)
         except (TransportError, TimeoutError) as error:
-            _log.warning("a browser's call could not be hung up: %s", error)
+            _log.warning("a browser's call could not be ended: %s", error)
 
     async def close(self) -> None:
-        """Nothing here is shared; the provider's own is closed by whoever opened it."""
+        """Do nothing: the provider's own transport is closed by the host."""

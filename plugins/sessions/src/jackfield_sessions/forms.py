@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
+from jackfield.protocol.messages import ErrorMessage, FormFault
 from jackfield.registry.arguments import Arguments
 from jackfield.registry.reading import read_arguments
 from jackfield.strict_json import StrictJsonError
@@ -67,6 +68,17 @@ class FormError(Exception):
         self.message = message
         self.suggestion = suggestion
         self.faults = faults
+
+    def to_message(self) -> ErrorMessage:
+        """The error as its client gets it."""
+        faults = tuple(FormFault(path=each["path"], message=each["message"]) for each in self.faults)
+        return ErrorMessage(
+            code=self.code,
+            message=self.message,
+            suggestion=self.suggestion,
+            form_id=self.form_id,
+            faults=faults or None,
+        )
 
 
 class Forms:
@@ -130,12 +142,6 @@ class Forms:
         self.closed[form_id] = submitted
         while len(self.closed) > CLOSED:
             del self.closed[next(iter(self.closed))]
-
-
-def closed_event(form_id: str, *, submitted: bool, values: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The fields of `form_closed`; `values` are those that were submitted, as far as they are known."""
-    told = {"formId": form_id, "submitted": submitted}
-    return told if values is None else {**told, "values": dict(values)}
 
 
 def encode(form_id: str, values: Mapping[str, Any], arguments: Arguments) -> str:

@@ -10,7 +10,10 @@ from collections.abc import Mapping
 
 import orjson
 from jackfield.contract.errors import ErrorType
+from jackfield.orchestrator import Answer
 from jackfield.truncation import LIMIT, cut
+
+from jackfield_sessions.model_connection import ModelConnection
 
 _ERROR_LIMIT = LIMIT // 2
 """How much of the room the error itself may take."""
@@ -39,25 +42,25 @@ class OmittedGuides:
     A new connection starts with the prompt and a summary, so its model has not seen what came before.
     """
 
-    def __init__(self, guides: Mapping[str, str]) -> None:
+    def __init__(self, guides: Mapping[str, str], connection: ModelConnection) -> None:
         """`guides` holds, by tool, the guides that the prompt left out."""
         self._guides = guides
+        self._connection = connection
         self._sent: set[str] = set()
-        self._connection = 0
+        self._renewals = 0
 
-    def encode(self, tool_id: str, wire: bytes, connection: int) -> bytes:
-        """An envelope as the model gets it: cut to its limit, with the guide where it is due."""
-        if connection != self._connection:
-            self._connection = connection
+    def encode(self, answer: Answer) -> bytes:
+        """An answer as the model gets it: cut to its limit, with the guide where it is due."""
+        failure, tool_id = answer.response.failure, answer.tool_id
+        if failure is None or failure.type in _UNRELATED or tool_id not in self._guides:
+            return cut(answer.wire)
+        if self._connection.renewals != self._renewals:
+            self._renewals = self._connection.renewals
             self._sent.clear()
-        guide = self._guides.get(tool_id)
-        if guide is None or tool_id in self._sent:
-            return cut(wire)
-        envelope = orjson.loads(wire)
-        if envelope["ok"] or envelope["error"]["type"] in _UNRELATED:
-            return cut(wire)
+        if tool_id in self._sent:
+            return cut(answer.wire)
         self._sent.add(tool_id)
-        return _with_guide(wire, guide, envelope["error"]["type"])
+        return _with_guide(answer.wire, self._guides[tool_id], failure.type.value)
 
 
 def _with_guide(wire: bytes, guide: str, error_type: str) -> bytes:

@@ -81,8 +81,11 @@ class Workbench:
 
     def session(self, mode: Mode = "text", **facts: Any) -> Session:
         """A session whose events are kept in `events`."""
-        facts.setdefault("publish", lambda event, fields: self.events.append((event, fields)))
+        facts.setdefault("publish", self._publish)
         return Session(mode, VERSION, **facts)
+
+    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:  # noqa: ARG002
+        self.events.append((event, fields))
 
     async def resolve(self, session: Session, token: str, *, approve: bool = True) -> Answer | None:
         """Decide about a call that waits for its user; nothing for a token that is not this session's."""

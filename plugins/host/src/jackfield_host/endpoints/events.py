@@ -38,14 +38,14 @@ _M = TypeVar("_M")
 async def events(visit: Visit) -> Response:
     """Tell what was missed, then what happens."""
     session = await visit.session(ended=True)
-    user, listeners = visit.identity.user, visit.switchboard.listeners
+    user, listeners = visit.identity.user, visit.sessions.listeners
     most = visit.house.options.sessions_per_user
     if visit.request.method == "GET" and listeners[user] >= most:
         raise HttpError(429, "too_many_streams", f"You may listen to {most} streams at once, and do.")
-    if visit.switchboard.draining:
+    if visit.sessions.draining:
         raise HttpError(503, RESTARTING.name, "The host is restarting; try again.", retry_after=1.0)
     seen = visit.request.headers.get(LAST_SEEN, "")
-    after, reset = await _place(session, visit.switchboard.runtime.store, seen)
+    after, reset = await _place(session, visit.sessions.runtime.store, seen)
     return Stream(_told(visit, session, after, reset))
 
 
@@ -66,9 +66,9 @@ async def _place(session: Session, store: Store, seen: str) -> tuple[int, ResetR
 async def _told(
     visit: Visit, session: Session, after: int, reset: ResetReason | None
 ) -> AsyncIterator[ServerSentEvent]:
-    switchboard, user = visit.switchboard, visit.identity.user
-    store = switchboard.runtime.store
-    switchboard.listeners[user] += 1
+    sessions, user = visit.sessions, visit.identity.user
+    store = sessions.runtime.store
+    sessions.listeners[user] += 1
     try:
         if reset:
             yield sent(session.id, to_wire(Reset(reason=reset)))
@@ -86,8 +86,8 @@ async def _told(
         # The client comes back with the last id it has seen.
         _log.warning("a stream of events ends: the store is unavailable: %s", error)
     finally:
-        switchboard.listeners[user] -= 1
-        switchboard.listeners += Counter()  # Who listens to nothing is forgotten.
+        sessions.listeners[user] -= 1
+        sessions.listeners += Counter()  # Who listens to nothing is forgotten.
 
 
 async def _until_over(
@@ -104,14 +104,14 @@ async def _until_over(
 
 
 async def _over(visit: Visit, session: Session) -> None:
-    switchboard = visit.switchboard
-    while not (switchboard.stopping.is_set() or _expired(visit)):
+    sessions = visit.sessions
+    while not (sessions.stopping.is_set() or _expired(visit)):
         with suppress(TimeoutError):
             async with asyncio.timeout(_next_look(visit)):
-                await switchboard.stopping.wait()
+                await sessions.stopping.wait()
         with suppress(StoreUnavailableError):
             # Whichever host carries the session writes down that it has ended.
-            kept = await Session.resume(session.id, switchboard.runtime.store)
+            kept = await Session.resume(session.id, sessions.runtime.store)
             if kept is None or not kept.active:
                 return
 
@@ -126,7 +126,7 @@ def _expired(visit: Visit) -> bool:
 
 
 def _last(visit: Visit) -> HostMessage | None:
-    if visit.switchboard.stopping.is_set():
+    if visit.sessions.stopping.is_set():
         return GoingAway(reason=RESTARTING.reason)
     if not _expired(visit):
         return None

@@ -17,9 +17,9 @@ from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
 from jackfield.protocol.codec import to_wire
 from jackfield.session.session import Session
-from jackfield_sessions import record
-from jackfield_sessions.admission import check
-from jackfield_sessions.briefing import NOWHERE
+from jackfield_sessions.admission import check_access
+from jackfield_sessions.events import events_for_call
+from jackfield_sessions.session_factory import NO_LOCALE
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import MAY_BE_NAMED, Operation, Parameter, Said
@@ -61,11 +61,11 @@ async def execute(visit: Visit) -> Response:
     session = await _session(visit, key)
     call_id = _call_id(session, key)
     call = ToolCall(visit.request.path_params["tool"], orjson.dumps(body.arguments), call_id)
-    runtime = visit.switchboard.runtime
-    again = bool(key and await record.of_call(session, runtime.store, call_id))
-    answer = await visit.switchboard.desk.run(session, call, again=again, group=group)
+    runtime = visit.sessions.runtime
+    again = bool(key and await events_for_call(session, runtime.store, call_id))
+    answer = await visit.sessions.direct_calls.run(session, call, again=again, group=group)
     result = _result(answer, call_id, session, None if visit.token else session.token)
-    result["decisions"] = visit.house.decisions.of(session.id, call_id)
+    result["decisions"] = answer.decisions
     failure = answer.response.failure
     if failure is None:
         return JSONResponse(result)
@@ -127,23 +127,23 @@ async def _session(visit: Visit, key: str | None) -> Session:
     """The session that is named, or one of the user's own for this call."""
     if visit.token is not None:
         return await visit.session()
-    switchboard, identity = visit.switchboard, visit.identity
-    if switchboard.draining or identity.session:
-        await switchboard.admission.admit(identity)
+    sessions, identity = visit.sessions, visit.identity
+    if sessions.draining or identity.session:
+        await sessions.admission.admit(identity)
     if key is None:
         return await _opened(visit)
     session_id, secret = _derived(identity.user, key)
-    kept = await Session.resume(session_id, switchboard.runtime.store)
+    kept = await Session.resume(session_id, sessions.runtime.store)
     if kept is None:
         return await _opened(visit, session_id=session_id, secret=secret)
-    check(kept, secret, identity)
+    check_access(kept, secret, identity)
     return kept
 
 
 async def _opened(visit: Visit, **named: str) -> Session:
-    switchboard, identity = visit.switchboard, visit.identity
+    sessions, identity = visit.sessions, visit.identity
     mode = identity.mode or "text"
-    return await switchboard.briefing.session(mode, identity, NOWHERE, switchboard.transport, **named)
+    return await sessions.factory.create(mode, identity, NO_LOCALE, sessions.transport, **named)
 
 
 def _result(answer: Answer, call_id: str, session: Session, token: str | None) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
+from jackfield.call_events import SHOWN
 from jackfield.ledger import CallStatus, is_stable, stable_key
 from jackfield.outcomes import CallState, in_doubt
 from jackfield.session.session import Session
 from jackfield.truncation import cut
-from jackfield_sessions import record
-from jackfield_sessions.telling import SHOWN
+from jackfield_sessions.events import events_for_call
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.execute import call_id_of, card, hashed_call_id
@@ -35,7 +35,7 @@ async def task(visit: Visit) -> Response:
 
 
 async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] | None:
-    told = await record.of_call(session, visit.switchboard.runtime.store, call_id)
+    told = await events_for_call(session, visit.sessions.runtime.store, call_id)
     status = await _status(visit, session, call_id, told)
     if status is None or (status.state is CallState.NEVER_RUN and not told and status.wire is None):
         return None
@@ -58,7 +58,7 @@ async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] 
 
 async def _status(visit: Visit, session: Session, call_id: str, told: list[Message]) -> CallStatus | None:
     """What the claim of a call says; of a call without a stable id only its events are known."""
-    runtime = visit.switchboard.runtime
+    runtime = visit.sessions.runtime
     asked = next((each for each in reversed(told) if each["type"] == "confirmation_required"), None)
     if asked is not None:
         pending = await runtime.confirmations.find(session, asked["token"])

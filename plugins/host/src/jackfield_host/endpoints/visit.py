@@ -9,7 +9,7 @@ from jackfield.registry.reading import read_arguments
 from jackfield.session.session import Session
 from jackfield.strict_json import StrictJsonError
 from jackfield_sessions.admission import Identity
-from jackfield_sessions.switchboard import Switchboard
+from jackfield_sessions.manager import SessionManager
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
 
@@ -52,7 +52,7 @@ class Visit:
                 f"You may send {house.options.requests_per_minute:g} requests a minute, and have.",
                 retry_after=seconds,
             )
-        await house.switchboard.admission.check_ban(identity)
+        await house.sessions.admission.check_ban(identity)
         return cls(request, house, identity)
 
     @classmethod
@@ -63,9 +63,9 @@ class Visit:
         return cls(request, house, ANYBODY)
 
     @property
-    def switchboard(self) -> Switchboard:
-        """The host's conversations."""
-        return self.house.switchboard
+    def sessions(self) -> SessionManager:
+        """The host's sessions."""
+        return self.house.sessions
 
     @property
     def token(self) -> str | None:
@@ -84,7 +84,7 @@ class Visit:
 
     async def session(self, *, ended: bool = False) -> Session:
         """The session that has to be named, live or as it was kept; one that has `ended` to look back at."""
-        session = await self.switchboard.kept(self.required_token(), self.identity, ended=ended)
+        session = await self.sessions.load_session(self.required_token(), self.identity, ended=ended)
         self.check_mode(session.mode)
         return session
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AsyncExitStack, contextmanager, suppress
 
 from jackfield.contract.snapshot import Snapshot, SnapshotError
-from jackfield.orchestrator import Observer
 from jackfield.provision import Provision
 from jackfield.registry.registry import RegistryError
 from jackfield.runtime import Runtime
@@ -23,16 +22,11 @@ PROBE = "readiness"
 
 
 async def started(
-    settings: Settings,
-    observers: Sequence[Observer],
-    mistakes: Mistakes,
-    closing: AsyncExitStack,
-    *,
-    create_store: bool = True,
+    settings: Settings, mistakes: Mistakes, closing: AsyncExitStack, *, create_store: bool = True
 ) -> Runtime:
     """A runtime on a provider and a store that can be used; all that stands in the way is noted."""
     try:
-        runtime = await Runtime.start(settings, observers, create_store=create_store)
+        runtime = await Runtime.start(settings, create_store=create_store)
     except SettingsError:
         with mistakes:
             await _note_beside(settings, mistakes)
@@ -105,7 +99,7 @@ async def judge(settings: Settings, options: HostOptions | None, *, certain: boo
     async with AsyncExitStack() as closing:
         if certain:
             with noting(mistakes):
-                await started(settings, (), mistakes, closing, create_store=False)
+                await started(settings, mistakes, closing, create_store=False)
         else:
             with mistakes:
                 closing.push_async_callback((await Runtime.start(settings, create_store=False)).close)

@@ -1,23 +1,23 @@
-"""Conversations as a user has them: a real session, a real transport, a scripted model at its end."""
+"""Live sessions as a user has them: a real runtime, a real transport, a scripted model at its end."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from jackfield import Mode
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield.transport.events import Audio, TextDelta, Transcript, TurnComplete
 from jackfield.transport.protocol import BrowserTransport, Connection, Opening, Transport
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_sessions.conversation import Conversation
-from jackfield_sessions.notices import Notice
+from jackfield_sessions.hub import ClientQueue
+from jackfield_sessions.live_session import LiveSession
 from jackfield_testkit.providers.audio import tone
 from jackfield_testkit.providers.gemini import GeminiServer
 from jackfield_testkit.providers.model import Heard, Script, ScriptedModel
@@ -48,8 +48,8 @@ async def execute(args, ctx):
 _E = TypeVar("_E")
 
 
-class Besides:
-    """A transport over which a browser's own call is joined, as a host does where audio goes past it."""
+class JoinedCall:
+    """A transport that joins a browser's own call, as a host does where audio bypasses it."""
 
     def __init__(self, inner: BrowserTransport) -> None:
         self._inner = inner
@@ -85,36 +85,45 @@ WAYS = {
 }
 
 
-@dataclass
-class Talk:
-    """A user in conversation, and what reached the client."""
+class Spoken(NamedTuple):
+    """A piece of speech that reached the client."""
 
-    conversation: Conversation
+    item: str
+    pcm: bytes
+    filler: bool
+
+
+@dataclass
+class User:
+    """A user in a live session, and what reached the client."""
+
+    live: LiveSession
     runtime: Runtime
     mode: Mode
     log: Path
-    got: list[Any] = field(default_factory=list)
-    published: list[tuple[str, Any]] = field(default_factory=list)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    got: list[dict[str, Any]] = field(default_factory=list)
+    """The messages, in order."""
+    speech: list[Spoken] = field(default_factory=list)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     failures: list[Exception] = field(default_factory=list)
     plays_at_once: bool = True
-    """Whether the client says of everything that it was heard."""
+    """Whether the client reports everything as played."""
 
     async def says(self, words: str) -> None:
-        """The user writes, or speaks for a second."""
+        """Write, or speak for a second."""
         if self.mode == "text":
-            await self.conversation.say(words)
+            await self.live.send_text(words)
             return
         for start in range(0, 400, FRAME_MS):
-            await self.conversation.listen(tone(FRAME_MS, start_ms=start))
+            await self.live.send_audio(tone(FRAME_MS, start_ms=start))
 
     async def until(self, condition: Callable[[], _E]) -> _E:
         """Wait for something to come true."""
         while not (found := condition()):
             if self.failures:
                 raise self.failures[0]
-            self.news.clear()
-            await self.news.wait()
+            self.changed.clear()
+            await self.changed.wait()
         return found
 
     async def turn_ends(self, count: int) -> None:
@@ -122,36 +131,40 @@ class Talk:
         await self.until(lambda: len(self.turns_ended) >= count)
 
     @property
-    def turns_ended(self) -> list[TurnComplete]:
+    def turns_ended(self) -> list[dict[str, Any]]:
         """The turns that the model has ended."""
-        return self.of(TurnComplete)
+        return self.of("turn_complete")
 
-    def of(self, kind: type[_E]) -> list[_E]:
-        """What came of one kind."""
-        return [event for event in self.got if isinstance(event, kind)]
-
-    def told(self, event: str) -> list[Any]:
-        """What was published under a name."""
-        return [fields for name, fields in self.published if name == event]
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The messages of one type."""
+        return [message for message in self.got if message["type"] == kind]
 
     @property
     def words(self) -> str:
         """What the model said, all of it."""
-        spoken = [each.text for each in self.of(Transcript) if each.speaker == "assistant" and each.final]
-        return " ".join(spoken) or "".join(each.text for each in self.of(TextDelta))
+        transcripts = [each for each in self.of("transcript") if each["speaker"] == "assistant"]
+        spoken = [each["text"] for each in transcripts if each["final"]]
+        return " ".join(spoken) or "".join(each["text"] for each in self.of("text_delta"))
 
     @property
-    def notices(self) -> list[str]:
-        """The codes of what the host told the user."""
-        return [each.code for each in self.of(Notice)]
+    def answers(self) -> list[str]:
+        """What the assistant said, as a model that takes over is told."""
+        messages = self.live.checkpoint.history.messages
+        said = [each.text for each in messages if each.speaker == "assistant"]
+        return [text for text in said if not text.startswith("[called")]
 
     @property
-    def heard_item(self) -> str:
-        """What is being spoken."""
-        return self.of(Audio)[-1].item
+    def notifications(self) -> list[str]:
+        """The codes of the notifications."""
+        return [each["code"] for each in self.of("notification")]
+
+    @property
+    def fillers(self) -> set[str]:
+        """The items of speech that only filled a wait."""
+        return {each.item for each in self.speech if each.filler}
 
     async def begins(self, tool: str) -> None:
-        """Wait until a tool is at work, of which it tells nobody but its log."""
+        """Wait until a tool is at work, of which only its log tells."""
         while not self.effects(tool, "begun"):
             if self.failures:
                 raise self.failures[0]
@@ -161,6 +174,25 @@ class Talk:
         """How often a tool came to its end, or began."""
         lines = self.log.read_text().splitlines() if self.log.exists() else []
         return sum(line.startswith(f"{kind} {tool} ") for line in lines)
+
+
+class Client(ClientQueue):
+    """Hands what reaches the client to the user."""
+
+    def __init__(self, user: User) -> None:
+        super().__init__(limit=0)
+        self._user = user
+
+    def send(self, message: Mapping[str, Any] | str) -> None:
+        self._user.got.append(json.loads(message) if isinstance(message, str) else dict(message))
+        self._user.changed.set()
+
+    def send_audio(self, item: str, pcm: bytes) -> None:
+        live = self._user.live
+        self._user.speech.append(Spoken(item, pcm, filler=item == live._loop.speech._filler))
+        self._user.changed.set()
+        if self._user.plays_at_once:
+            live.report_playback(item, 3_600_000)
 
 
 def tools(site: Any, log: Path) -> None:
@@ -193,7 +225,7 @@ def hears(way: Way) -> Callable[[ScriptedModel, str], Awaitable[Heard]]:
 
 
 @asynccontextmanager
-async def talk(
+async def provider_session(
     way: Way,
     site: Any,
     folder: Path,
@@ -202,20 +234,20 @@ async def talk(
     patience: float = 60.0,
     plugins: tuple[str, ...] = PLUGINS,
     **server: Any,
-) -> AsyncIterator[Talk]:
-    """A conversation over one way; what a script asserts is raised at the end."""
+) -> AsyncIterator[User]:
+    """A live session over one way; what a script asserts is raised at the end."""
     log = folder / "log.txt"
     tools(site, log)
-    made: Talk
+    user: User
 
     def reporting(script: Script) -> Script:
         async def play(model: ScriptedModel) -> None:
             try:
                 await script(model)
             except Exception as error:
-                # Whoever waits for what the script would have done next need not wait for ever.
-                made.failures.append(error)
-                made.news.set()
+                # A test that waits for what the script would have done next need not wait for ever.
+                user.failures.append(error)
+                user.changed.set()
                 raise
 
         return play
@@ -235,30 +267,17 @@ async def talk(
         runtime = await Runtime.start(settings)
         transport: Transport = runtime.transport()
         if table.get("voice") == "webrtc":
-            transport = Besides(transport)  # type: ignore[arg-type]
-
-        async def deliver(event: Any) -> None:
-            made.got.append(event)
-            made.news.set()
-            if isinstance(event, Audio) and made.plays_at_once:
-                conversation.heard(event.item, 3_600_000)
-
-        def publish(event: str, fields: Any) -> None:
-            made.published.append((event, dict(fields)))
-            made.news.set()
-
-        session = await runtime.open_session(way.mode, user="ada", publish=publish)
-        conversation = Conversation(
-            runtime, session, transport, deliver, instructions=INSTRUCTIONS, dead_air=dead_air
-        )
-        made = Talk(conversation, runtime, way.mode, log)
-        await conversation.open()
-        running = asyncio.create_task(conversation.run())
+            transport = JoinedCall(transport)  # type: ignore[arg-type]
+        session = await runtime.open_session(way.mode, user="ada")
+        live = LiveSession(runtime, session, transport, instructions=INSTRUCTIONS, dead_air=dead_air)
+        user = User(live, runtime, way.mode, log)
+        live.attach(Client(user))
+        await live.open()
+        live.start()
         try:
             async with asyncio.timeout(patience):
-                yield made
+                yield user
         finally:
-            await conversation.close()
-            await running
+            await live.close()
             await transport.close()
             await runtime.close()

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from jackfield.outcomes import CallState, state_of
 from jackfield.session.machine import State
-from jackfield.transport.events import Audio
-from jackfield_sessions.notices import Notice
 from jackfield_testkit.providers.model import Call, ScriptedModel
 from jackfield_testkit.providers.openai import RealtimeModel
 from jackfield_testkit.providers.openai.realtime_response import Response
-from talks import INSTRUCTIONS, WAYS, Talk, hears, talk
+from provider_sessions import INSTRUCTIONS, WAYS, hears, provider_session
 
 EVERY = pytest.mark.parametrize("way", WAYS)
 VOICE = pytest.mark.parametrize("way", ["openai-realtime", "gemini-live"])
@@ -49,20 +47,20 @@ def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
         await model.says("It is booked.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("what do you know")
             await user.turn_ends(1)
             await user.says("book a table")
             await user.turn_ends(2)
             assert user.effects("fab_book") == 0
-            (asked,) = user.told("confirmation_required")
+            (asked,) = user.of("confirmation_required")
             assert asked["preview"] == "Book a table?"
-            await user.conversation.resolve_confirmation(asked["token"], approve=True)
+            await user.live.resolve_confirmation(asked["token"], approve=True)
             await user.turn_ends(3)
             assert user.effects("fab_book") == 1
-            assert asked["token"] not in str(user.conversation.memory.said)
+            assert asked["token"] not in str(user.live.checkpoint.history.messages)
             assert "booked" in user.words
-            assert not user.notices
+            assert not user.notifications
 
     asyncio.run(main())
     assert sorted(seen["both"]) == [1, 2]
@@ -89,7 +87,7 @@ def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
         await model.says("Noted.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("note it")
             await user.turn_ends(1)
             assert user.effects("fab_note") == 1
@@ -115,19 +113,18 @@ def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any
         await model.says("I stopped.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             user.plays_at_once = False
             await user.says("tell me a story")
-            await user.until(lambda: sum(len(each.pcm) for each in user.of(Audio)) >= 2000 * 48)
-            user.conversation.heard(user.heard_item, 700)
+            await user.until(lambda: sum(len(each.pcm) for each in user.speech) >= 2000 * 48)
+            user.live.report_playback(user.speech[-1].item, 700)
             heard.set()
             await user.says("stop")
             await user.turn_ends(1)
-            said = [each.text for each in user.conversation.memory.said if each.speaker == "assistant"]
-            # About a third of it was heard, so about a third of it was said.
-            assert said[0].endswith("[interrupted]")
-            assert "lighthouse" not in said[0]
-            assert "Once upon" in said[0]
+            # About a third of it was played, so about a third of it was said.
+            assert user.answers[0].endswith("[interrupted]")
+            assert "lighthouse" not in user.answers[0]
+            assert "Once upon" in user.answers[0]
 
     asyncio.run(main())
     assert abs(seen["ms"] - 700) <= 20
@@ -156,14 +153,14 @@ def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
         await model.says("You are Ada.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, first, second) as user:
+        async with provider_session(there, site, tmp_path, first, second) as user:
             await user.says("my name is Ada")
             await user.turn_ends(1)
             if there.mode == "voice":
-                await user.until(lambda: "going_away" in user.notices)
+                await user.until(lambda: "going_away" in user.notifications)
             await user.says("who am I")
             await user.until(lambda: "You are Ada" in user.words)
-            assert len(user.notices) == 1
+            assert len(user.notifications) == 1
 
     asyncio.run(main())
     assert "Hello, Ada" in seen["known"]
@@ -192,11 +189,11 @@ def test_a_long_conversation_is_summarised_by_the_model_and_its_last_turns_are_k
         await model.says("Answer 7.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, first, summary, third) as user:
+        async with provider_session(there, site, tmp_path, first, summary, third) as user:
             for number in range(7):
                 await user.says(f"question {number}")
                 await user.turn_ends(number + 1)
-            await user.conversation._held.renew()
+            await user.live._loop.connection.renew()
             await user.says("question 7")
             await user.until(lambda: "Answer 7" in user.words)
 
@@ -223,10 +220,10 @@ def test_a_dropped_connection_is_restored_and_the_question_is_answered(
         await model.says("I am here again.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, first, second) as user:
+        async with provider_session(there, site, tmp_path, first, second) as user:
             await user.says("are you there")
             await user.until(lambda: "here again" in user.words)
-            assert len(user.notices) == 1
+            assert len(user.notifications) == 1
 
     asyncio.run(main())
 
@@ -253,11 +250,11 @@ def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, t
         await model.says("Yes, noted.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("note it")
             await user.begins("fab_slow_note")
             begun.set()
-            await user.until(lambda: user.told("tool_complete"))
+            await user.until(lambda: user.of("tool_complete"))
             await user.says("did you note it")
             await user.until(lambda: "noted" in user.words)
             assert user.effects("fab_slow_note") == 1
@@ -283,11 +280,11 @@ def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_pa
         await model.says("Here is what happened.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("both")
             await user.begins("fab_slow_look")
             await user.begins("fab_slow_note")
-            await user.conversation.interrupt()
+            await user.live.interrupt()
             await user.until(lambda: "what happened" in user.words)
             assert user.effects("fab_slow_note") == 1
             assert (user.effects("fab_slow_look", "begun"), user.effects("fab_slow_look")) == (1, 0)
@@ -310,16 +307,16 @@ def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp
         await model.says("Still here.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("look")
             await user.begins("fab_slow_look")
-            await user.conversation.interrupt()
-            (ended,) = await user.until(lambda: user.told("tool_error"))
+            await user.live.interrupt()
+            (ended,) = await user.until(lambda: user.of("tool_error"))
             assert ended["tool"] == "fab_slow_look"
             await user.until(lambda: "stopped looking" in user.words)
             await user.says("again")
             await user.until(lambda: "Still here" in user.words)
-            await user.until(lambda: user.conversation.session.state in (State.READY, State.LISTENING))
+            await user.until(lambda: user.live.session.state in (State.READY, State.LISTENING))
 
     asyncio.run(main())
 
@@ -336,13 +333,13 @@ def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
         await model.says("Noted.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("note it")
-            await user.until(lambda: user.told("tool_start"))
+            await user.until(lambda: user.of("tool_start"))
             # An urgent note that wants to be spoken of comes in the middle of everything.
-            await user.conversation.note("The kitchen closes at ten.", urgent=True)
+            await user.live.add_context("The kitchen closes at ten.", urgent=True)
             await user.until(lambda: "Noted" in user.words)
-            assert not user.notices
+            assert not user.notifications
 
     asyncio.run(main())
 
@@ -358,18 +355,12 @@ def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None
         await model.says("Noted.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script, dead_air=0.1) as user:
+        async with provider_session(there, site, tmp_path, script, dead_air=0.1) as user:
             await user.says("note it")
             await user.until(lambda: "Noted" in user.words)
-            assert "Still working: fab_slow_note." in [each.text for each in user.of(Notice)]
+            assert "Still working: fab_slow_note." in [each["text"] for each in user.of("notification")]
 
     asyncio.run(main())
-
-
-def _answers(user: Talk) -> list[str]:
-    """What the assistant said, as a model that takes over is told."""
-    said = [each.text for each in user.conversation.memory.said if each.speaker == "assistant"]
-    return [text for text in said if not text.startswith("[called")]
 
 
 @pytest.mark.parametrize(("way", "fillers"), [("openai-realtime", 1), ("gemini-live", 0)])
@@ -388,17 +379,17 @@ def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
         await model.says("Noted again.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script, dead_air=0.05) as user:
+        async with provider_session(there, site, tmp_path, script, dead_air=0.05) as user:
             await user.says("note it")
             await user.turn_ends(1)
-            first = {each.item for each in user.of(Audio) if each.filler}
+            first = user.fillers
             assert len(first) == fillers
-            assert user.notices.count("working") > 2
+            assert user.notifications.count("working") > 2
             await user.says("again")
             await user.turn_ends(2)
-            assert len({each.item for each in user.of(Audio) if each.filler} - first) == fillers
-            assert _answers(user) == ["Noted.", "Noted again."]
-            states = [each["state"] for each in user.told("session_status")]
+            assert len(user.fillers - first) == fillers
+            assert user.answers == ["Noted.", "Noted again."]
+            states = [each["state"] for each in user.of("session_status")]
             slow = states.index("executing_tool")
             assert states[slow + 1] == "speaking"
             assert len(user.turns_ended) == 2
@@ -421,16 +412,16 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
         await model.says("Noted.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script, dead_air=0.05) as user:
+        async with provider_session(there, site, tmp_path, script, dead_air=0.05) as user:
             await user.says("note it")
             filler = await fillers.get()
-            await user.conversation.interrupt()
+            await user.live.interrupt()
             await filler.begin_message()
             await filler.sound(300)
             await user.turn_ends(1)
             assert filler.over
             assert fillers.empty()
-            assert not [each for each in user.of(Audio) if each.filler]
+            assert not user.fillers
             assert user.effects("fab_slow_note") == 1
 
     asyncio.run(main())
@@ -453,14 +444,14 @@ def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_
         await model.says("All right.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script, dead_air=0.1) as user:
+        async with provider_session(there, site, tmp_path, script, dead_air=0.1) as user:
             await user.says("note it")
             await user.begins("fab_slow_note")
             user.plays_at_once = False
-            await user.until(lambda: any(each.filler for each in user.of(Audio)))
+            await user.until(lambda: user.fillers)
             await user.says("never mind")
             await user.turn_ends(1)
-            assert _answers(user) == ["Let me note that. [interrupted]", "All right."]
+            assert user.answers == ["Let me note that. [interrupted]", "All right."]
 
     asyncio.run(main())
 
@@ -483,7 +474,7 @@ def test_silence_because_an_unknown_denied_or_malformed_call_was_never_answered(
         await model.says("That did not work.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("go on")
             await user.turn_ends(1)
             assert "did not work" in user.words
@@ -507,7 +498,7 @@ def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> No
         await model.says("Nothing was noted.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script, going_on) as user:
+        async with provider_session(there, site, tmp_path, script, going_on) as user:
             await user.says("note it")
             await asyncio.sleep(0.3)
             if there.mode == "voice":
@@ -539,7 +530,7 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
         await model.says("It is noted already.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, first, second) as user:
+        async with provider_session(there, site, tmp_path, first, second) as user:
             await user.says("note it")
             await user.begins("fab_slow_note")
             begun.set()
@@ -567,19 +558,19 @@ def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
         await model.says("All is well.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             user.plays_at_once = False
             for heard in (10_000, 0):
-                before = len(user.of(Audio))
+                before = len(user.speech)
                 await user.says("go on")
-                await user.until(lambda before=before: len(user.of(Audio)) > before)  # type: ignore[misc]
+                await user.until(lambda before=before: len(user.speech) > before)  # type: ignore[misc]
                 await asyncio.sleep(0.1)
-                user.conversation.heard(user.heard_item, heard)
+                user.live.report_playback(user.speech[-1].item, heard)
                 told.put_nowait(None)
                 await asyncio.sleep(0.4)
             await user.says("done")
             await user.until(lambda: "All is well" in user.words)
-            assert not user.notices
+            assert not user.notifications
 
     asyncio.run(main())
 
@@ -598,11 +589,11 @@ def test_the_model_claims_success_while_approval_is_pending(way: str, site: Any,
         await model.says("Then not.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, script) as user:
+        async with provider_session(there, site, tmp_path, script) as user:
             await user.says("book a table")
             await user.turn_ends(1)
-            (asked,) = user.told("confirmation_required")
-            declined = await user.conversation.resolve_confirmation(asked["token"], approve=False)
+            (asked,) = user.of("confirmation_required")
+            declined = await user.live.resolve_confirmation(asked["token"], approve=False)
             assert declined is not None
             assert state_of(declined.wire) is CallState.DECLINED
             await user.until(lambda: "Then not" in user.words)

@@ -11,7 +11,7 @@ import pytest
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.snapshot import FrozenTool
 from jackfield.settings import Settings, SettingsError
-from jackfield_sessions.prompt import FixedPrompt, estimated_tokens, fixed_prompt, token_budget
+from jackfield_sessions.instructions import FixedPrompt, estimated_tokens, fixed_prompt, token_budget
 
 OURS = Path(jackfield_sessions.__file__).parent / "prompts"
 ADAPTER = "test"

@@ -1,4 +1,4 @@
-"""What the model of a session is told, and the session it is told in."""
+"""Creates sessions, with the instructions that this deployment gives their models."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from jackfield.session.session import Session
 from jackfield.settings import Settings
 from jackfield.transport.protocol import Transport
 
-from jackfield_sessions.admission import Identity, TurnedAwayError
-from jackfield_sessions.prompt import (
+from jackfield_sessions.admission import Identity, SessionRefused
+from jackfield_sessions.instructions import (
     FixedPrompt,
     estimated_tokens,
     fixed_prompt,
@@ -27,18 +27,18 @@ from jackfield_sessions.prompt import (
 _log = logging.getLogger(__name__)
 
 
-class Place(NamedTuple):
-    """Where a user is and what is spoken there, as the client knows it."""
+class ClientLocale(NamedTuple):
+    """The time zone and the language of a user, as the client knows them."""
 
     time_zone: str | None = None
     language: str | None = None
 
 
-NOWHERE = Place()
+NO_LOCALE = ClientLocale()
 
 
-class Briefing:
-    """Opens sessions with the instructions that this deployment gives."""
+class SessionFactory:
+    """Creates sessions of one deployment."""
 
     def __init__(self, runtime: Runtime, settings: Settings, transport: Transport) -> None:
         self._choice = runtime.provision.provider_choice
@@ -47,13 +47,13 @@ class Briefing:
         self.answer_tokens = settings.answer_tokens
         self._runtime = runtime
         self._settings = settings
-        self._prompts = folders(settings.prompts)
+        self._prompt_folders = folders(settings.prompts)
         self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
         self.prompts = [self.prompt(mode, transport) for mode in sorted(transport.modes)]
         """The fixed part of the prompt of each mode."""
 
     @property
-    def choice(self) -> ProviderChoice:
+    def provider_choice(self) -> ProviderChoice:
         """Which provider answers the next session, and why."""
         return self._choice.now(self._transport)
 
@@ -62,18 +62,18 @@ class Briefing:
         key = mode, transport.adapter(mode), token_budget(self._settings, transport)
         if key not in self._fixed:
             tools = [tool.frozen for tool in self._runtime.registry.offered(mode)]
-            self._fixed[key] = fixed_prompt(tools, mode, self._prompts, adapter=key[1], budget=key[2])
+            self._fixed[key] = fixed_prompt(tools, mode, self._prompt_folders, adapter=key[1], budget=key[2])
         return self._fixed[key]
 
-    async def session(
-        self, mode: Mode, identity: Identity, place: Place, transport: Transport, **named: str
+    async def create(
+        self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **named: str
     ) -> Session:
-        """A session that is kept, and not in conversation yet; `named` may fix its id and its secret."""
+        """A new session that is saved and not live yet; `named` may fix its id and its secret."""
         if mode not in transport.modes:
-            raise TurnedAwayError(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
+            raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
         registry = self._runtime.registry
         prompt = self.prompt(mode, transport)
-        tokens = estimated_tokens(prompt.with_context(_now(identity.user, place.time_zone)))
+        tokens = estimated_tokens(prompt.with_context(_context(identity.user, locale.time_zone)))
         session = await self._runtime.open_session(
             mode,
             user=identity.user,
@@ -88,10 +88,10 @@ class Briefing:
         )  # fmt: skip
         return session
 
-    def instructions(self, session: Session, place: Place, transport: Transport) -> str:
-        """What the model of a session is told before anything else: the fixed part, then what varies."""
-        facts = _now(session.user or "", place.time_zone)
-        return self.prompt(session.mode, transport).with_context(facts)
+    def instructions(self, session: Session, locale: ClientLocale, transport: Transport) -> str:
+        """The instructions of a session: the fixed part of the prompt, then what varies."""
+        context = _context(session.user or "", locale.time_zone)
+        return self.prompt(session.mode, transport).with_context(context)
 
     def omitted_guides(self, mode: Mode, transport: Transport) -> dict[str, str]:
         """The guides that the instructions left out, by tool."""
@@ -99,8 +99,8 @@ class Briefing:
         return {tool: tools[tool].frozen.documentation for tool in self.prompt(mode, transport).omitted}
 
 
-def _now(user: str, time_zone: str | None) -> dict[str, str]:
-    """What is so just now, as the model is told."""
+def _context(user: str, time_zone: str | None) -> dict[str, str]:
+    """The time and the user, as the model is told them."""
     try:
         zone = ZoneInfo(time_zone) if time_zone else None
     except (ZoneInfoNotFoundError, ValueError):  # The browser does not know it.
