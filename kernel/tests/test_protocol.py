@@ -114,7 +114,8 @@ def test_types_names_and_codes_are_unique() -> None:
 
 
 def test_tools_cannot_publish_under_the_name_of_a_message() -> None:
-    assert {message_type(kind) for kind in SESSION_EVENTS} - {"custom"} == KERNEL_EVENTS
+    published = (*SESSION_EVENTS, messages.ToolDecisions)
+    assert {message_type(kind) for kind in published} - {"custom"} == KERNEL_EVENTS
 
 
 def test_optional_members_are_left_out_and_nullable_ones_are_null() -> None:
