@@ -10,7 +10,15 @@ from itertools import zip_longest
 from typing import Any
 
 from jackfield_local.agent.answers import ask_for
-from jackfield_local.agent.decision import CANNOT, HELP, SAY, is_written, written_call
+from jackfield_local.agent.decision import (
+    CANNOT,
+    HELP,
+    SAY,
+    is_written,
+    question_line,
+    waiting_line,
+    written_call,
+)
 from jackfield_local.agent.engine import Message, Prefix
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool, first_sentence
 from jackfield_local.agent.texts import is_handed_over
@@ -27,7 +35,6 @@ _CHARACTERS = 3.4
 
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
-_LONGEST_CARD = 600
 _LONGEST_SUMMARY = 110
 _RULES = """\
 You choose the tool for the user's last message and write one JSON object.
@@ -128,16 +135,6 @@ def _continued(tools: Sequence[Tool]) -> Iterator[Message]:
             yield Message("user", f"{question_line(ask_for(named))}{shown[-1]}")
             yield Message("assistant", written_call(tool.id, {named.name: shown[-1]}))
             break
-
-
-def waiting_line(tool_id: str, args: Mapping[str, Any]) -> str:
-    """Tells the model which call waits for the user's approval."""
-    return f"[Waiting for approval: {written_call(tool_id, args)[:_LONGEST_CARD]}]\n"
-
-
-def question_line(question: str) -> str:
-    """Tells the model what the user was asked for."""
-    return f"[You asked: {question}]\n"
 
 
 def is_usable(tool: Tool) -> bool:
