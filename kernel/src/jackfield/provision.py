@@ -20,7 +20,6 @@ from jackfield.offers import (
     Detected,
     Download,
     PluginSettings,
-    Services,
     StoreOffer,
     TransportOffer,
 )
@@ -40,6 +39,7 @@ _HOOKS = {
     "stores": "jackfield_stores",
     "observers": "jackfield_observers",
     "transports": "jackfield_transports",
+    "endpoints": "jackfield_endpoints",
 }
 """The question whose answers each kind of table sets up."""
 
@@ -320,7 +320,7 @@ class Provision:
                 return f"needs {name}: {self.unavailable[name]}"
         return None
 
-    def made(self, kind: str, services: Services) -> dict[str, Any]:
+    def made(self, kind: str, services: Any) -> dict[str, Any]:
         """Everything of one kind that is switched on and can be had, by name."""
         left_out = self.unavailable if kind == "capabilities" else {}
         made: dict[str, Any] = {}
@@ -330,7 +330,7 @@ class Provision:
                     made[each.name] = self._make(each, kind, services)
         return made
 
-    def _make(self, offered: Offered, kind: str, services: Services) -> Any:
+    def _make(self, offered: Offered, kind: str, services: Any) -> Any:
         """What an offer makes; a plugin that cannot is named, with the cause."""
         owner = f"plugin {offered.plugin.distribution}: {offered.name}"
         offer: Any = offered.offer

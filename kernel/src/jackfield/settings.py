@@ -20,7 +20,7 @@ KEYS = (*LISTS, "registry", "deployment", "store", "provider", "prompts", "retur
 
 PATHS = {"registry": "the file the registry is frozen into", "prompts": "a folder with prompts"}
 
-TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports")
+TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports", "endpoints")
 """What holds a table for each offer of its kind, such as `[policies.budgets]`."""
 
 SECTIONS = ("host",)

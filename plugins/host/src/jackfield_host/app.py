@@ -12,10 +12,13 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route, WebSocketRoute
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from jackfield_host.endpoints.console import file, page
+from jackfield_host import errors
 from jackfield_host.endpoints.protocol import asyncapi
+from jackfield_host.endpoints.visit import authenticate
 from jackfield_host.errors import answered
 from jackfield_host.house import House
 from jackfield_host.lifecycle.checks import noting, started
@@ -25,9 +28,11 @@ from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.operations.watchers import counting
 from jackfield_host.options import HostOptions
+from jackfield_host.plugin_endpoints import EndpointServices, create_endpoints
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
 from jackfield_host.security.headers import SecurityHeaders
+from jackfield_host.security.identity import Refused
 from jackfield_host.security.limits import SizeLimits
 from jackfield_host.websocket import WebSocketEndpoint
 
@@ -35,10 +40,13 @@ ROUTES: list[Route | WebSocketRoute] = [
     WebSocketRoute("/ws/text", WebSocketEndpoint("text")),
     WebSocketRoute("/ws/voice", WebSocketEndpoint("voice")),
     Route("/asyncapi.json", asyncapi),
-    Route("/", page),
-    Route("/console/{path:path}", file),
     *(operation.route() for operation in OPERATIONS),
 ]
+
+NO_CONSOLE = """\
+This is a Jackfield host. It serves no console: install jackfield-console and run `jackfield build`.
+GET /openapi.json lists the endpoints, GET /asyncapi.json describes the WebSockets.
+"""
 
 ALLOWED_HEADERS = (
     "Authorization",
@@ -70,7 +78,36 @@ async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[Hous
         choice = runtime.provision.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
-        yield House(options, gate, sessions, requests, Readiness(sessions), trend, downloads)
+        services = EndpointServices(runtime, sessions, options)
+        endpoints = create_endpoints(services, (route.path for route in ROUTES), mistakes)
+        mistakes.tell()
+        yield House(
+            options, gate, sessions, requests, Readiness(sessions), trend, downloads, tuple(endpoints)
+        )
+
+
+def routes_of(house: House) -> list[BaseRoute]:
+    """The host's own routes and those of plugins."""
+    routes: list[BaseRoute] = [*ROUTES, *(route for each in house.endpoints for route in each.routes)]
+    if not any("/" in each.paths for each in house.endpoints):
+        routes.append(Route("/", no_console))
+    return routes
+
+
+async def no_console(request: Request) -> Response:
+    """What `/` answers without the console."""
+    try:
+        await authenticate(House.of(request), request.scope, "public")
+    except Refused as error:
+        return errors.of(error).response()
+    return PlainTextResponse(NO_CONSOLE)
+
+
+def methods_of(house: House) -> list[str]:
+    """The HTTP methods that a page of another origin may use, where that origin is allowed."""
+    routes = (route for endpoint in house.endpoints for route in endpoint.routes)
+    used = {method for route in routes for method in getattr(route, "methods", None) or ()}
+    return sorted({"GET", "POST"} | used - {"HEAD", "OPTIONS"})
 
 
 def application(house: House) -> Starlette:
@@ -90,13 +127,13 @@ def application(house: House) -> Starlette:
             await house.sessions.close()
 
     app = Starlette(
-        routes=ROUTES,
+        routes=routes_of(house),
         middleware=[
             # Outermost, so that a page elsewhere can also read why it was refused.
             Middleware(
                 CORSMiddleware,
                 allow_origins=house.options.origins,
-                allow_methods=("GET", "POST"),
+                allow_methods=methods_of(house),
                 allow_headers=ALLOWED_HEADERS,
                 expose_headers=("Retry-After", "WWW-Authenticate"),
             ),

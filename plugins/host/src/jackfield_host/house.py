@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from jackfield_sessions.manager import SessionManager
 from starlette.requests import HTTPConnection
@@ -14,6 +15,9 @@ from jackfield_host.operations.figures import Trend
 from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
+
+if TYPE_CHECKING:
+    from jackfield_host.plugin_endpoints import PluginEndpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,8 @@ class House:
     readiness: Readiness
     trend: Trend
     downloads: Downloads
+    endpoints: tuple[PluginEndpoint, ...] = ()
+    """The endpoints of plugins."""
     began: float = field(default_factory=time.monotonic)
 
     @classmethod

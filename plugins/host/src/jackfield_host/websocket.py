@@ -46,7 +46,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from jackfield_host.client_messages import parse_client_message, parse_first_message
-from jackfield_host.endpoints.operations import is_operator
+from jackfield_host.endpoints.visit import is_operator
 from jackfield_host.house import House
 from jackfield_host.security.allowances import Allowance
 from jackfield_host.security.gate import Arrival, spoken, understood

@@ -6,15 +6,12 @@ import asyncio
 import time
 from typing import Any
 
-from jackfield_sessions.admission import Identity
 from jackfield_sessions.archive import StoredSession, find, recent_sessions, session_record
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Parameter, Said
-from jackfield_host.endpoints.showing import OPERATOR
-from jackfield_host.endpoints.visit import Visit
+from jackfield_host.endpoints.visit import OPERATOR, Visit, is_operator, not_operator
 from jackfield_host.errors import HttpError
-from jackfield_host.house import House
 from jackfield_host.operations.comparison import comparison
 from jackfield_host.operations.figures import SAMPLE_SECONDS, decisions, metrics_of, tools, totals
 from jackfield_host.operations.watchers import recording
@@ -42,11 +39,6 @@ FORMS = {
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 
 
-def is_operator(house: House, identity: Identity) -> bool:
-    """Whether somebody may see what concerns others: an operator, or whoever is alone on the machine."""
-    return not house.gate.asks_for_token or OPERATOR in identity.roles
-
-
 def operates(visit: Visit) -> bool:
     """Whether the request comes from an operator."""
     return is_operator(visit.house, visit.identity)
@@ -55,7 +47,7 @@ def operates(visit: Visit) -> bool:
 def check_operates(visit: Visit) -> None:
     """Let operators alone go on."""
     if not operates(visit):
-        raise HttpError(403, "not_operator", f"This is for whoever has the role `{OPERATOR}`.")
+        raise not_operator()
 
 
 async def sessions(visit: Visit) -> Response:

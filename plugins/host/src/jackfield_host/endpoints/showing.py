@@ -12,7 +12,7 @@ from jackfield_sessions.instructions import tool_tokens
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Parameter, Said
-from jackfield_host.endpoints.visit import Visit
+from jackfield_host.endpoints.visit import Visit, is_operator, not_operator
 from jackfield_host.errors import HttpError
 from jackfield_host.wire.answers import RegistryAnswer, ToolDetails, ToolList, ToolSummary
 
@@ -126,8 +126,8 @@ def _plugin(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 async def metrics(visit: Visit) -> Response:
     """What the observer `metrics` has counted, for Prometheus."""
-    if visit.house.gate.asks_for_token and OPERATOR not in visit.identity.roles:
-        raise HttpError(403, "not_operator", f"Metrics are for whoever has the role `{OPERATOR}`.")
+    if not is_operator(visit.house, visit.identity):
+        raise not_operator()
     for observer in visit.sessions.runtime.orchestrator.observers:
         if write := getattr(observer, "prometheus", None):
             return Response(write(), media_type=METRICS_TYPE)
