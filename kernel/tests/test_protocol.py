@@ -84,7 +84,7 @@ SAMPLES = [
     ),
     messages.ConfirmationSettled(id=1, at=2, tool="t", call_id="c", approved=True),
     messages.FormRequest(
-        id=1, at=2, form_id="f", tool_id="t", values={"a": 1}, description="d", parameters={"type": "object"}
+        id=1, at=2, form_id="f", tool="t", values={"a": 1}, description="d", parameters={"type": "object"}
     ),
     messages.FormClosed(id=1, at=2, form_id="f", submitted=True, values={"a": 1}),
     messages.SessionStatus(id=1, at=2, state="ready", active=True, tokens_used=3, age_seconds=0.5),

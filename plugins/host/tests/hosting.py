@@ -50,6 +50,7 @@ PATIENCE = 60.0
 
 ALLOW = (
     "hst-*",
+    "jackfield-console",
     "jackfield-policies",
     "jackfield-intents",
     "jackfield-observability",
@@ -180,9 +181,14 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
 _T = TypeVar("_T")
 
 
-def make_site(folder: Path) -> Path:
-    """A folder with the tools of these tests, and the registry in which they and the repository's own are."""
+def make_site(folder: Path, plugins: Mapping[str, str] | None = None) -> Path:
+    """A folder with the tools of these tests, and the registry in which they and the repository's own are.
+
+    `plugins` are the sources of further plugins, by the name of their distribution.
+    """
     site = Site(folder)
+    for name, source in (plugins or {}).items():
+        site.plugin(name, source)
     for tool, (kind, fields) in TOOLS.items():
         site.tool(
             tool,

@@ -48,7 +48,7 @@ def test_a_completed_form_runs_its_tool_once_however_often_it_is_sent(workshop: 
     async def main() -> None:
         async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
             form = await asked(ada)
-            assert (form["toolId"], form["values"]) == ("hst_note", {"seconds": 0})
+            assert (form["tool"], form["values"]) == ("hst_note", {"seconds": 0})
             assert form["parameters"]["required"] == ["text"]
             assert form["description"] == "Summary of hst_note."
             values = {"seconds": 0, "text": "buy oil"}
@@ -162,7 +162,7 @@ def test_a_client_that_does_not_ask_for_forms_is_asked_in_words(workshop: Worksh
             )
             assert answer.json()["text"] == "Which values shall I use for hst_note?"
             async with host.client("text", token=token, forms=True) as new:
-                assert (await asked(new))["toolId"] == "hst_note"
+                assert (await asked(new))["tool"] == "hst_note"
 
     asyncio.run(main())
 

@@ -153,7 +153,7 @@ def test_a_completed_form_is_a_turn_of_the_user_and_its_tool_is_called_once(site
     async def main() -> None:
         async with begun(site) as user:
             form = await user.asked()
-            assert form["toolId"] == "book_table"
+            assert form["tool"] == "book_table"
             assert form["values"] == {"date": "2026-11-20"}
             assert form["description"]
             assert form["parameters"]["required"] == ["date", "time"]
@@ -254,7 +254,7 @@ def test_a_client_without_forms_is_asked_in_words_until_one_with_forms_comes(sit
             await user.live.accept_forms(False)
             await user.live.accept_forms(True)
             assert len(user.transport.connections) == 2
-            assert (await user.asked())["toolId"] == "book_table"
+            assert (await user.asked())["tool"] == "book_table"
 
     asyncio.run(main())
 

@@ -79,7 +79,7 @@ class Talk(ClientQueue):
             return
         match message["type"]:
             case "form_request":
-                self._turn.form = FormRequest(message["formId"], message["toolId"], message["values"])
+                self._turn.form = FormRequest(message["formId"], message["tool"], message["values"])
             case "tool_start":
                 self._turn.calls.append(Call(message["tool"], orjson.loads(message["arguments"])))
                 # Words before a result are no answer.

@@ -455,7 +455,7 @@ class FormRequest(SessionEvent):
 
     type: Literal["form_request"] = "form_request"
     form_id: str
-    tool_id: str
+    tool: str
     values: Annotated[Mapping[str, Any], doc("The arguments that are known.")]
     description: Annotated[str, doc("What the tool does.")]
     parameters: Annotated[Mapping[str, Any], doc("The JSON Schema of the tool's arguments.")]

@@ -59,7 +59,7 @@ _DONE = {
     "tool_progress": ("tool", "{tool}: {message}"),
     "tool_complete": ("tool", "{tool} is done"),
     "tool_error": ("tool", "{tool} failed: {message}"),
-    "form_request": ("asked", "the form of {toolId}"),
+    "form_request": ("asked", "the form of {tool}"),
     "form_closed": ("host", "the form was closed"),
 }
 """Who did what, by the type of the event."""

@@ -175,7 +175,7 @@ def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     found: dict[str, str] = {}
     for each in messages:
         if each["type"] == "form_request":
-            found[each["formId"]] = each["toolId"]
+            found[each["formId"]] = each["tool"]
         elif each["type"] == "form_closed":
             found.pop(each["formId"], None)
     return found

@@ -224,7 +224,7 @@ class ModelLoop:
             session.publish(*event_fields(messages.FormClosed(form_id=form_id, submitted=False)))
         form = messages.FormRequest(
             form_id=event.form_id,
-            tool_id=tool.id,
+            tool=tool.id,
             values=dict(event.values),
             description=tool.frozen.summary,
             parameters=dict(tool.manifest.parameters),
