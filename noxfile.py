@@ -261,4 +261,6 @@ def _third_party(members: list[Path], *, extras: bool = True) -> list[str]:
             *document.get("dependency-groups", {}).values(),
         ):
             asked.update(extra)
-    return sorted(requirement for requirement in asked if not requirement.startswith("jackfield-"))
+    return sorted(
+        requirement for requirement in asked if not requirement.startswith(("jackfield-", "jackfield["))
+    )

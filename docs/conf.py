@@ -12,7 +12,9 @@ html_title = "Jackfield"
 root_doc = "docs/index"
 include_patterns = [
     "docs/*.md",
+    "docs/decisions/*.md",
     "kernel/docs/*.md",
+    "plugins/jackfield/README.md",
     "plugins/transport-*/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

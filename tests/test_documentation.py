@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from jackfield_cli import main
 from jackfield_cli.offered import COMES_WITH
 from jackfield_cli.scaffold import scaffold
 from packaging.requirements import Requirement
-from releases.members import Member, members
+from releases.members import members
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -200,30 +199,6 @@ def run_in(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 OURS = {each.name: each for each in members()}
 FOLDERS = {f"./{each.folder.relative_to(ROOT)}": each for each in OURS.values()}
 AUTHORS = ROOT / "tool-packages" / "_template"
-ALONE = ("authoring.md", "client.md", "host.md", "testkit.md")
-"""Pages whose commands begin with an empty environment; others add to that of host.md."""
-
-
-def installed(text: str) -> Iterator[tuple[Member, str]]:
-    """What the `pip install` commands of a text install of this repository, with the extra that is named."""
-    for command in re.findall(r"pip install ([^`#&\n]+)", text):
-        listed = re.sub(
-            r"(\S*/)\{([\w,-]+)\}", lambda m: " ".join(m[1] + each for each in m[2].split(",")), command
-        )
-        assert "jackfield-" not in listed, f"`pip install {command}` needs an index"
-        for argument in listed.split():
-            folder, _, extra = argument.strip("\"'").partition("[")
-            if folder.startswith("./"):
-                yield FOLDERS[folder], extra.rstrip("]")
-
-
-def needed(member: Member, extra: str = "") -> Iterator[str]:
-    """The distributions of this repository that a member asks for."""
-    for each in [*member.dependencies, *member.extras.get(extra, [])]:
-        if each.name in OURS:
-            yield each.name
-
-
 PAGES = [*DOCS.glob("*.md"), *ROOT.glob("plugins/*/README.md"), *ROOT.glob("tool-packages/*/README.md")]
 
 
@@ -232,14 +207,29 @@ PAGES = [*DOCS.glob("*.md"), *ROOT.glob("plugins/*/README.md"), *ROOT.glob("tool
     [each for each in PAGES if "pip install" in each.read_text("utf-8")],
     ids=lambda path: str(path.relative_to(ROOT)),
 )
-def test_what_a_page_installs_is_in_the_checkout_and_complete(path: Path) -> None:
+def test_install_commands_name_distributions_and_extras_of_the_checkout(path: Path) -> None:
     text = path.read_text("utf-8")
     if path.name == "index.md":
-        text = text.replace("pip install jackfield-capability-kb", "")
-    named = list(installed(text))
-    before = [] if path.name in ALONE else list(installed(page("host.md")))
-    there = {member.name for member, _ in [*before, *named]}
-    assert {name for member, extra in named for name in needed(member, extra)} - there == set()
+        text = text.replace("pip install 'jackfield-capability-kb[embeddings]'", "")
+    for tool, command in re.findall(r"(uv )?pip install ([^`#&\n]+)", text):
+        assert "jackfield-" not in command, f"`pip install {command}` needs an index"
+        for argument in command.split():
+            folder, _, extras = argument.strip("\"'").partition("[")
+            if folder.startswith("./"):
+                member = FOLDERS[folder]
+                assert set(filter(None, extras.rstrip("]").split(","))) <= member.extras.keys()
+                # pip would look for the other distributions on an index.
+                assert tool, f"`pip install {command}` needs uv, which finds the rest of the checkout"
+
+
+def test_jackfield_installs_every_provider_capability_and_tool() -> None:
+    meta = OURS["jackfield"]
+    named = {each.name for extra in meta.extras.values() for each in extra} | {
+        each.name for each in meta.dependencies
+    }
+    groups = ("jackfield-tool-", "jackfield-transport-", "jackfield-capability-")
+    missing = {name for name in OURS if name.startswith(groups)} - named
+    assert missing == {"jackfield-capability-types"}, "a dependency of every capability"
 
 
 def test_versions_that_authors_are_told_to_ask_for_are_those_of_this_kernel() -> None:

@@ -64,6 +64,9 @@ class Alone:
         self._folder.mkdir(parents=True)
         run(uv(), "venv", "--quiet", "--python", sys.executable, str(self._folder / "environment"))
         self._install(self._member.name)
+        if not self._member.has_code:
+            self._install(f"{self._member.name}[{','.join(self._member.extras)}]")
+            return "installs, with every extra"
         waiting = self._modules_that_lack_something()
         self._install(f"{self._member.name}[test]")
         said = self._tested()

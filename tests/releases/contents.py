@@ -33,7 +33,7 @@ def faults_of_wheel(member: Member, wheel: Path) -> Iterator[str]:
         metadata = Metadata.from_email(archive.read(f"{info}/METADATA"))
     packed = {name for name in held if not name.startswith(f"{info}/")}
     yield from _differences(wheel.name, packed, member.package_files())
-    if f"{member.package}/py.typed" not in packed:
+    if member.has_code and f"{member.package}/py.typed" not in packed:
         yield f"{wheel.name} has no py.typed: type checkers would ignore its types"
     for name in metadata.license_files or []:
         if f"{info}/licenses/{name}" not in held:

@@ -44,6 +44,11 @@ class Member:
         return self.name.replace("-", "_")
 
     @property
+    def has_code(self) -> bool:
+        """Whether it installs an import package, rather than only bringing other distributions."""
+        return "packages" in self.document["tool"]["hatch"]["build"]["targets"]["wheel"]
+
+    @property
     def package(self) -> str:
         """The one import package it installs."""
         (packed,) = self.document["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
@@ -86,6 +91,8 @@ class Member:
 
     def package_files(self) -> set[str]:
         """What of that belongs into the wheel, as it is called there."""
+        if not self.has_code:
+            return set()
         return {name.removeprefix("src/") for name in self.files() if name.startswith(f"src/{self.package}/")}
 
 

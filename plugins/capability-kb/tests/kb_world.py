@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 from jackfield_capability_types.knowledge import Evidence, Record
+from jackfield_kb.fulltext.index import stems
 from jackfield_kb.library import Access, Library
-from jackfield_kb.text.analysis import stems
 from numpy.typing import NDArray
 
 EVERYTHING = Access.everything()

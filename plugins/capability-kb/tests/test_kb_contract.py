@@ -12,9 +12,8 @@ from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_capability_types.knowledge import KnowledgeBase, Record
-from jackfield_kb import jackfield_capabilities
+from jackfield_kb import embedding, jackfield_capabilities
 from jackfield_kb.capability import LibraryKnowledge
-from jackfield_kb.embedding import local
 from jackfield_kb.settings import open_library
 from jackfield_testkit import KnowledgeContractTests
 from jackfield_testkit.knowledge_contract.shelf import STUDIO, Visitor
@@ -37,7 +36,7 @@ class TestWordsAlone(KnowledgeContractTests):
         return await asyncio.to_thread(knowledge, place, records, embeddings="off")
 
 
-@pytest.mark.skipif(bool(local.missing()), reason="the local model is not installed")
+@pytest.mark.skipif(bool(embedding.missing()), reason="the local model is not installed")
 class TestLocalModel(KnowledgeContractTests):
     async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
         return await asyncio.to_thread(knowledge, place, records, embeddings="local")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_kb.embedding.endpoint import Endpoint
+from jackfield_kb.embedding import Endpoint
 from jackfield_kb.errors import EmbeddingError
 from jackfield_kb.library import Library
 from kb_world import EVERYTHING, WordModel, ids, notes

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 from jackfield_capability_types.knowledge import Filters, Record
-from jackfield_kb.embedding import local
+from jackfield_kb import embedding
 from jackfield_kb.errors import ClaimedTwiceError, LibraryError, RecordError
 from jackfield_kb.library import Library, Source
 from jackfield_kb.settings import open_library
@@ -216,7 +216,7 @@ def test_stats_say_what_is_there_and_what_is_missing(folder: Path) -> None:
 
 
 def test_without_embeddings_it_works_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "missing", lambda: ["onnxruntime"])
+    monkeypatch.setattr(embedding, "missing", lambda: ["onnxruntime"])
     said: list[str] = []
     library = open_library({"folder": str(folder)}, said.append)
     library.write([(None, notes(3))])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield.settings import SettingsError
-from jackfield_kb.embedding import local
+from jackfield_kb import embedding
 from jackfield_kb.settings import KnowledgeSettings
 
 
@@ -43,12 +43,12 @@ def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None
         KnowledgeSettings.read({"embeddings": "openai"}).embedder()
     with pytest.raises(SettingsError, match="OUR_KEY"):
         KnowledgeSettings.read({"embeddings": "openai", "api_key_env": "OUR_KEY"}).embedder()
-    local = KnowledgeSettings.read({"embeddings": "openai", "base_url": "http://127.0.0.1:1/v1"})
-    assert local.embedder() is not None, "a server of one's own may ask for no key"
+    settings = KnowledgeSettings.read({"embeddings": "openai", "base_url": "http://127.0.0.1:1/v1"})
+    assert settings.embedder() is not None, "a server of one's own may ask for no key"
 
 
 def test_a_model_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "missing", lambda: ["onnxruntime"])
+    monkeypatch.setattr(embedding, "missing", lambda: ["onnxruntime"])
     assert KnowledgeSettings.read({}).embedder() is None
     with pytest.raises(SettingsError, match=r"onnxruntime.*install"):
         KnowledgeSettings.read({"embeddings": "local"}).embedder()

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 from jackfield_capability_types.knowledge import Record
 from jackfield_kb.library import Library
-from jackfield_kb.truth.reading import Numbered
-from jackfield_kb.vectors import signs
+from jackfield_kb.records.statements import Numbered
+from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.index import Rows, VectorIndex, added
-from jackfield_kb.vectors.search import VectorReader, VectorView
-from jackfield_kb.vectors.selection import Selection
+from jackfield_kb.vectors.search import Selection, VectorReader, VectorView
 from kb_world import EVERYTHING, WordModel, ids, notes, opened
 from numpy.typing import NDArray
 
-ROWS, DIMENSIONS = 3 * signs.BLOCK + 777, 100
+ROWS, DIMENSIONS = 3 * quantization.BLOCK + 777, 100
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +103,7 @@ def test_the_smallest_of_very_many_are_few_whatever_the_order(period: int) -> No
     allowed = None if period == 1 else np.arange(len(figures)) % period == period - 1
     passing = np.sort(figures if allowed is None else figures[allowed])
     wanted = min(500, len(passing))
-    found = signs.smallest(figures, wanted, allowed)
+    found = quantization.smallest(figures, wanted, allowed)
     assert allowed is None or allowed[found].all()
     assert set(np.flatnonzero((figures < passing[wanted - 1]) & (True if allowed is None else allowed))) <= {
         *found.tolist()
@@ -114,13 +113,13 @@ def test_the_smallest_of_very_many_are_few_whatever_the_order(period: int) -> No
 
 def test_both_looks_count_the_bits_that_differ() -> None:
     random = np.random.default_rng(8)
-    blocks = random.integers(0, 1 << 63, (37, 5, signs.BLOCK)).astype(np.uint64)
+    blocks = random.integers(0, 1 << 63, (37, 5, quantization.BLOCK)).astype(np.uint64)
     query = random.integers(0, 1 << 63, 5).astype(np.uint64)
-    first = signs.first_look(blocks, query[: signs.LOOK])
+    first = quantization.first_look(blocks, query[: quantization.LOOK])
     rows = random.integers(0, len(first), 50)
-    second = signs.differing(blocks, rows, query[signs.LOOK :], signs.LOOK)
+    second = quantization.differing(blocks, rows, query[quantization.LOOK :], quantization.LOOK)
     for place, row in enumerate(rows):
-        pair = blocks[row // signs.BLOCK, :, row % signs.BLOCK]
+        pair = blocks[row // quantization.BLOCK, :, row % quantization.BLOCK]
         counts = [(int(a) ^ int(b)).bit_count() for a, b in zip(pair, query, strict=True)]
-        assert first[row] == sum(counts[: signs.LOOK])
-        assert second[place] == sum(counts[signs.LOOK :])
+        assert first[row] == sum(counts[: quantization.LOOK])
+        assert second[place] == sum(counts[quantization.LOOK :])

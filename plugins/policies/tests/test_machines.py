@@ -30,7 +30,7 @@ from jackfield.orchestrator import Answer
 from jackfield.outcomes import CallState, state_of
 from jackfield_store_sqlite import SqliteStore
 from jackfield_store_sqlite.creation import initialise
-from jackfield_store_sqlite.machine import Machine
+from jackfield_store_sqlite.process import Machine
 from jackfield_testkit.workbench import Workbench, make_tool
 
 PARAMETERS = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}

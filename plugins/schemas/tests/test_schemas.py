@@ -1,4 +1,4 @@
-"""Reading schemas into shapes: exact where that is possible, else wider and reported, and never stuck."""
+"""Parsing of schemas into shapes: exact if possible, otherwise wider and reported."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from jackfield_schemas import read, wire_name
-from jackfield_schemas.joining import one_record
-from jackfield_schemas.losses import Losses
-from jackfield_schemas.references import Nulls
-from jackfield_schemas.shapes import Again, Listing, Number, Record, Shape, Text
+from jackfield_schemas.combinations import union_objects
+from jackfield_schemas.lowering import LoweringReport
+from jackfield_schemas.names import ToolNames, provider_tool_name
+from jackfield_schemas.parser import parse_schema
+from jackfield_schemas.references import NullAcceptance
+from jackfield_schemas.shapes import ArrayShape, NumberShape, ObjectShape, RecursiveRef, Shape, StringShape
 from jackfield_testkit import schema_cases as shared
 
 
 def shape_of(schema: Any) -> tuple[Shape, dict[str, str]]:
-    losses = Losses()
-    reading = read(schema, losses)
-    return reading.shape, dict(losses.found())
+    report = LoweringReport()
+    parsed = parse_schema(schema, report)
+    return parsed.shape, dict(report.lowerings())
 
 
-def test_references_are_followed_with_what_stands_beside_them() -> None:
+def test_a_reference_is_resolved_with_its_sibling_keywords() -> None:
     schema = {
         "properties": {"a": {"$ref": "#/$defs/a~1b", "description": "Here.", "minLength": 2}},
         "$defs": {"a/b": {"type": "string", "description": "There.", "maxLength": 9}},
@@ -30,10 +31,10 @@ def test_references_are_followed_with_what_stands_beside_them() -> None:
     }
     shape, lost = shape_of(schema)
     record = shape.options[0]
-    assert isinstance(record, Record)
-    member = record.members["a"]
-    assert member.options == (Text(min_length=2, max_length=9),)
-    assert member.about.description == "Here."
+    assert isinstance(record, ObjectShape)
+    member = record.properties["a"]
+    assert member.options == (StringShape(min_length=2, max_length=9),)
+    assert member.annotations.description == "Here."
     assert lost == {}
 
 
@@ -54,19 +55,19 @@ def test_references_are_followed_with_what_stands_beside_them() -> None:
         ({"type": "dict"}, "/type", "is not a type"),
     ],
 )
-def test_what_is_out_of_reach_accepts_anything_and_is_reported(schema: Any, place: str, why: str) -> None:
-    losses = Losses()
-    reading = read(schema, losses)
-    assert why in dict(losses.found())[place]
-    assert reading.missed is not None
+def test_an_unresolvable_part_accepts_any_value_and_is_reported(schema: Any, place: str, why: str) -> None:
+    report = LoweringReport()
+    parsed = parse_schema(schema, report)
+    assert why in dict(report.lowerings())[place]
+    assert parsed.unparsed is not None
 
 
-def test_a_recursive_schema_is_read_once_and_refers_to_itself() -> None:
+def test_a_recursive_schema_is_parsed_once_and_refers_to_itself() -> None:
     tree = {"type": "array", "items": {"$ref": "#/$defs/tree"}}
-    reading = read({"$ref": "#/$defs/tree", "$defs": {"tree": tree}}, Losses())
+    parsed = parse_schema({"$ref": "#/$defs/tree", "$defs": {"tree": tree}}, LoweringReport())
     key = ("$defs", "tree")
-    assert reading.shape.options == (Again(key=key),)
-    assert reading.definitions[key].options == (Listing(items=Shape((Again(key=key),))),)
+    assert parsed.shape.options == (RecursiveRef(key=key),)
+    assert parsed.definitions[key].options == (ArrayShape(items=Shape((RecursiveRef(key=key),))),)
 
 
 def test_all_of_is_the_intersection() -> None:
@@ -79,12 +80,12 @@ def test_all_of_is_the_intersection() -> None:
     }
     shape, lost = shape_of(schema)
     (record,) = shape.options
-    assert isinstance(record, Record)
-    assert {name: member.options for name, member in record.members.items()} == {
-        "n": (Number(whole=True, minimum=1, maximum=5),)
+    assert isinstance(record, ObjectShape)
+    assert {name: member.options for name, member in record.properties.items()} == {
+        "n": (NumberShape(integer=True, minimum=1, maximum=5),)
     }
-    assert record.others is not None
-    assert record.others.never
+    assert record.additional is not None
+    assert record.additional.accepts_none
     assert lost == {}
 
 
@@ -99,15 +100,15 @@ def test_all_of_is_the_intersection() -> None:
         {"type": "array", "minItems": 3, "allOf": [{"maxItems": 2}]},
     ],
 )
-def test_what_cannot_be_is_known_to_be_nothing(schema: Any) -> None:
-    assert shape_of(schema)[0].never
+def test_a_contradictory_schema_accepts_no_value(schema: Any) -> None:
+    assert shape_of(schema)[0].accepts_none
 
 
-def test_one_and_true_are_two_values_but_one_and_one_point_zero_are_not() -> None:
-    assert shape_of({"const": 1.0, "allOf": [{"const": 1}]})[0].options == (Number(values=(1,)),)
+def test_one_equals_one_point_zero_but_not_true() -> None:
+    assert shape_of({"const": 1.0, "allOf": [{"const": 1}]})[0].options == (NumberShape(values=(1,)),)
 
 
-def test_unevaluated_members_close_an_object_that_is_put_together_of_parts() -> None:
+def test_unevaluated_properties_close_an_object_made_of_parts() -> None:
     schema = {
         "type": "object",
         "allOf": [{"properties": {"a": {"type": "string"}}}, {"properties": {"b": {"type": "string"}}}],
@@ -115,29 +116,31 @@ def test_unevaluated_members_close_an_object_that_is_put_together_of_parts() -> 
     }
     shape, lost = shape_of(schema)
     (record,) = shape.options
-    assert isinstance(record, Record)
-    assert set(record.members) == {"a", "b"}
-    assert record.others is not None
-    assert record.others.never
+    assert isinstance(record, ObjectShape)
+    assert set(record.properties) == {"a", "b"}
+    assert record.additional is not None
+    assert record.additional.accepts_none
     assert lost == {}
     choice = schema | {"anyOf": [{"properties": {"c": {"type": "string"}}}, {"required": ["a"]}]}
     assert "/unevaluatedProperties" in shape_of(choice)[1]
 
 
-def test_one_object_accepts_what_each_of_its_alternatives_accepts() -> None:
-    text, never = Shape((Text(),)), Shape(())
-    one = Record(members={"a": text}, required=frozenset({"a"}), others=never, max_members=1)
-    two = Record(members={"a": Shape((), null=True), "b": text}, others=never, max_members=2)
-    both = one_record([one, two])
-    assert both == Record(members={"a": Shape((Text(),), null=True), "b": text}, others=never, max_members=2)
-    silent = one_record([one, Record()])
-    assert silent.members["a"].free
-    assert silent.others is None
+def test_the_union_of_objects_accepts_what_each_of_them_accepts() -> None:
+    text, never = Shape((StringShape(),)), Shape(())
+    one = ObjectShape(properties={"a": text}, required=frozenset({"a"}), additional=never, max_properties=1)
+    two = ObjectShape(properties={"a": Shape((), null=True), "b": text}, additional=never, max_properties=2)
+    both = union_objects([one, two])
+    assert both == ObjectShape(
+        properties={"a": Shape((StringShape(),), null=True), "b": text}, additional=never, max_properties=2
+    )
+    silent = union_objects([one, ObjectShape()])
+    assert silent.properties["a"].accepts_any
+    assert silent.additional is None
 
 
 def test_the_tighter_of_two_bounds_holds() -> None:
     schema = {"minimum": 1, "maximum": 9, "type": "number", "allOf": [{"minimum": 3}, {"maximum": 5}]}
-    assert shape_of(schema)[0].options == (Number(minimum=3, maximum=5),)
+    assert shape_of(schema)[0].options == (NumberShape(minimum=3, maximum=5),)
 
 
 def test_null_in_two_branches_of_one_of_is_not_accepted() -> None:
@@ -145,24 +148,24 @@ def test_null_in_two_branches_of_one_of_is_not_accepted() -> None:
     assert not shape_of(schema)[0].null
 
 
-def test_alternatives_that_multiply_are_given_up_in_time() -> None:
+def test_too_many_combinations_are_left_out_and_reported() -> None:
     many = [{"properties": {f"p{number}": {"const": number}}} for number in range(20)]
     schema = {"type": "object", "allOf": [{"anyOf": many}, {"anyOf": many}, {"anyOf": many}]}
     shape, lost = shape_of(schema)
-    assert not shape.never
+    assert not shape.accepts_none
     assert any("too many alternatives" in what for what in lost.values())
 
 
-def test_a_deep_schema_is_cut_where_it_gets_too_deep() -> None:
+def test_a_schema_is_cut_at_the_maximum_depth() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(200):
         schema = {"type": "array", "items": schema}
     assert any("nested too deeply" in what for what in shape_of(schema)[1].values())
 
 
-def test_a_legal_name_stays_and_others_keep_apart() -> None:
+def test_a_legal_name_is_kept_and_other_names_stay_unique() -> None:
     def name(tool_id: str) -> str:
-        return wire_name(tool_id, legal=r"[a-z_][a-z0-9_]*", letters="a-z0-9_", longest=20)
+        return provider_tool_name(tool_id, legal=r"[a-z_][a-z0-9_]*", letters="a-z0-9_", longest=20)
 
     ids = ["ok_1", "a.b", "a-b", "a_b", "1st", "x" * 20, "x" * 21, "", "\ud800", "ok_1\n"]
     names = [name(tool_id) for tool_id in ids]
@@ -172,11 +175,20 @@ def test_a_legal_name_stays_and_others_keep_apart() -> None:
     assert name("a.b") == "a_b_2e7336dc"
 
 
+def test_tool_names_are_mapped_both_ways_and_undeclared_ones_stay() -> None:
+    flat = {"name": "a_b_2e7336dc"}
+    nested = {"type": "function", "function": {"name": "c_d"}}
+    names = ToolNames({"a.b": flat, "c.d": nested})
+    assert (names.provider_name("c.d"), names.tool_id("c_d")) == ("c_d", "c.d")
+    assert (names.provider_name("a.b"), names.tool_id("a_b_2e7336dc")) == ("a_b_2e7336dc", "a.b")
+    assert (names.provider_name("other"), names.tool_id("other")) == ("other", "other")
+
+
 @given(shared.cases())
 @settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
 def test_whether_null_is_accepted_is_known_exactly(case: tuple[dict[str, Any], Any]) -> None:
     root = case[0]
-    nulls = Nulls(root)
+    nulls = NullAcceptance(root)
     for schema in root["properties"].values():
         judge = shared.validator({"$defs": root.get("$defs", {}), "allOf": [schema]})
         assert nulls.accepted(schema) == judge.is_valid(None), schema
@@ -184,5 +196,5 @@ def test_whether_null_is_accepted_is_known_exactly(case: tuple[dict[str, Any], A
 
 @given(shared.junk())
 @settings(max_examples=75, deadline=None, suppress_health_check=list(HealthCheck))
-def test_reading_never_fails_and_is_the_same_every_time(schema: dict[str, Any]) -> None:
+def test_parsing_never_fails_and_is_deterministic(schema: dict[str, Any]) -> None:
     assert repr(shape_of(schema)) == repr(shape_of(json.loads(json.dumps(schema))))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from jackfield_store_sqlite import SqliteStore
-from jackfield_store_sqlite.machine import Machine
+from jackfield_store_sqlite.process import Machine
 from jackfield_testkit.store_contract import StoreContractTests
 from jackfield_testkit.store_contract.world import World
 
@@ -44,7 +44,7 @@ def run(store: str, test: str, place: Path) -> None:
 
 
 @pytest.mark.parametrize(("broken", "test"), BROKEN)
-def test_a_broken_store_is_found_out(
+def test_the_contract_suite_detects_a_broken_store(
     broken: str, test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Other processes import it, too: they are given this process's path.

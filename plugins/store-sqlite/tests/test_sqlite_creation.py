@@ -56,7 +56,7 @@ def older(path: Path) -> None:
     db.close()
 
 
-def test_a_store_is_created_whole_for_its_owner_alone_and_says_which_one_it_is(tmp_path: Path) -> None:
+def test_a_new_store_is_private_to_its_owner_and_has_an_id(tmp_path: Path) -> None:
     path = tmp_path / "one" / "jackfield.db"
     said = created(path)
     store_id = shown(path)["id"]
@@ -124,9 +124,7 @@ def dangling(path: Path) -> None:
         (older, "is a store already"),
     ],
 )
-def test_nothing_is_created_where_something_is(
-    path: Path, put: Callable[[Path], object], sentence: str
-) -> None:
+def test_creation_refuses_an_existing_path(path: Path, put: Callable[[Path], object], sentence: str) -> None:
     put(path)
     before = {each.name: each.lstat().st_size for each in path.parent.iterdir()}
     with pytest.raises(StoreUnavailableError, match=f"nothing was created: .*{sentence}"):
@@ -134,7 +132,7 @@ def test_nothing_is_created_where_something_is(
     assert {each.name: each.lstat().st_size for each in path.parent.iterdir()} == before
 
 
-def test_what_is_missing_is_said_with_what_to_do(path: Path) -> None:
+def test_a_missing_store_is_reported_with_a_remedy(path: Path) -> None:
     settings = {"path": str(path)}
     assert OFFER.missing(settings) == (
         f"the store {path} does not exist; if this is a new deployment, run `jackfield store create`; "
@@ -156,7 +154,7 @@ def test_a_store_with_another_id_is_refused(path: Path) -> None:
     assert OFFER.missing({"path": str(path), "id": other}) is None
 
 
-def test_a_store_that_is_asked_for_by_its_id_is_not_created(path: Path) -> None:
+def test_a_store_with_a_pinned_id_is_not_created(path: Path) -> None:
     settings = {"path": str(path), "id": "0" * 32}
     assert "asks for the one with the id 0000" in str(OFFER.missing(settings))
     assert OFFER.initialise
@@ -187,7 +185,7 @@ def test_an_older_store_gets_an_id_when_it_is_opened(path: Path) -> None:
     asyncio.run(opened(path, id=store_id))
 
 
-def test_a_journal_of_a_lost_store_is_not_mixed_into_a_new_one(path: Path) -> None:
+def test_the_journal_of_a_lost_store_prevents_a_new_one(path: Path) -> None:
     """SQLite would take it for the new file's own."""
     program = (
         "import asyncio, os, sys\n"
@@ -208,7 +206,7 @@ def test_a_journal_of_a_lost_store_is_not_mixed_into_a_new_one(path: Path) -> No
     assert not path.exists()
 
 
-def test_a_file_system_without_links_will_do(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_hard_links_is_supported(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsupported(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, os.strerror(errno.EPERM))
 

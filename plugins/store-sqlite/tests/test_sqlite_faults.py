@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 from jackfield.store import Claim, ClaimState, Entry, StoreUnavailableError
-from jackfield_store_sqlite import SqliteStore, bells
+from jackfield_store_sqlite import SqliteStore, notifier
 from jackfield_store_sqlite import store as module
-from jackfield_store_sqlite.machine import Machine
+from jackfield_store_sqlite.process import Machine
 from jackfield_testkit.store_contract import child
 from jackfield_testkit.store_contract.processes import check_deliveries
 from jackfield_testkit.store_contract.world import World
@@ -59,15 +59,15 @@ HOG = """
 import asyncio, contextlib, sys, time
 from jackfield_store_sqlite import SqliteStore, writer
 
-writing = writer.writing
+write_transaction = writer.write_transaction
 
 @contextlib.contextmanager
 def slow(*args):
-    with writing(*args):
+    with write_transaction(*args):
         yield
         time.sleep(0.3)
 
-writer.writing = slow
+writer.write_transaction = slow
 
 async def write(store, key):
     while True:
@@ -122,7 +122,7 @@ def test_ten_thousand_deliveries_over_four_processes_run_a_thousand_times(path: 
         world.close()
 
 
-def test_a_locked_file_fails_closed_without_holding_the_loop_and_recovers(path: Path) -> None:
+def test_a_locked_file_fails_closed_without_blocking_the_loop_and_recovers(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path, patience=0.4)
         await store.put("k", b"v")
@@ -158,7 +158,7 @@ def test_a_locked_file_fails_closed_without_holding_the_loop_and_recovers(path: 
     asyncio.run(use())
 
 
-def test_a_lock_that_ends_in_time_is_waited_for(path: Path) -> None:
+def test_a_write_waits_for_a_lock_that_is_released_in_time(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path, patience=10)
         async with locked(path):
@@ -171,7 +171,7 @@ def test_a_lock_that_ends_in_time_is_waited_for(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_a_process_that_writes_all_the_time_lets_others_write(path: Path) -> None:
+def test_a_busy_writer_does_not_starve_other_processes(path: Path) -> None:
     """On a slow disk, where it holds the file nearly always and comes back for it within microseconds."""
 
     async def use() -> None:
@@ -185,10 +185,10 @@ def test_a_process_that_writes_all_the_time_lets_others_write(path: Path) -> Non
     asyncio.run(use())
 
 
-def test_a_process_that_stops_in_its_turn_is_passed_by(path: Path) -> None:
+def test_a_stopped_holder_of_the_writer_lock_does_not_block_others(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path, patience=0.4)
-        with path.with_name("jackfield.db-turn").open("r") as door:
+        with path.with_name("jackfield.db-lock").open("r") as door:
             fcntl.flock(door, fcntl.LOCK_EX)
             await store.put("k", b"v")
         await store.close()
@@ -242,7 +242,7 @@ def test_writing_that_the_system_refuses_fails_closed_and_recovers(path: Path) -
     assert "its disk may be full" in told[0]
 
 
-def test_an_operation_that_fails_does_not_fail_its_neighbours(path: Path) -> None:
+def test_a_failed_operation_does_not_fail_others_in_its_transaction(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path)
         await store.add("c", 2**63 - 1, window=60)
@@ -280,7 +280,7 @@ def test_pruning_removes_everything_that_has_expired_in_parts(path: Path) -> Non
     asyncio.run(use())
 
 
-def test_what_waits_together_is_committed_together(path: Path) -> None:
+def test_waiting_operations_share_a_transaction(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path)
         before = store._writer.transactions
@@ -309,7 +309,7 @@ def test_loops_of_several_threads_share_a_store(path: Path) -> None:
     asyncio.run(store.close())
 
 
-def test_many_follow_without_asking_the_loop_all_the_time(path: Path) -> None:
+def test_many_followers_do_not_poll_on_the_loop(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path)
         other = await SqliteStore.open(path)
@@ -333,11 +333,11 @@ def test_many_follow_without_asking_the_loop_all_the_time(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_what_this_process_writes_rings_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_of_this_process_wake_waiters_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Whoever has to look for news finds out far too late.
-    monkeypatch.setattr(bells, "_QUICK", 600.0)
-    monkeypatch.setattr(bells, "_SLOW", 600.0)
-    monkeypatch.setattr(module, "_STILL_ALIVE", 600.0)
+    monkeypatch.setattr(notifier, "_MIN_PAUSE", 600.0)
+    monkeypatch.setattr(notifier, "_MAX_PAUSE", 600.0)
+    monkeypatch.setattr(module, "_HOLDER_CHECK_SECONDS", 600.0)
 
     async def use() -> None:
         store = await SqliteStore.open(path)

@@ -30,13 +30,13 @@ def move(source: Path, target: Path) -> None:
     source.rename(target)
 
 
-def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(tmp_path / "one" / "two" / "jackfield.db")
         await store.put("k", b"v")
         modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "one").rglob("*")}
         assert modes.pop("two") == 0o700
-        assert set(modes) == {f"jackfield.db{end}" for end in ("", "-wal", "-shm", "-turn")}
+        assert set(modes) == {f"jackfield.db{end}" for end in ("", "-wal", "-shm", "-lock")}
         assert set(modes.values()) == {0o600}
         await store.close()
 
@@ -44,7 +44,7 @@ def test_it_is_for_its_owner_alone(tmp_path: Path) -> None:
     assert [each.name for each in (tmp_path / "one" / "two").iterdir()] == ["jackfield.db"]
 
 
-def test_everything_is_there_after_closing_and_opening_again(path: Path) -> None:
+def test_data_survives_closing_and_reopening(path: Path) -> None:
     async def use() -> None:
         await written(path)
         store = SqliteStore(path)
@@ -54,7 +54,7 @@ def test_everything_is_there_after_closing_and_opening_again(path: Path) -> None
     asyncio.run(use())
 
 
-def test_what_is_not_a_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_store_is_refused_unchanged(tmp_path: Path) -> None:
     async def refused(name: str, sentence: str) -> None:
         store = SqliteStore(tmp_path / name)
         before = (tmp_path / name).read_bytes() if name != "folder" else b""
@@ -80,7 +80,7 @@ def test_what_is_not_a_store_is_refused_and_left_as_it_is(tmp_path: Path) -> Non
     asyncio.run(refused("newer", r"newer version \(its schema is 99, this one knows up to \d+\); upgrade"))
 
 
-def test_damage_is_reported_as_such(path: Path) -> None:
+def test_a_damaged_file_is_reported(path: Path) -> None:
     async def fill() -> None:
         store = await SqliteStore.open(path)
         await asyncio.gather(*(store.put(f"key {number}", b"x" * 500) for number in range(500)))
@@ -100,7 +100,7 @@ def test_damage_is_reported_as_such(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_an_older_file_is_brought_up_to_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_older_file_is_migrated(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(written(path))
     monkeypatch.setattr(
         schema,
@@ -137,7 +137,7 @@ def test_a_migration_that_fails_leaves_the_file_as_it_was(
     asyncio.run(written(path))
 
 
-def test_processes_that_start_together_make_one_store(path: Path) -> None:
+def test_processes_that_start_together_create_one_store(path: Path) -> None:
     program = (
         "import asyncio, sys, time\n"
         "from jackfield_store_sqlite import SqliteStore\n"
@@ -161,7 +161,7 @@ def test_processes_that_start_together_make_one_store(path: Path) -> None:
         assert sorted(each.communicate()[0].strip() for each in started) == ["1", "2", "3", "4"]
 
 
-def test_a_file_that_is_gone_is_not_made_anew(path: Path) -> None:
+def test_a_lost_file_is_not_recreated(path: Path) -> None:
     """What it knew would be forgotten, and run a second time."""
     away = path.with_name("away")
 
@@ -181,7 +181,7 @@ def test_a_file_that_is_gone_is_not_made_anew(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_another_file_in_its_place_is_not_mixed_with_what_is_left_of_it(path: Path) -> None:
+def test_a_replaced_file_is_refused(path: Path) -> None:
     other = path.with_name("other.db")
 
     async def use() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from jackfield.store import Claim, ClaimState
 from jackfield_store_sqlite import SqliteStore
-from jackfield_store_sqlite.machine import Machine, Process, is_gone, this_process
+from jackfield_store_sqlite.process import Machine, Process, has_exited, this_process
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_time_goes_on_across_boots_and_never_back(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_a_boot_puts_what_was_held_in_doubt(path: Path) -> None:
+def test_claims_are_in_doubt_after_a_reboot(path: Path) -> None:
     async def use() -> None:
         before = await SqliteStore.open(path, machine=Machine("first"))
         await before.claim("k", b"", ttl=600)
@@ -72,7 +72,7 @@ def test_a_boot_puts_what_was_held_in_doubt(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_a_holder_whose_lease_ran_out_loses_its_claim_to_the_one_who_takes_over(path: Path) -> None:
+def test_a_holder_with_an_expired_lease_loses_its_claim_to_a_takeover(path: Path) -> None:
     moment = 1_000_000.0
     machine = Machine("boot", lambda: moment, lambda: moment)
 
@@ -112,7 +112,7 @@ def test_an_idle_holder_renews_its_lease(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_who_took_over_and_was_cancelled_leaves_the_claim_in_doubt(path: Path) -> None:
+def test_a_cancelled_takeover_leaves_the_claim_in_doubt(path: Path) -> None:
     async def use() -> None:
         first = await SqliteStore.open(path)
         await first.claim("k", b"", ttl=600)
@@ -130,26 +130,26 @@ def test_who_took_over_and_was_cancelled_leaves_the_claim_in_doubt(path: Path) -
     asyncio.run(use())
 
 
-def test_a_process_is_told_from_a_later_one_and_from_one_elsewhere() -> None:
+def test_a_reused_pid_and_another_namespace_are_distinguished() -> None:
     me = this_process()
-    assert not is_gone(me, me)
-    assert is_gone(Process(me.pid, "1", me.namespace), me)
+    assert not has_exited(me, me)
+    assert has_exited(Process(me.pid, "1", me.namespace), me)
     ended = subprocess.Popen([sys.executable, "-c", ""])
     gone = Process(ended.pid, "", me.namespace)
     ended.wait()
-    assert is_gone(gone, me)
-    assert not is_gone(Process(gone.pid, "", "pid:[another]"), me)
+    assert has_exited(gone, me)
+    assert not has_exited(Process(gone.pid, "", "pid:[another]"), me)
 
 
-def test_a_dead_process_that_nobody_reaped_is_gone() -> None:
+def test_an_unreaped_process_counts_as_exited() -> None:
     me = this_process()
     dying = subprocess.Popen(["sleep", "60"])
     started = Path(f"/proc/{dying.pid}/stat").read_text().rpartition(")")[2].split()[19]
     process = Process(dying.pid, started, me.namespace)
-    assert not is_gone(process, me)
+    assert not has_exited(process, me)
     dying.kill()
     for _ in range(3000):
-        if is_gone(process, me):
+        if has_exited(process, me):
             break
         time.sleep(0.01)
     else:
@@ -157,7 +157,7 @@ def test_a_dead_process_that_nobody_reaped_is_gone() -> None:
     dying.wait()
 
 
-def test_a_holder_is_told_that_it_holds_only_with_a_lease_that_lasts(path: Path) -> None:
+def test_holds_is_true_only_with_a_current_lease(path: Path) -> None:
     moment = 1_000_000.0
     machine = Machine("boot", lambda: moment, lambda: moment)
 

@@ -31,7 +31,7 @@ async def two_stores(path: Path) -> AsyncIterator[tuple[SqliteStore, SqliteStore
             await store.close()
 
 
-def test_a_read_is_claimed_and_completed_without_the_thread(path: Path) -> None:
+def test_non_durable_claims_bypass_the_writer_thread(path: Path) -> None:
     async def use() -> None:
         async with two_stores(path) as (one, other):
             before = one._writer.transactions
@@ -48,7 +48,7 @@ def test_a_read_is_claimed_and_completed_without_the_thread(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_a_process_that_nobody_knows_yet_is_made_known_first(path: Path) -> None:
+def test_a_process_without_a_lease_gets_one_before_its_first_claim(path: Path) -> None:
     async def use() -> None:
         async with two_stores(path) as (one, _):
             stranger = SqliteStore(path)
@@ -60,7 +60,7 @@ def test_a_process_that_nobody_knows_yet_is_made_known_first(path: Path) -> None
     asyncio.run(use())
 
 
-def test_when_somebody_else_writes_the_thread_waits_and_the_loop_does_not(path: Path) -> None:
+def test_a_write_lock_of_another_process_does_not_block_the_loop(path: Path) -> None:
     async def use() -> None:
         async with two_stores(path) as (one, _):
             db = apsw.Connection(str(path))
@@ -75,7 +75,7 @@ def test_when_somebody_else_writes_the_thread_waits_and_the_loop_does_not(path: 
     asyncio.run(use())
 
 
-def test_whoever_waits_is_told(path: Path) -> None:
+def test_a_waiter_gets_the_result_of_another_store(path: Path) -> None:
     async def use() -> None:
         async with two_stores(path) as (one, other):
             await one.claim("k", b"f", ttl=600, durable=False)
@@ -87,7 +87,7 @@ def test_whoever_waits_is_told(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_the_log_is_moved_into_the_file_by_the_thread(path: Path) -> None:
+def test_the_writer_thread_checkpoints_the_log(path: Path) -> None:
     """What the loop writes does not pile up: the next transaction of the thread finds it too long."""
 
     async def use() -> None:

@@ -38,7 +38,7 @@ def run_python(program: str, *arguments: object) -> str:
     return done.stdout
 
 
-def test_limits_are_told(path: Path) -> None:
+def test_keys_and_values_over_the_limit_are_rejected(path: Path) -> None:
     async def use() -> None:
         store = SqliteStore(path)
         with pytest.raises(ValueError, match="1025 bytes; a store takes up to 1024"):
@@ -100,7 +100,7 @@ def test_asking_for_the_offer_does_not_load_sqlite() -> None:
     assert told.split() == ["False", "sqlite"]
 
 
-def test_a_closed_store_says_so(path: Path) -> None:
+def test_a_closed_store_raises_store_unavailable(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path)
         following = asyncio.create_task(first(store, "s"))
@@ -116,7 +116,7 @@ def test_a_closed_store_says_so(path: Path) -> None:
     asyncio.run(use())
 
 
-def test_a_store_that_nobody_closed_lets_the_process_end_and_loses_nothing(path: Path) -> None:
+def test_a_process_can_exit_without_closing_its_store_and_loses_nothing(path: Path) -> None:
     run_python(
         "import asyncio, sys\n"
         "from jackfield_store_sqlite import SqliteStore\n"
@@ -137,7 +137,7 @@ def test_a_store_that_nobody_closed_lets_the_process_end_and_loses_nothing(path:
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_it_cannot_be_used_behind_a_fork(path: Path) -> None:
+def test_a_store_created_before_a_fork_is_refused_after_it(path: Path) -> None:
     async def use() -> None:
         store = await SqliteStore.open(path)
         child = os.fork()
@@ -145,7 +145,7 @@ def test_it_cannot_be_used_behind_a_fork(path: Path) -> None:
             try:
                 await store.put("k", b"")
             except RuntimeError as error:
-                os._exit(7 if "made before a fork" in str(error) else 1)
+                os._exit(7 if "created before a fork" in str(error) else 1)
             os._exit(2)
         assert exit_code(child) == 7
         await store.put("k", b"v")

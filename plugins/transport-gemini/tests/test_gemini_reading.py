@@ -20,7 +20,7 @@ from jackfield.transport.events import (
 )
 from jackfield_gemini.live.calls import Calls
 from jackfield_gemini.live.reading import Reader
-from jackfield_gemini.names import Names
+from jackfield_schemas.names import ToolNames
 
 AUDIO = {"modelTurn": {"parts": [{"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}]}}
 CONTENTS: list[dict[str, Any]] = [
@@ -55,7 +55,7 @@ messages = st.one_of(
 
 @given(st.lists(messages, max_size=40))
 def test_whatever_comes_holds_together(sent: list[Any]) -> None:
-    reader = Reader(Calls(Names({}), None))
+    reader = Reader(Calls(ToolNames({}), None))
     events: list[Event] = []
     for message in sent:
         events.extend(reader.mute() if message == "we interrupt" else reader.read(message))
@@ -79,7 +79,7 @@ def test_whatever_comes_holds_together(sent: list[Any]) -> None:
 
 @given(st.lists(messages, max_size=40))
 def test_an_interruption_is_an_end_and_nothing_of_the_turn_follows_it(sent: list[Any]) -> None:
-    reader = Reader(Calls(Names({}), None))
+    reader = Reader(Calls(ToolNames({}), None))
     ours = False
     for message in sent:
         if message == "we interrupt":

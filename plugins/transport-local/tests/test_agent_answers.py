@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from jackfield_local.agent.answers import Manner, tell_failure, tell_result
+from jackfield_local.agent.answers import ResponseStyle, tell_failure, tell_result
 from jackfield_local.models.phrases import embed_phrases
 from local_requests import ZONE
 
-READ = Manner(spoken=False, zone=ZONE, embed=embed_phrases)
-HEARD = Manner(spoken=True, zone=ZONE, embed=embed_phrases)
+READ = ResponseStyle(spoken=False, zone=ZONE, embed=embed_phrases)
+HEARD = ResponseStyle(spoken=True, zone=ZONE, embed=embed_phrases)
 RECORDS = [
     {
         "id": "doc:prices",

@@ -282,6 +282,38 @@ def test_a_name_without_an_address_is_asked_for_its_address() -> None:
     _talk(Scripted(BOOKED, invited), steps, create_event=EVENT)
 
 
+def test_a_guest_without_an_address_does_not_hold_up_an_event() -> None:
+    booked = {"create_event": {"title": "standup", "start_time": "tomorrow at 9", "attendees": ["Tobias"]}}
+
+    async def steps(talk: Session) -> None:
+        await talk.says("put a standup with Tobias into my calendar tomorrow at 9")
+        assert talk.args["title"] == "standup"
+        assert "attendees" not in talk.args
+
+    _talk(Scripted(booked), steps, create_event=EVENT)
+
+
+@pytest.mark.parametrize(
+    ("says", "query"),
+    [
+        ("what is her number?", "what is her number (Mara Lind)?"),
+        ("and on Fridays?", "and on Fridays (Mara Lind)?"),
+        ("and Otto?", "and Otto?"),
+    ],
+)
+def test_a_question_that_refers_back_is_searched_for_with_what_it_is_about(says: str, query: str) -> None:
+    record = {"id": "person:7", "title": "Mara Lind", "text": "Mara Lind looks after the printers."}
+
+    async def steps(talk: Session) -> None:
+        await talk.says("who looks after the printers?")
+        await talk.gets({"results": [record]})
+        await talk.says(says)
+        assert talk.args == {"query": query}
+
+    asked = {"find_documents": {"query": "who looks after the printers"}}
+    _talk(Scripted(asked, asked), steps, find_documents=SEARCH)
+
+
 def test_a_follow_up_takes_the_rest_from_the_last_call() -> None:
     model = Scripted({"weather": {"city": "Oslo"}}, {"weather": {"day": "tomorrow"}})
 

@@ -13,7 +13,7 @@ from jackfield_local.agent.grounding import Grounded, ground
 from jackfield_local.agent.parameters import Kind, Tool, tools_of
 from jackfield_local.agent.prompt import BUDGET, static_prefix
 from jackfield_local.agent.speech import Speech
-from jackfield_local.language.shifts import shift
+from jackfield_local.language.durations import shift
 from jackfield_local.models.phrases import embed_phrases
 from local_requests import NOW
 

@@ -9,12 +9,11 @@ import pytest
 from agent_script import Scripted, agent_session
 from agent_tools import TOOLS, WRITERS, Tool
 from jackfield.transport.protocol import Opening
-from jackfield_local.agent.grounding import find, ground
+from jackfield_local.agent.grounding import ground
 from jackfield_local.agent.parameters import tools_of
 from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import duration
+from jackfield_local.language.durations import duration, shift
 from jackfield_local.language.questions import agrees, refuses
-from jackfield_local.language.shifts import shift
 from jackfield_local.language.times import read_when
 from jackfield_local.models.phrases import embed_phrases
 from local_requests import NOW
@@ -142,7 +141,7 @@ def test_a_time_zone_that_was_given_stays() -> None:
     (tool,) = tools_of(Opening("text", "", _declared(alarm=("Set an alarm.", schema, ""))))
     speech = Speech("make it 5pm", NOW, embed_phrases, zone="Europe/Berlin")
     base = {"time": "16:00", "zone": "Asia/Tokyo"}
-    assert find(tool, speech, base).args == {"time": "17:00", "zone": "Asia/Tokyo"}
+    assert ground(tool, None, speech, base).args == {"time": "17:00", "zone": "Asia/Tokyo"}
 
 
 @pytest.mark.parametrize(
@@ -163,7 +162,7 @@ def test_a_time_zone_that_was_given_stays() -> None:
 def test_odd_schemas_break_nothing(schema: dict[str, Any]) -> None:
     for tool in tools_of(Opening("text", "", _declared(odd=("Do it.", schema, "")))):
         for said in ("do it with 7", "A" * 900, "the second one", ""):
-            find(tool, Speech(said, NOW, embed_phrases))
+            ground(tool, None, Speech(said, NOW, embed_phrases))
             ground(tool, {"a": 7}, Speech(said, NOW, embed_phrases))
 
 
@@ -177,7 +176,7 @@ def test_a_reference_and_an_optional_number_are_filled() -> None:
         "required": ["a", "b"],
     }
     (tool,) = tools_of(Opening("text", "", _declared(odd=("Do it.", schema, ""))))
-    found = find(tool, Speech("tomorrow with 7 guests", NOW, embed_phrases))
+    found = ground(tool, None, Speech("tomorrow with 7 guests", NOW, embed_phrases))
     assert found.args == {"a": "2026-11-17", "b": 7}
 
 
@@ -209,6 +208,26 @@ def test_a_text_that_the_model_thought_up_is_shown_before_a_tool_that_writes_get
     asyncio.run(steps())
 
 
+def test_a_text_that_the_model_thought_up_is_not_kept_while_the_user_is_asked_for_another_value() -> None:
+    required = {"command": _text("What to run."), "minutes": {"type": "integer", "description": "How long."}}
+    schema = {"type": "object", "required": [*required], "properties": required}
+    shown = (
+        ("list the files here for 5 minutes", '{"command": "ls -la", "minutes": 5}'),
+        ("how full is the disk within 2 minutes", '{"command": "df -h", "minutes": 2}'),
+    )
+    run: Tool = ("Run a command in the shell.", schema, _guide("run_command", *shown))
+    model = Scripted({"run_command": {"command": "rm -rf out"}})
+
+    async def steps() -> None:
+        writers = frozenset(("run_command",))
+        async with asyncio.timeout(60), agent_session({"run_command": run}, model, writers=writers) as talk:
+            assert await talk.says("clean up the build in the shell") == "Please tell me what to run."
+            dialogue: Any = talk.connection._dialogue  # type: ignore[attr-defined]
+            assert dialogue.state.question.args == {}
+
+    asyncio.run(steps())
+
+
 def test_a_question_of_the_agent_does_not_outlive_an_interruption() -> None:
     async def run() -> None:
         async with asyncio.timeout(60), agent_session(TOOLS, Scripted({"cannot": "do it"})) as talk:
@@ -216,7 +235,7 @@ def test_a_question_of_the_agent_does_not_outlive_an_interruption() -> None:
             await talk.connection.send_text("order me a pizza")
             await asyncio.sleep(0)
             await talk.connection.interrupt()
-            assert dialogue._question is None
+            assert dialogue.state.question is None
 
     asyncio.run(run())
 

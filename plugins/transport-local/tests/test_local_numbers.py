@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_local.language.amounts import amounts, bare_amount
+from jackfield_local.language.numbers import amounts, bare_amount
 from local_session import Session, talk_over
 
 LOAN_GUIDE = """# loan_terms

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield_local.agent.codes import zone_of_place
-from jackfield_local.language.amounts import amounts
 from jackfield_local.language.durations import duration
+from jackfield_local.language.numbers import amounts
 from jackfield_local.language.times import read_when
 from local_requests import NOW, ZONE
 
@@ -107,3 +107,36 @@ def test_a_city_or_a_country_with_one_clock_has_a_time_zone(said: str, zone: str
 def test_one_counts_only_where_it_counts() -> None:
     assert [each.value for each in amounts("one prompt for two people")] == [1, 2]
     assert amounts("the second one, or that one") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "begin"),
+    [
+        ("tomorrow at 15:00 UTC", "2026-11-17T16:00"),
+        ("tomorrow from 9 to 10 am America/New_York", "2026-11-17T15:00"),
+        ("tomorrow at 15:00 KIM", "2026-11-17T15:00"),
+    ],
+)
+def test_a_time_zone_after_the_hours_is_honoured(said: str, begin: str) -> None:
+    when = read_when(said, NOW)
+    assert when is not None
+    assert f"{when.starts(NOW.date(), ZONE):%Y-%m-%dT%H:%M}" == begin
+
+
+@pytest.mark.parametrize(
+    ("said", "day"),
+    [
+        ("the end of the month", "2026-11-30"),
+        ("end of February", "2027-02-28"),
+        ("end of next week", "2026-11-29"),
+        ("3/14/2027", "2027-03-14"),
+        ("twenty five days ago", "2026-10-22"),
+        ("30 February at 10:00", None),
+        ("the 45th birthday party tomorrow", "2026-11-17"),
+        ("in 99999 years", None),
+        ("9999-12-31 at 23:30", None),
+    ],
+)
+def test_days(said: str, day: str | None) -> None:
+    when = read_when(said, NOW)
+    assert (f"{when.starts(NOW.date(), ZONE):%Y-%m-%d}" if when else None) == day

@@ -251,7 +251,7 @@ async def test_a_mind_that_fails_leaves_the_line_open() -> None:
 @on_a_loop
 async def test_an_ear_that_fails_ends_the_line_with_a_reason() -> None:
     class Broken:
-        def likelihood(self, frame: Samples) -> float:
+        def __call__(self, frame: bytes) -> float:
             raise RuntimeError("a bug")
 
     having = Engines(Broken, engines().recogniser, engines().synthesiser)
@@ -301,7 +301,7 @@ async def test_who_speaks_faster_than_can_be_heard_has_to_wait_and_is_let_go_at_
     going = threading.Event()
 
     class Slow:
-        def likelihood(self, frame: Samples) -> float:
+        def __call__(self, frame: bytes) -> float:
             going.wait()
             return 0.0
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield_local.voice import turns
 from jackfield_local.voice.engines import FRAME, FRAME_MS, Samples
 from jackfield_local.voice.input import Drafts
-from jackfield_local.voice.turns import Began, Ended, Moment, Paused, Turns
+from jackfield_local.voice.turns import Moment, Turns
 
 STREAMS = st.lists(
     st.tuples(st.sampled_from((0.0, 0.2, 0.4, 0.6, 1.0)), st.integers(1, 40)), min_size=1, max_size=25
@@ -20,18 +22,23 @@ def _frame(number: int) -> Samples:
     return np.full(FRAME, number % 30_000, np.int16)
 
 
-def _follow(likelihoods: list[float], silence_ms: int) -> list[tuple[int, Moment]]:
+class Found(NamedTuple):
+    """A moment, the frame at which it came, and the numbers of the frames of speech."""
+
+    number: int
+    moment: Moment
+    speech: list[int]
+
+
+def _follow(likelihoods: list[float], silence_ms: int) -> list[Found]:
     follower = Turns(silence_ms)
-    found: list[tuple[int, Moment]] = []
+    found: list[Found] = []
     for number, likelihood in enumerate(likelihoods):
         moment = follower.feed(_frame(number), likelihood)
         if moment is not None:
-            found.append((number, moment))
+            speech = follower.speech()[::FRAME].tolist() if follower.length else []
+            found.append(Found(number, moment, speech))
     return found
-
-
-def _numbers(speech: Samples) -> list[int]:
-    return [int(each) for each in speech[::FRAME]]
 
 
 @settings(deadline=None)
@@ -41,18 +48,15 @@ def test_every_begin_has_its_end_and_speech_is_not_lost(
 ) -> None:
     likelihoods = [likelihood for likelihood, count in stretches for _ in range(count)]
     found = _follow([*likelihoods, *[0.0] * 200], silence_ms)
-    order = [type(moment) for _, moment in found if not isinstance(moment, Paused)]
-    assert order == [Began, Ended] * (len(order) // 2)
+    order = [each.moment for each in found if each.moment is not Moment.PAUSED]
+    assert order == [Moment.BEGAN, Moment.ENDED] * (len(order) // 2)
     kept: list[int] = []
-    begins = [number for number, moment in found if isinstance(moment, Began)]
-    for begin, (end, moment) in zip(
-        begins, [each for each in found if isinstance(each[1], Ended)], strict=True
-    ):
-        assert isinstance(moment, Ended)
-        if moment.speech is None:
+    begins = [each.number for each in found if each.moment is Moment.BEGAN]
+    ends = [each for each in found if each.moment is Moment.ENDED]
+    for begin, (end, _, numbers) in zip(begins, ends, strict=True):
+        if not numbers:
             assert sum(each >= turns.STILL for each in likelihoods[begin : end + 1]) < turns.LEAST
             continue
-        numbers = _numbers(moment.speech)
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
         assert set(range(begin, end + 1)) - set(numbers) <= {
             number for number in range(begin, end + 1) if number >= numbers[-1]
@@ -72,13 +76,13 @@ def test_a_turn_ends_after_its_silence_and_not_before(
     likelihoods = [likelihood for likelihood, count in stretches for _ in range(count)] + [0.0] * 100
     speaking = False
     silent = 0
-    ends = dict(_follow(likelihoods, silence_ms))
+    ends = {each.number: each.moment for each in _follow(likelihoods, silence_ms)}
     for number, likelihood in enumerate(likelihoods):
         silent = 0 if likelihood >= turns.STILL else silent + 1
         moment = ends.get(number)
-        if isinstance(moment, Began):
+        if moment is Moment.BEGAN:
             speaking = True
-        elif isinstance(moment, Ended):
+        elif moment is Moment.ENDED:
             assert silent * FRAME_MS >= silence_ms
             assert (silent - 1) * FRAME_MS < max(silence_ms, turns.AFTER * FRAME_MS)
             speaking = False
@@ -89,13 +93,12 @@ def test_a_turn_ends_after_its_silence_and_not_before(
 @given(STREAMS)
 def test_the_words_of_a_pause_are_those_of_the_end_it_becomes(stretches: list[tuple[float, int]]) -> None:
     likelihoods = [likelihood for likelihood, count in stretches for _ in range(count)] + [0.0] * 100
-    last: Samples | None = None
-    for number, moment in _follow(likelihoods, 500):
-        if isinstance(moment, Paused):
-            last = moment.speech
-        elif isinstance(moment, Ended) and moment.speech is not None:
-            assert last is not None, number
-            assert np.array_equal(last, moment.speech)
+    last: list[int] = []
+    for _, moment, speech in _follow(likelihoods, 500):
+        if moment is Moment.PAUSED:
+            last = speech
+        elif moment is Moment.ENDED and speech:
+            assert last == speech
 
 
 def test_a_click_is_no_speech() -> None:
@@ -104,14 +107,13 @@ def test_a_click_is_no_speech() -> None:
 
 def test_an_endless_turn_is_ended() -> None:
     found = _follow([1.0] * (turns.LONGEST_MS // FRAME_MS + 5), 500)
-    assert [type(moment) for _, moment in found][:2] == [Began, Ended]
+    assert [each.moment for each in found][:2] == [Moment.BEGAN, Moment.ENDED]
 
 
 def test_the_begin_of_a_word_is_kept() -> None:
     found = _follow([0.0] * 30 + [1.0] * 20 + [0.0] * 40, 500)
-    (ended,) = [moment for _, moment in found if isinstance(moment, Ended)]
-    assert ended.speech is not None
-    assert _numbers(ended.speech)[0] == 30 - turns.BEFORE
+    (ended,) = [each for each in found if each.moment is Moment.ENDED]
+    assert ended.speech[0] == 30 - turns.BEFORE
 
 
 @settings(deadline=None)
@@ -159,7 +161,7 @@ def test_a_question_ends_its_turn_sooner_unless_the_user_goes_on(silence_ms: int
             follower.feed(_frame(1), 1.0)
 
     def frames_left(follower: Turns) -> int:
-        return next(n for n in range(1, 300) if isinstance(follower.feed(_frame(1), 0.0), Ended))
+        return next(n for n in range(1, 300) if follower.feed(_frame(1), 0.0) is Moment.ENDED)
 
     left, full = frames_left(hurried), frames_left(patient)
     assert (left == full) if goes_on else (left <= full)

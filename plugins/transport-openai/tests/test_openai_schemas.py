@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from jackfield.offers import Adapted, Lowering
-from jackfield_openai.schemas import chat, realtime, restorer, strict
+from jackfield_openai.schemas import argument_restorer, chat, realtime, strict
 from jackfield_testkit import schema_cases as shared
 from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.realtime import RealtimeFunctionToolParam
@@ -146,11 +146,11 @@ def check_round_trip(adapted: Adapted, canonical: Any, arguments: Any) -> int:
     form = shared.validator(parameters)
     if not adapted.declaration["function"]["strict"]:
         assert form.is_valid(arguments)
-        assert restorer(adapted.declaration) is None
+        assert argument_restorer(adapted.declaration) is None
         return 0
     forms = [lifted for lifted in lifts(parameters, arguments, parameters) if form.is_valid(lifted)]
     assert forms, "narrowed"
-    restore = restorer(adapted.declaration) or (lambda text: text)
+    restore = argument_restorer(adapted.declaration) or (lambda text: text)
     for lifted in forms:
         restored = json.loads(restore(json.dumps(lifted)))
         assert canonical.is_valid(restored), (lifted, restored)
@@ -466,7 +466,7 @@ def test_members_left_out_become_null_and_come_back_as_left_out() -> None:
         ("must",),
     )
     adapted = declared(parameters)
-    restore = restorer(adapted.declaration)
+    restore = argument_restorer(adapted.declaration)
     assert restore is not None
     members = adapted.declaration["function"]["parameters"]["properties"]
     assert members["may"] == {"type": ["null", "string"], "enum": [None, "a"]}
@@ -482,7 +482,7 @@ def test_alternatives_are_told_apart_on_the_way_back() -> None:
         ]
     }
     adapted = declared(tool({"events": {"type": "array", "items": event_kinds}}, ("events",)))
-    restore = restorer(adapted.declaration)
+    restore = argument_restorer(adapted.declaration)
     assert restore is not None
     text = json.dumps({"events": [{"kind": "a", "v": None}, {"kind": "b", "v": None}]})
     assert json.loads(restore(text)) == {"events": [{"kind": "a"}, {"kind": "b", "v": None}]}
@@ -491,7 +491,7 @@ def test_alternatives_are_told_apart_on_the_way_back() -> None:
 def test_alternatives_of_other_members_keep_their_nulls() -> None:
     nullable = {"type": ["string", "null"]}
     either = {"anyOf": [tool({"x": {"type": "string"}}), tool({"x": nullable, "y": nullable}, ("x", "y"))]}
-    restore = restorer(declared(tool({"p": either}, ("p",))).declaration)
+    restore = argument_restorer(declared(tool({"p": either}, ("p",))).declaration)
     assert restore is not None
     assert json.loads(restore('{"p": {"x": null}}')) == {"p": {}}
     assert restore('{"p": {"x": null, "y": null}}') == '{"p": {"x": null, "y": null}}'
@@ -507,7 +507,7 @@ def test_a_recursive_schema_stays_recursive_and_is_restored_at_every_level() -> 
     node = tool({"label": {"type": "string"}, "next": {"$ref": "#/$defs/node"}}, description="A node.")
     adapted = declared(tool({"tree": {"$ref": "#/$defs/node"}}, ("tree",), **{"$defs": {"node": node}}))
     assert adapted.declaration["function"]["strict"]
-    restore = restorer(adapted.declaration)
+    restore = argument_restorer(adapted.declaration)
     assert restore is not None
     sent = {"tree": {"label": None, "next": {"label": "x", "next": {"label": None, "next": None}}}}
     assert json.loads(restore(json.dumps(sent))) == {"tree": {"next": {"label": "x", "next": {}}}}
@@ -520,15 +520,17 @@ def test_a_recursive_schema_stays_recursive_and_is_restored_at_every_level() -> 
      "[" * 500 + "null" + "]" * 500],
 )  # fmt: skip
 def test_what_is_not_ours_to_mend_comes_back_as_it_was(text: str) -> None:
-    restore = restorer(declared(tool({"a": {"type": "number"}, "b": {"type": "string"}})).declaration)
+    restore = argument_restorer(
+        declared(tool({"a": {"type": "number"}, "b": {"type": "string"}})).declaration
+    )
     assert restore is not None
     assert restore(text) == text
 
 
 def test_nothing_is_restored_where_nothing_can_be_left_out() -> None:
-    assert restorer(declared(tool({"a": {"type": "string"}}, ("a",))).declaration) is None
-    assert restorer(chat("t", "d", tool({"a": {"type": "string"}})).declaration) is None
-    assert restorer(realtime("t", "d", tool({"a": {"type": "string"}})).declaration) is None
+    assert argument_restorer(declared(tool({"a": {"type": "string"}}, ("a",))).declaration) is None
+    assert argument_restorer(chat("t", "d", tool({"a": {"type": "string"}})).declaration) is None
+    assert argument_restorer(realtime("t", "d", tool({"a": {"type": "string"}})).declaration) is None
 
 
 def test_plain_declarations_keep_the_schema_as_it_is() -> None:

@@ -92,17 +92,17 @@ class Turn:
 def open_question(connection: TextConnection) -> Question | None:
     """What the agent waits for; only its dialogue knows of which tool a question is."""
     dialogue: Any = connection._dialogue
-    asked = dialogue._question
-    if asked is None or asked.options:
-        return None  # Which tool is meant is open.
+    asked = dialogue.state.question
+    if asked is None or asked.expects.name not in ("VALUE", "CONSENT"):
+        return None  # Which tool is meant is open, or a form asks for the rest.
     return Question(asked.tool.id, None if asked.parameter is None else asked.parameter.name)
 
 
 def options_of(connection: TextConnection) -> list[str]:
     """The tools among which the agent asks the user to choose."""
     dialogue: Any = connection._dialogue
-    asked = dialogue._question
-    return [each.id for each in asked.options] if asked is not None else []
+    asked = dialogue.state.question
+    return [each.id for each in asked.tools] if asked is not None and asked.expects.name == "CHOICE" else []
 
 
 class Session:

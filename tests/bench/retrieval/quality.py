@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield_capability_types.knowledge import Evidence
-from jackfield_kb.embedding import local
+from jackfield_kb import embedding, ranking
+from jackfield_kb.chunks import number_of
 from jackfield_kb.library import Access, Library
-from jackfield_kb.passages import number_of
-from jackfield_kb.ranking import fusion
 from jackfield_kb.vectors.index import VectorIndex
 from jackfield_kb.vectors.search import VectorReader
 
@@ -55,7 +54,7 @@ def run(report: Report, asked: Asked) -> None:
     if not judged.DATA.is_dir():
         report.note(SECTION, "Quality left out: the judged collections are not here.")
         return
-    if local.missing():
+    if embedding.missing():
         report.note(SECTION, "Quality left out: the local embedding model is not installed.")
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -74,7 +73,7 @@ Libraries = dict[str, tuple[Library, Collected]]
 
 
 def _filled(folder: Path, collected: Collected) -> tuple[Library, Collected]:
-    library = Library(folder, embedder=local.LocalModel())
+    library = Library(folder, embedder=embedding.LocalModel())
     library.write([(None, collected.records)])
     library.refresh()
     return library, collected
@@ -99,7 +98,7 @@ def _words(library: Library) -> Iterator[Search]:
 
 
 def _meaning(library: Library) -> Search:
-    model = local.LocalModel()
+    model = embedding.LocalModel()
     view = VectorReader(VectorIndex(library.folder / "vectors"), model.model).view()
     assert view is not None
     # Numbers were given in the order of writing.
@@ -130,10 +129,10 @@ def _alone_and_together(report: Report, libraries: Libraries) -> None:
 
 @contextmanager
 def _with(point: tuple[float, int, float]) -> Iterator[None]:
-    kept = fusion.WEIGHT, fusion.PULLING, fusion.PULL
-    fusion.WEIGHT, fusion.PULLING, fusion.PULL = point
+    kept = ranking.WEIGHT, ranking.PULLING, ranking.PULL
+    ranking.WEIGHT, ranking.PULLING, ranking.PULL = point
     yield
-    fusion.WEIGHT, fusion.PULLING, fusion.PULL = kept
+    ranking.WEIGHT, ranking.PULLING, ranking.PULL = kept
 
 
 def _held_out(report: Report, libraries: Libraries) -> None:
@@ -162,7 +161,7 @@ def _held_out(report: Report, libraries: Libraries) -> None:
         best = max(tried, key=lambda each: statistics.mean(each.values[learnt]))
         figure = statistics.mean(best.values[other])
         rows[f"{learnt}: {_named(best)}"] = [figure if name == other else None for name in judged.NAMES]
-    inuse = f"{fusion.WEIGHT}, {fusion.PULLING}, {fusion.PULL}"
+    inuse = f"{ranking.WEIGHT}, {ranking.PULLING}, {ranking.PULL}"
     caption = f"nDCG@10 with weights chosen on some questions and measured on others; in use: {inuse}."
     report.table(HELD_OUT, caption, rows)
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from jackfield_capability_types.knowledge import Filters
 
-from jackfield_kb.embedding.embedder import Embedder
+from jackfield_kb.embedding import Embedder
 from jackfield_kb.errors import DamagedIndexError, EmbeddingError, IndexUnavailableError
-from jackfield_kb.text.index import TextIndex
-from jackfield_kb.text.search import TextReader, TextView
-from jackfield_kb.text.upkeep import TextUpkeep
-from jackfield_kb.truth import reading
-from jackfield_kb.truth.database import Database
-from jackfield_kb.truth.reading import Position
-from jackfield_kb.upkeep import OneIndex, Upkeep
+from jackfield_kb.fulltext.index import TextIndex
+from jackfield_kb.fulltext.indexer import TextUpkeep
+from jackfield_kb.fulltext.search import TextReader, TextView
+from jackfield_kb.indexing import OneIndex, Upkeep
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
+from jackfield_kb.records.statements import Position
 
 if TYPE_CHECKING:
-    from jackfield_kb.ranking.meaning import Meaning
+    from jackfield_kb.vectors.reranking import Meaning
     from jackfield_kb.vectors.search import Vector, VectorReader, VectorView
 
 _PATIENCE = 2.0
@@ -51,8 +51,8 @@ class Indexes:
 
     def _with_vectors(self, folder: Path, embedder: Embedder) -> OneIndex:
         from jackfield_kb.vectors.index import VectorIndex
+        from jackfield_kb.vectors.indexer import VectorUpkeep
         from jackfield_kb.vectors.search import VectorReader
-        from jackfield_kb.vectors.upkeep import VectorUpkeep
 
         index = VectorIndex(folder)
         self._vectors = VectorReader(index, embedder.model)
@@ -61,7 +61,7 @@ class Indexes:
     def open(self) -> Opened:
         """What can be searched with now; what cannot is seen to in the background."""
         with self._database.reading() as db:
-            target = reading.position(db)
+            target = statements.position(db)
         text, vectors = self.text(), self.vectors()
         if target == Position():
             return Opened(text, vectors, self._queries)
@@ -123,7 +123,7 @@ class Opened:
         vector = self._queries.vector(query)
         if vector is None:
             return None
-        from jackfield_kb.ranking.meaning import Meaning
+        from jackfield_kb.vectors.reranking import Meaning
 
         return Meaning(self._vectors, vector, self._vectors.facets.select(scopes, filters))
 

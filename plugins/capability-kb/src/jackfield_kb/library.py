@@ -1,7 +1,7 @@
-"""A library: the records of a folder, and the search over them.
+"""A library: the records of a folder, the search over them, and figures about both.
 
-Safe to use from several threads; several processes may open one folder. One of them writes at a time, the
-others read on, and see what was loaded as soon as it is indexed.
+A library is thread-safe, and several processes may open one folder. One of them writes at a time; the others
+keep reading and see new records as soon as they are indexed.
 """
 
 from __future__ import annotations
@@ -11,21 +11,75 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_kb.access import Access
-from jackfield_kb.embedding.embedder import Embedder
+from jackfield_kb.embedding import Embedder
 from jackfield_kb.errors import LibraryError, RecordError
+from jackfield_kb.files import size
+from jackfield_kb.fulltext.index import stems, storable
 from jackfield_kb.indexes import Indexes
-from jackfield_kb.results import evidence
-from jackfield_kb.search import Asked, find
-from jackfield_kb.stats import Stats, stats
-from jackfield_kb.text.analysis import stems, storable
-from jackfield_kb.truth import reading, writing
-from jackfield_kb.truth.database import Database
-from jackfield_kb.truth.writing import Put, Source
-from jackfield_kb.upkeep import Progress
+from jackfield_kb.indexing import Progress
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
+from jackfield_kb.records.statements import Position, Put, Source
+from jackfield_kb.search import Asked, evidence, find
+
+
+class Stats(NamedTuple):
+    """What a library holds."""
+
+    records: dict[tuple[str, str], int]
+    """How many, by namespace and type."""
+
+    sources: int
+    passages: int
+    """How many passages can be found by their words at this moment."""
+
+    bytes: dict[str, int]
+    """On disk: of the `records`, the `text` index and the `vectors`."""
+
+    indexes: dict[str, str]
+    """Of `text` and `vectors`: `up to date`, `12 records behind`, `missing`, or why there is none."""
+
+    model: str | None
+    """The model whose vectors are searched; None when the words alone are."""
+
+
+def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
+    """Count and measure."""
+    text, vectors = indexes.text(), indexes.vectors()
+    with database.reading() as db:
+        records = statements.counts(db)
+        sources = sum(1 for _ in statements.sources(db, None))
+        target = statements.position(db)
+
+        def state(position: Position | None) -> str:
+            if position is None:
+                return "missing" if records else "empty"
+            lacking = statements.count_after(db, position.number)
+            if lacking:
+                return f"{lacking} record{'s' if lacking > 1 else ''} behind"
+            return "up to date" if position.step == target.step else "behind on removals"
+
+        states = {"text": state(None if text is None else text.position), "vectors": "off: no embeddings"}
+        if indexes.embedder is not None:
+            states["vectors"] = state(None if vectors is None else vectors.position)
+    return Stats(
+        records=records,
+        sources=sources,
+        passages=0 if text is None else text.passages,
+        bytes={
+            "records": sum(path.stat().st_size for path in folder.glob("knowledge.db*")),
+            "text": size(folder / "text"),
+            "vectors": size(folder / "vectors"),
+        },
+        indexes=states,
+        model=None if indexes.embedder is None else indexes.embedder.model,
+    )
+
 
 __all__ = ["Access", "Embedder", "Library", "LibraryError", "RecordError", "Source", "Stats"]
 
@@ -54,35 +108,35 @@ class Library:
     def write(self, put: Sequence[Put] = (), drop_sources: Sequence[str] = ()) -> None:
         """Replace the records of sources, and drop sources with theirs, all or nothing, safe on disk."""
         with self._database.writing() as db:
-            writing.write(db, put, drop_sources)
+            statements.write(db, put, drop_sources)
 
     def delete(self, ids: Sequence[str]) -> None:
         """Remove records, whatever source they came from."""
         with self._database.writing() as db:
             numbers = [db.execute("SELECT number FROM records WHERE id = ?", (id_,)).get for id_ in ids]
-            writing.remove(db, [number for number in numbers if number is not None])
+            statements.remove(db, [number for number in numbers if number is not None])
 
     def sources(self, collection: str | None = None) -> dict[str, Source]:
         """The files that records came from, by uri."""
         with self._database.reading() as db:
-            return {source.uri: source for source in reading.sources(db, collection)}
+            return {source.uri: source for source in statements.sources(db, collection)}
 
-    def holders(self, ids: Iterable[str]) -> dict[str, reading.Holder]:
+    def holders(self, ids: Iterable[str]) -> dict[str, statements.Holder]:
         """Whose each id is, of those that are there: a source, and the owner of a personal record."""
         with self._database.reading() as db:
-            return reading.holders(db, ids)
+            return statements.holders(db, ids)
 
     def get(self, ids: Sequence[str]) -> list[Record]:
         """Records by id, in the order asked; unknown ids are left out."""
         with self._database.reading() as db:
-            return reading.by_ids(db, ids)
+            return statements.by_ids(db, ids)
 
     def __iter__(self) -> Iterator[Record]:
         """All records by id."""
         last = ""
         while True:
             with self._database.reading() as db:
-                records = reading.page(db, last, _PAGE)
+                records = statements.page(db, last, _PAGE)
             if not records:
                 return
             yield from records

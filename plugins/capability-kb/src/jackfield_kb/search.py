@@ -1,19 +1,116 @@
-"""A search: candidates by words and by meaning, one order, one result a record."""
+"""Search over both indexes: evidence objects with snippets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import compress, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from jackfield_capability_types.knowledge import Filters
+from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
-from jackfield_kb.passages import number_of
-from jackfield_kb.ranking import fusion
-from jackfield_kb.text.search import Hit, TextView
+from jackfield_kb import ranking
+from jackfield_kb.access import Access
+from jackfield_kb.chunks import number_of, ordinal_of, split
+from jackfield_kb.fulltext.index import places
+from jackfield_kb.fulltext.search import Hit, TextView
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
 
 if TYPE_CHECKING:
-    from jackfield_kb.ranking.meaning import Meaning
+    from jackfield_kb.vectors.reranking import Meaning
+
+MOST = 280
+"""Characters of a snippet at most, the marks for what was left out not counted."""
+
+_MARK = "…"
+
+
+def snippet(passage: str, weights: Mapping[str, float]) -> str:
+    """The stretch with most of the query's words, the rarest counting most, cut between words."""
+    text = " ".join(passage.split())
+    if len(text) <= MOST:
+        return text
+    start, end = _window(text, weights)
+    start, end = _to_words(text, start, end)
+    return f"{_MARK if start else ''}{text[start:end].strip()}{_MARK if end < len(text) else ''}"
+
+
+def _window(text: str, weights: Mapping[str, float]) -> tuple[int, int]:
+    """Where the best stretch begins and ends."""
+    matches = places(text, weights)
+    best, chosen = 0.0, (0, 0)
+    for position, first in enumerate(matches):
+        inside = [word for word in matches[position:] if word.end - first.start <= MOST]
+        value = _value({word.stem for word in inside}, weights) + 0.01 * len(inside)
+        if inside and value > best:
+            best, chosen = value, (first.start, inside[-1].end)
+    # What is found stands in the middle, with as much before it as behind it.
+    start = max(0, chosen[0] - (MOST - (chosen[1] - chosen[0])) // 2)
+    start = min(start, len(text) - MOST)
+    return start, start + MOST
+
+
+def _value(stems: Collection[str], weights: Mapping[str, float]) -> float:
+    return sum(weights[stem] for stem in stems)
+
+
+def _to_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """The same stretch, without halves of words at its ends, as long as there is a blank to cut at."""
+    if start and text[start - 1] != " ":
+        blank = text.find(" ", start, end)
+        start = blank + 1 if blank >= 0 else start
+    if end < len(text) and text[end] != " ":
+        blank = text.rfind(" ", start, end)
+        end = blank if blank > start else end
+    return start, end
+
+
+_AT_ONCE = 200
+"""Records that are fetched at once."""
+
+
+def evidence(
+    database: Database,
+    found: Iterable[Found],
+    access: Access,
+    limit: int,
+    snippets_for: Mapping[str, float] | None,
+) -> list[Evidence]:
+    """The best of what was found; with snippets when the weights of the query's words are given."""
+    shown: list[Evidence] = []
+    texts: set[tuple[str, str]] = set()
+    for each, record in _records(database, found, limit):
+        # The indexes let through only what this user may see; a record may have changed hands since.
+        if not access.allows(record):
+            continue
+        # The same under another id tells nothing new.
+        text = (record.title.strip().casefold(), record.text.strip())
+        if text in texts:
+            continue
+        texts.add(text)
+        piece = None if snippets_for is None else snippet(_passage(record, each.key), snippets_for)
+        shown.append(Evidence(record, each.score, piece))
+        if len(shown) == limit:
+            break
+    return shown
+
+
+def _records(database: Database, found: Iterable[Found], limit: int) -> Iterator[tuple[Found, Record]]:
+    """What was found with its record, as far as it is still there; a few at a time."""
+    remaining = iter(found)
+    while part := list(islice(remaining, min(limit, _AT_ONCE))):
+        with database.reading() as db:
+            records = statements.by_numbers(db, [each.number for each in part])
+        yield from ((each, records[each.number]) for each in part if each.number in records)
+
+
+def _passage(record: Record, key: int) -> str:
+    ordinal = ordinal_of(key)
+    for number, part in enumerate(split(record.text)):
+        if number == ordinal:
+            return record.text[part.start : part.end]
+    return record.text
+
 
 _DEPTH = 64
 """Passages that each search contributes at least."""
@@ -62,13 +159,13 @@ def _by_words(overlaps: Mapping[int, float]) -> Iterator[Found]:
     for key, overlap in overlaps.items():
         best[number_of(key)] = max(best.get(number_of(key), (0.0, key)), (overlap, key))
     for number, (overlap, key) in sorted(best.items(), key=lambda each: (-each[1][0], each[0])):
-        yield Found(number, fusion.WORDS_ALONE(overlap), key)
+        yield Found(number, ranking.WORDS_ALONE(overlap), key)
 
 
 def _by_both(
     asked: Asked, text: TextView | None, overlaps: dict[int, float], meaning: Meaning
 ) -> Iterator[Found]:
-    from jackfield_kb.ranking.meaning import Candidates
+    from jackfield_kb.vectors.reranking import Candidates
 
     near = [key for key in meaning.nearest(asked.depth) if key not in overlaps]
     overlaps |= dict.fromkeys(near, 0.0) | _overlaps_of(asked, text, near)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from jackfield.settings import SettingsError
 
+from jackfield_kb import embedding
 from jackfield_kb.access import SHARED, Access
-from jackfield_kb.embedding import local
 
 if TYPE_CHECKING:
-    from jackfield_kb.embedding.embedder import Embedder
+    from jackfield_kb.embedding import Embedder
     from jackfield_kb.library import Library
 
 WHERE = "[capabilities.kb]"
@@ -81,16 +81,16 @@ class KnowledgeSettings:
     def embedder(self) -> Embedder | None:
         """What makes vectors; None when nothing does."""
         if self.embeddings == OPENAI:
-            from jackfield_kb.embedding.endpoint import Endpoint
+            from jackfield_kb.embedding import Endpoint
 
             return Endpoint(self.model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
-        missing = local.missing()
+        missing = embedding.missing()
         if self.embeddings == LOCAL and missing:
             raise SettingsError(
                 f'{WHERE} embeddings = "{LOCAL}" needs {", ".join(missing)}; '
                 "install jackfield-capability-kb[embeddings]"
             )
-        return None if self.embeddings == OFF or missing else local.LocalModel()
+        return None if self.embeddings == OFF or missing else embedding.LocalModel()
 
     def _key(self) -> str:
         name = self.api_key_env or "OPENAI_API_KEY"

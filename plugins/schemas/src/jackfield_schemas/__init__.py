@@ -1,13 +1,7 @@
-"""What the schema adapters of providers have in common.
+"""JSON Schema parsing shared by the provider adapters.
 
-A schema is read into shapes, which say for each type what is accepted; references, combinations and
-conditions are gone by then. Whatever a shape cannot hold is left out, so that it accepts more than the schema
-and never less, and is remembered as a loss. A writer of a provider's package turns shapes into its form.
+`parser.parse_schema` turns a schema into shapes: what each type accepts, with references, combinations and
+conditions resolved. A constraint that no shape can hold is left out, so that a shape accepts more than the
+schema and never less, and the omission is reported. A subclass of `lowering.SchemaWriter` writes the shapes
+in the form of its provider.
 """
-
-from __future__ import annotations
-
-from jackfield_schemas.names import wire_name
-from jackfield_schemas.reading import Reading, read
-
-__all__ = ["Reading", "read", "wire_name"]

@@ -1,4 +1,4 @@
-"""Following references inside one schema, and asking a schema whether it accepts null."""
+"""Resolution of references inside one schema, and whether a schema accepts null."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import unquote
 from jackfield_schemas.shapes import Path
 
 
-class NoSuchReferenceError(LookupError):
-    """A reference that leads out of the schema, or nowhere."""
+class UnresolvedReferenceError(LookupError):
+    """A reference that leads out of the schema or to nothing."""
 
 
 def follow(root: Any, reference: Any) -> tuple[Path, Any]:
-    """Where a reference such as `#/$defs/range` leads and what stands there."""
+    """Resolve a reference such as `#/$defs/range`; return its path and the schema there."""
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
-        raise NoSuchReferenceError(f"{reference!r} is outside this schema")
+        raise UnresolvedReferenceError(f"{reference!r} is outside this schema")
     path: list[str | int] = []
     target = root
     for part in reference.split("/")[1:]:
@@ -25,35 +25,35 @@ def follow(root: Any, reference: Any) -> tuple[Path, Any]:
             key: str | int = int(name) if isinstance(target, list) else name
             target = target[key]
         except (LookupError, ValueError, TypeError):
-            raise NoSuchReferenceError(f"{reference!r} does not exist") from None
+            raise UnresolvedReferenceError(f"{reference!r} does not exist") from None
         path.append(key)
         if has_own_base(target):
-            raise NoSuchReferenceError(f"{reference!r} leads into a schema with an $id of its own")
+            raise UnresolvedReferenceError(f"{reference!r} leads into a schema with an $id of its own")
     if not isinstance(target, dict | bool):
-        raise NoSuchReferenceError(f"{reference!r} is not a schema")
+        raise UnresolvedReferenceError(f"{reference!r} is not a schema")
     return tuple(path), target
 
 
 def has_own_base(schema: Any) -> bool:
-    """Whether references inside a subschema start from it rather than from the root."""
+    """True if a subschema has an `$id`, so that references inside it start there."""
     return isinstance(schema, dict) and isinstance(schema.get("$id"), str)
 
 
 def listed(schema: dict[str, Any], keyword: str) -> list[Any]:
-    """A keyword's array, empty where it is missing or something else."""
+    """Return a keyword's array; empty if it is missing or not an array."""
     value = schema.get(keyword)
     return value if isinstance(value, list) else []
 
 
-class Nulls:
-    """Exact answers to whether a schema accepts null: few keywords have a say in that."""
+class NullAcceptance:
+    """Decides exactly whether a schema accepts null; only few keywords matter for that."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
         self._known: dict[int, bool] = {}
 
     def accepted(self, schema: Any) -> bool:
-        """Whether null is valid; a schema that turns in a circle is taken to accept it."""
+        """True if null is valid; a circular schema counts as accepting it."""
         if not isinstance(schema, dict):
             return schema is not False
         if has_own_base(schema) and schema is not self._root:
@@ -73,7 +73,7 @@ class Nulls:
         if "$ref" in schema:
             try:
                 yield self.accepted(follow(self._root, schema["$ref"])[1])
-            except NoSuchReferenceError:
+            except UnresolvedReferenceError:
                 yield True
         yield from self._combined(schema)
 

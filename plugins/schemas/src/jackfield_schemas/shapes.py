@@ -1,4 +1,4 @@
-"""What a value may look like: for each type the constraints on it, with everything else resolved."""
+"""Shapes: what a value may look like, per type, with references and combinations resolved."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 Path = tuple[str | int, ...]
-"""Where something stands in the schema, from its root."""
+"""Path of a construct in the schema, from the root."""
 
 
-class Gap(NamedTuple):
-    """A construct that the reading of a schema left out, so that the shape accepts more than the schema."""
+class Omission(NamedTuple):
+    """A construct that parsing left out, so that the shape accepts more than the schema."""
 
     path: Path
     why: str
@@ -23,25 +23,25 @@ class _Absent:
 
 
 ABSENT: Final = _Absent()
-"""No default was given; `None` is a default like any other."""
+"""No default is given; `None` is a default like any other."""
 
 
 @dataclass(frozen=True, slots=True)
-class About:
-    """What a schema tells a reader; `remarks` are constraints in words, where no form holds them."""
+class Annotations:
+    """Annotations of a schema; `notes` describe constraints that no form can hold."""
 
     title: str = ""
     description: str = ""
     default: Any = ABSENT
     examples: tuple[Any, ...] = ()
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
-    def over(self, other: About) -> About:
-        """This, completed by what only the other one says."""
-        if other is NOTHING or other is self:
+    def merged_with(self, other: Annotations) -> Annotations:
+        """Return these annotations, completed by the other ones."""
+        if other is NO_ANNOTATIONS or other is self:
             return self
-        remarks = (*self.remarks, *(remark for remark in other.remarks if remark not in self.remarks))
-        return About(
+        remarks = (*self.notes, *(remark for remark in other.notes if remark not in self.notes))
+        return Annotations(
             self.title or other.title,
             self.description or other.description,
             other.default if self.default is ABSENT else self.default,
@@ -50,21 +50,21 @@ class About:
         )
 
 
-NOTHING: Final = About()
+NO_ANNOTATIONS: Final = Annotations()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Option:
     path: Path = field(default=(), compare=False)
-    about: About = NOTHING
-    gap: Gap | None = field(default=None, compare=False)
-    """What was left out of this option, if anything was."""
+    annotations: Annotations = NO_ANNOTATIONS
+    gap: Omission | None = field(default=None, compare=False)
+    """The construct that was left out of this option, if any."""
     untyped: bool = field(default=False, compare=False)
-    """Whether it is an option only because the schema names no type."""
+    """True if this option exists only because the schema names no type."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Text(_Option):
+class StringShape(_Option):
     """A string."""
 
     values: tuple[str, ...] | None = None
@@ -75,31 +75,31 @@ class Text(_Option):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number(_Option):
-    """A number, or a whole number."""
+class NumberShape(_Option):
+    """A number or an integer."""
 
-    whole: bool = False
+    integer: bool = False
     values: tuple[int | float, ...] | None = None
     minimum: int | float | None = None
     maximum: int | float | None = None
-    above: int | float | None = None
-    below: int | float | None = None
+    exclusive_minimum: int | float | None = None
+    exclusive_maximum: int | float | None = None
     multiple_of: int | float | None = None
     format: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Flag(_Option):
-    """True or false; `only` when just one of them."""
+class BooleanShape(_Option):
+    """A boolean; `const` if only one value is accepted."""
 
-    only: bool | None = None
+    const: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing(_Option):
-    """An array: the first items each by its own shape, the others by one; no shape means any value."""
+class ArrayShape(_Option):
+    """An array: `prefix_items` by their own shapes, the rest by `items`; no shape accepts any value."""
 
-    first: tuple[Shape, ...] = ()
+    prefix_items: tuple[Shape, ...] = ()
     items: Shape | None = None
     min_items: int | None = None
     max_items: int | None = None
@@ -107,67 +107,71 @@ class Listing(_Option):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record(_Option):
-    """An object: declared members, and what others may be (`None`: the schema does not say)."""
+class ObjectShape(_Option):
+    """An object: declared properties, and additional ones (`None`: the schema does not say)."""
 
-    members: Mapping[str, Shape] = field(default_factory=dict)
+    properties: Mapping[str, Shape] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
-    others: Shape | None = None
-    min_members: int | None = None
-    max_members: int | None = None
+    additional: Shape | None = None
+    min_properties: int | None = None
+    max_properties: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Again(_Option):
-    """A schema that contains itself; `key` finds it among the definitions of the reading."""
+class RecursiveRef(_Option):
+    """A recursive reference; `key` is the path of its definition."""
 
     key: Path
 
 
-Option = Text | Number | Flag | Listing | Record | Again
+Option = StringShape | NumberShape | BooleanShape | ArrayShape | ObjectShape | RecursiveRef
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A value is one of the options, or null where that is accepted; with neither, nothing is."""
+    """A value is one of the options, or null if accepted; without either, no value is accepted."""
 
     options: tuple[Option, ...]
     null: bool = False
-    about: About = NOTHING
+    annotations: Annotations = NO_ANNOTATIONS
     path: Path = field(default=(), compare=False)
 
     @property
-    def never(self) -> bool:
-        """Whether no value at all is accepted."""
+    def accepts_none(self) -> bool:
+        """True if no value is accepted."""
         return not self.options and not self.null
 
     @property
-    def free(self) -> bool:
-        """Whether any value at all is accepted."""
-        return self.null and set(map(type, self.options)) == KINDS and all(map(bare, self.options))
+    def accepts_any(self) -> bool:
+        """True if every value is accepted."""
+        return (
+            self.null and set(map(type, self.options)) == KINDS and all(map(is_unconstrained, self.options))
+        )
 
-    def told(self, about: About) -> Shape:
-        """The same with what the schema around it tells, which goes first."""
-        return replace(self, about=about.over(self.about))
-
-
-def bare(option: Option) -> bool:
-    """Whether an option accepts every value of its type."""
-    return replace(option, about=NOTHING) in _FREE
+    def with_annotations(self, annotations: Annotations) -> Shape:
+        """Return the same shape with the annotations of the enclosing schema, which take precedence."""
+        return replace(self, annotations=annotations.merged_with(self.annotations))
 
 
-def anything(path: Path = (), about: About = NOTHING) -> Shape:
-    """Any value at all."""
+def is_unconstrained(option: Option) -> bool:
+    """True if an option accepts every value of its type."""
+    return replace(option, annotations=NO_ANNOTATIONS) in _FREE
+
+
+def any_value(path: Path = (), annotations: Annotations = NO_ANNOTATIONS) -> Shape:
+    """Return a shape that accepts any value."""
     options = tuple(replace(option, path=path, untyped=True) for option in _FREE)
-    return Shape(options, null=True, about=about, path=path)
+    return Shape(options, null=True, annotations=annotations, path=path)
 
 
-def bare_options(options: tuple[Option, ...], path: Path = (), gap: Gap | None = None) -> tuple[Option, ...]:
-    """One option for each type that occurs, without constraints."""
+def unconstrained_options(
+    options: tuple[Option, ...], path: Path = (), gap: Omission | None = None
+) -> tuple[Option, ...]:
+    """Return one unconstrained option for each type that occurs."""
     kinds = {type(option) for option in options}
     return tuple(replace(option, path=path, gap=gap) for option in _FREE if type(option) in kinds)
 
 
-_FREE: Final[tuple[Option, ...]] = (Text(), Number(), Flag(), Listing(), Record())
+_FREE: Final[tuple[Option, ...]] = (StringShape(), NumberShape(), BooleanShape(), ArrayShape(), ObjectShape())
 KINDS: Final = {type(option) for option in _FREE}
 NEVER: Final = Shape(())

@@ -1,61 +1,64 @@
-"""Creating a store, and saying what is at its path without changing it."""
+"""Creates a store file and inspects one without changing it."""
 
 from __future__ import annotations
 
+import errno
+import os
+import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import apsw
 from jackfield.store import StoreUnavailableError
 
-from jackfield_store_sqlite import files, schema
-from jackfield_store_sqlite.faults import reported, unavailable
+from jackfield_store_sqlite import schema
+from jackfield_store_sqlite.errors import translate_errors, unavailable_error
 
 _PATIENCE = 1.0
-"""Seconds to wait for a locked file when looking at it; whoever opens it afterwards waits as it is set up."""
+"""Seconds to wait for a locked file during an inspection; opening the store uses its own setting."""
 
 
-def initialise(path: Path, pinned: str | None = None) -> schema.Identity:
-    """Create the store, which must not exist; its identity. A new store is never the one that is pinned."""
-    if pinned or files.leftover(path):
-        raise StoreUnavailableError(f"nothing was created: {_what_is_there(path, pinned)}")
+def initialise(path: Path, pinned: str | None = None) -> schema.StoreIdentity:
+    """Create the store and return its identity; refuse an existing store or a pinned id."""
+    if pinned or orphaned_journal(path):
+        raise StoreUnavailableError(f"nothing was created: {_describe_path(path, pinned)}")
     try:
-        with reported(path):
-            return files.create(path, _fill)
+        with translate_errors(path):
+            return create(path, _create_schema)
     except StoreUnavailableError as error:
         if isinstance(error.__cause__, FileExistsError):
-            raise StoreUnavailableError(f"nothing was created: {_what_is_there(path)}") from None
+            raise StoreUnavailableError(f"nothing was created: {_describe_path(path)}") from None
         raise
 
 
 def missing(path: Path, pinned: str | None) -> str | None:
-    """Why the store cannot be opened as it is, and what to do; None when it can, or nobody can tell."""
-    if beside := files.leftover(path):
+    """Return why the store cannot be opened and what to do; None if it can, or if only opening can tell."""
+    if journal := orphaned_journal(path):
         return (
-            f"the store {path} does not exist, but {beside.name}, a part of it, does; put the file back, or, "
-            f"if you want to start with an empty store, remove {beside} too"
+            f"the store {path} does not exist, but {journal.name}, a part of it, does; put the file back, "
+            f"or, if you want to start with an empty store, remove {journal} too"
         )
     try:
         if stat.S_ISDIR(path.stat().st_mode):
             return f"{path} is a folder; the store needs the path of a file"
-        with _opened(path) as db:
-            return schema.why_not(db, path, pinned)
+        with _open_existing(path) as db:
+            return schema.rejection_reason(db, path, pinned)
     except (FileNotFoundError, NotADirectoryError):
-        return _absent(path, pinned)
+        return _absent_reason(path, pinned)
     except apsw.NotADBError as error:
-        return str(unavailable(path, error))
+        return str(unavailable_error(path, error))
     except (apsw.Error, OSError):
-        # A file that is locked, damaged or not ours to read: whoever opens it is told so.
+        # The file is locked, damaged or not readable: opening it reports that.
         return None
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What `jackfield store show` prints; what has expired is counted until it is pruned."""
-    with reported(path), _opened(path) as db:
+    """Return what `jackfield store show` prints; expired rows count until they are pruned."""
+    with translate_errors(path), _open_existing(path) as db:
         found = schema.known_identity(db)
         counts = {
             name: db.execute(f"SELECT count(*) FROM {table}").get  # noqa: S608 - names from this module
@@ -71,15 +74,15 @@ def describe(path: Path) -> dict[str, Any]:
         }
 
 
-def _fill(draft: Path) -> schema.Identity:
-    with _opened(draft) as db:
-        schema.bring_up_to_date(db, draft, _PATIENCE, nullcontext())
+def _create_schema(draft: Path) -> schema.StoreIdentity:
+    with _open_existing(draft) as db:
+        schema.migrate(db, draft, _PATIENCE, nullcontext())
         return schema.identity(db)
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[apsw.Connection]:
-    # Without SQLITE_OPEN_CREATE: looking at a store must never make one.
+def _open_existing(path: Path) -> Iterator[apsw.Connection]:
+    # Without SQLITE_OPEN_CREATE: an inspection must never create a store.
     db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:
         db.set_busy_timeout(int(_PATIENCE * 1000))
@@ -88,7 +91,7 @@ def _opened(path: Path) -> Iterator[apsw.Connection]:
         db.close()
 
 
-def _absent(path: Path, pinned: str | None) -> str:
+def _absent_reason(path: Path, pinned: str | None) -> str:
     if path.is_symlink():
         return (
             f"the store {path} is a link to {path.readlink()}, which does not exist; put the file back or "
@@ -105,14 +108,14 @@ def _absent(path: Path, pinned: str | None) -> str:
     )
 
 
-def _what_is_there(path: Path, pinned: str | None = None) -> str:
+def _describe_path(path: Path, pinned: str | None = None) -> str:
     if why := missing(path, pinned):
         return why
     try:
-        with _opened(path) as db:
+        with _open_existing(path) as db:
             found = schema.known_identity(db)
     except apsw.Error as error:
-        return str(unavailable(path, error))
+        return str(unavailable_error(path, error))
     return f"{path} is a store already, with the id {found.id}" if found else f"{path} is a store already"
 
 
@@ -122,3 +125,73 @@ def _parts(path: Path) -> list[Path]:
 
 def _moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+Result = TypeVar("Result")
+
+Inode = tuple[int, int]
+"""Device and inode number of a file; they identify it as long as it exists."""
+
+
+LINKS_UNSUPPORTED = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""Errors of file systems without hard links."""
+
+
+def create(path: Path, fill: Callable[[Path], Result]) -> Result:
+    """Create a file that only its owner can read, with its folders; return the result of `fill`.
+
+    `fill` writes a draft in the same folder, which then gets the file's name. So the file is never empty or
+    half written, even after a power cut. Raises `FileExistsError` if the path exists.
+    """
+    missing = [folder for folder in path.parents if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(0o700, exist_ok=True)
+        _sync_folder(folder.parent)
+    draft = path.with_name(f".jackfield-{secrets.token_hex(4)}.part")
+    os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    try:
+        filled = fill(draft)
+        _move_into_place(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return filled
+
+
+def _move_into_place(draft: Path, path: Path) -> None:
+    # Unlike a rename, a hard link never replaces a file that another process created in the meantime.
+    try:
+        path.hardlink_to(draft)
+    except OSError as error:
+        if error.errno not in LINKS_UNSUPPORTED:
+            raise
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        draft.replace(path)
+
+
+def orphaned_journal(path: Path) -> Path | None:
+    """Return a journal without its database; SQLite would replay it into a new file of that name."""
+    for kind in ("-wal", "-journal"):
+        journal = path.with_name(path.name + kind)
+        # The journal is checked first: a store that is being created has its file before its journal.
+        if os.path.lexists(journal) and not os.path.lexists(path):
+            return journal
+    return None
+
+
+def _sync_folder(folder: Path) -> None:
+    """Flush a folder, so that new entries in it survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def identify(path: Path) -> Inode:
+    """Return which file is at a path."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise StoreUnavailableError(f"the store {path} is gone; put it back, or check the mount") from None
+    return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""The file as the threads of one process see it: a connection for each, and one clock for all."""
+"""The SQLite file of a store: one connection per thread, one clock per process."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from pathlib import Path
 import apsw
 from jackfield.store import StoreUnavailableError
 
-from jackfield_store_sqlite import clock, creation, files, schema
-from jackfield_store_sqlite.files import Inode
-from jackfield_store_sqlite.machine import Machine
-from jackfield_store_sqlite.transaction import writing
-from jackfield_store_sqlite.turns import Turn
+from jackfield_store_sqlite import creation, process, schema
+from jackfield_store_sqlite.creation import Inode
+from jackfield_store_sqlite.process import Machine
+from jackfield_store_sqlite.writer_lock import WriterLock, write_transaction
 
-_LOOK_AGAIN = 0.1
-"""For how many seconds a reader trusts that its file still stands at its path."""
+_TRUST_SECONDS = 0.1
+"""Seconds for which a reader does not check again that its file is still at its path."""
 
 
 @dataclass(slots=True)
-class _Link:
+class _ThreadConnection:
     connection: apsw.Connection
     trusted_until: float = 0.0
 
 
-class Database:
-    """A SQLite file, opened once and used only as long as it is the file at its path.
+class StoreDatabase:
+    """A SQLite file, opened once and used only while the same file is at its path.
 
-    Without `create`, a file that does not exist or holds no store is refused. `store_id` refuses every store
-    but the one with that id.
+    Without `create`, a missing file or a file without a store is refused. With `store_id`, a store with
+    another id is refused.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class Database:
         store_id: str | None = None,
     ) -> None:
         self.path = path
-        self.turn = Turn(path, patience / 2)
+        self.writer_lock = WriterLock(path, patience / 2)
         self._machine = machine
         self._lease = lease
         self._patience = patience
@@ -53,30 +52,30 @@ class Database:
         self._store_id = store_id
         self._preparing = threading.Lock()
         self._inode: Inode | None = None
-        self._anchor: clock.Anchor | None = None
-        self._here = threading.local()
-        self._links: list[_Link] = []
+        self._anchor: process.Anchor | None = None
+        self._local = threading.local()
+        self._connections: list[_ThreadConnection] = []
         self._closed = False
 
     @property
     def prepared(self) -> bool:
-        """Whether the file was opened and has the tables of this version."""
+        """True once the file is open and has the tables of this version."""
         return self._anchor is not None
 
     def now(self) -> float:
-        """The store's time."""
+        """Return the store's time."""
         anchor = self._anchor or self.prepare()
         return anchor.wall + self._machine.uptime() - anchor.uptime
 
-    def prepare(self) -> clock.Anchor:
-        """Open the file, created first where that is wanted, bring it up to date, and learn the time."""
+    def prepare(self) -> process.Anchor:
+        """Create the file if allowed, migrate it and read the clock anchor."""
         with self._preparing:
-            self._refuse_when_closed()
+            self._check_open()
             if self._anchor is None:
                 if self._create and not self.path.exists():
                     self._create_file()
-                self._inode = files.identify(self.path)
-                self._anchor = self._learn()
+                self._inode = creation.identify(self.path)
+                self._anchor = self._read_clock()
             return self._anchor
 
     def _create_file(self) -> None:
@@ -87,83 +86,89 @@ class Database:
             if not self.path.exists():
                 raise
 
-    def _learn(self) -> clock.Anchor:
+    def _read_clock(self) -> process.Anchor:
         if self.path.is_dir():
             raise StoreUnavailableError(f"{self.path} is a folder; the store needs the path of a file")
         db = self._open(self._patience)
         try:
-            why = schema.why_not(db, self.path, self._store_id)
+            why = schema.rejection_reason(db, self.path, self._store_id)
             if why and not (self._create and schema.is_empty(db)):
                 raise StoreUnavailableError(why)
-            schema.bring_up_to_date(db, self.path, self._patience, self.turn)
-            with writing(db, self.turn):
-                return clock.anchor(db, self._machine, self._lease)
+            schema.migrate(db, self.path, self._patience, self.writer_lock)
+            with write_transaction(db, self.writer_lock):
+                return process.read_anchor(db, self._machine, self._lease)
         finally:
             db.close()
 
-    def connection(self, *, patient: bool = True, certain: bool = True) -> apsw.Connection:
-        """This thread's connection; impatient, it waits for no lock; uncertain, it may be a moment behind."""
-        link: _Link | None = getattr(self._here, "link", None)
+    def connection(self, *, wait_for_lock: bool = True, check_path: bool = True) -> apsw.Connection:
+        """Return this thread's connection.
+
+        Without `wait_for_lock` it fails at once on a locked file. Without `check_path` it may still read a
+        file that was replaced up to 0.1 seconds ago.
+        """
+        cached: _ThreadConnection | None = getattr(self._local, "cached", None)
         moment = time.monotonic()
-        if link is not None and not certain and moment < link.trusted_until and not self._closed:
-            return link.connection
-        self._refuse_when_closed()
+        if cached is not None and not check_path and moment < cached.trusted_until and not self._closed:
+            return cached.connection
+        self._check_open()
         self.prepare()
-        # A file that is gone is not made anew, nor is another one used in its place: what it knew would be
-        # forgotten, and run a second time.
-        if files.identify(self.path) != self._inode:
+        # A lost file is neither recreated nor replaced by another one: the claims in it would be lost, and
+        # their calls would run a second time.
+        if creation.identify(self.path) != self._inode:
             raise StoreUnavailableError(
                 f"another file has taken the place of the store {self.path}; stop all processes that use it, "
                 "remove what is left of the old one, and start them again"
             )
-        if link is None:
-            link = self._here.link = _Link(self._open(self._patience if patient else 0.0))
-            if not patient:
-                # What is written here is not flushed. What moves it into the file for good is, and that is
-                # left to the thread, which may wait; it writes several times in a lease.
-                link.connection.pragma("synchronous", "NORMAL")
-                link.connection.wal_autocheckpoint(0)
-            self._links.append(link)
-        link.trusted_until = moment + _LOOK_AGAIN
-        return link.connection
+        if cached is None:
+            cached = self._local.cached = _ThreadConnection(
+                self._open(self._patience if wait_for_lock else 0.0)
+            )
+            if not wait_for_lock:
+                # Writes on this connection are not flushed. Checkpoints flush, so they are left to the writer
+                # thread, which may block; it writes several times per lease.
+                cached.connection.pragma("synchronous", "NORMAL")
+                cached.connection.wal_autocheckpoint(0)
+            self._connections.append(cached)
+        cached.trusted_until = moment + _TRUST_SECONDS
+        return cached.connection
 
     def disconnect(self) -> None:
-        """Give up this thread's connection after an error that may be its own."""
-        link: _Link | None = getattr(self._here, "link", None)
-        if link is not None:
-            self._here.link = None
-            self._links.remove(link)
-            link.connection.close(True)
+        """Close this thread's connection after an error that the connection may have caused."""
+        cached: _ThreadConnection | None = getattr(self._local, "cached", None)
+        if cached is not None:
+            self._local.cached = None
+            self._connections.remove(cached)
+            cached.connection.close(True)
 
     def close(self) -> None:
-        """Close the connections of all threads; SQLite tidies up with the last one of all processes."""
+        """Close the connections of all threads; SQLite checkpoints when the last process closes."""
         self._closed = True
-        in_place = self._is_in_place()
-        while self._links:
-            db = self._links.pop().connection
-            # SQLite tidies up by name, and the names may be another file's by now.
+        in_place = self._is_same_file()
+        while self._connections:
+            db = self._connections.pop().connection
+            # SQLite checkpoints by file name, and another file may have that name now.
             db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(not in_place))
             db.close(True)
-        self.turn.close()
+        self.writer_lock.close()
 
-    def _is_in_place(self) -> bool:
+    def _is_same_file(self) -> bool:
         with suppress(OSError, StoreUnavailableError):
-            return files.identify(self.path) == self._inode
+            return creation.identify(self.path) == self._inode
         return False
 
-    def _refuse_when_closed(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailableError(f"the store {self.path} is closed")
 
     def _open(self, patience: float) -> apsw.Connection:
         db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
-        # Every connection keeps its own, and one that is wanted for reading would wait on the loop.
-        db.set_busy_handler(_Patience(patience))
+        # One handler per connection: a connection that reads on the event loop must not block.
+        db.set_busy_handler(_BusyHandler(patience))
         return db
 
 
-class _Patience:
-    """How long to wait for a lock, in smaller steps than SQLite's own, which let a busy process starve."""
+class _BusyHandler:
+    """Waits for a lock in smaller steps than SQLite's default, which starves busy processes."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds

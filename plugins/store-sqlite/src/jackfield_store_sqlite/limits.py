@@ -1,4 +1,4 @@
-"""What the store takes: keys one can read in a listing, values that fit into memory many times over."""
+"""Limits on keys, values, counters and times."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INT64 = range(-(2**63), 2**63)
 
 
 def key(text: str) -> str:
-    """A key or the name of a stream, as it was given."""
+    """Check a key or stream name and return it unchanged."""
     if not isinstance(text, str):
         raise TypeError(f"a key is a str, not {type(text).__name__}")
     if len(text) * 4 > MAX_KEY_BYTES or not text.isascii():
@@ -28,7 +28,7 @@ def _measure(text: str) -> None:
 
 
 def value(data: bytes) -> bytes:
-    """A value, copied if whoever gave it could still change it."""
+    """Check a value and return it as bytes; a mutable buffer is copied."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise TypeError(f"a value is bytes, not {type(data).__name__}")
     if len(data) > MAX_VALUE_BYTES:
@@ -37,21 +37,21 @@ def value(data: bytes) -> bytes:
 
 
 def seconds(ttl: float) -> float:
-    """A length of time."""
+    """Check a time to live and return it."""
     if math.isnan(ttl) or ttl < 0:
         raise ValueError(f"a time to live is a number of seconds from 0 on, not {ttl!r}")
     return ttl
 
 
 def patience(name: str, length: float) -> float:
-    """A length of time that is one."""
+    """Check a positive, finite number of seconds and return it."""
     if not 0 < length < math.inf:
         raise ValueError(f"{name} of the sqlite store is a number of seconds above 0, not {length!r}")
     return length
 
 
 def amount(number: int) -> int:
-    """What may be added to a counter."""
+    """Check a counter increment and return it."""
     if number not in _INT64:
         raise ValueError(f"{number} does not fit into 64 bits")
     return number

@@ -1,4 +1,4 @@
-"""The tables, and how a file from an older version gets them."""
+"""Tables, migrations and identity of a store file."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import NamedTuple
 import apsw
 from jackfield.store import StoreUnavailableError
 
-from jackfield_store_sqlite.transaction import writing
+from jackfield_store_sqlite.writer_lock import write_transaction
 
 APPLICATION = 0x4A4B4644
-"""What `file` and `PRAGMA application_id` show for a store, so that no other database is taken for one."""
+"""`application_id` of a store, which tells it from other SQLite databases."""
 
-# In the order in which they were released: the number of those a file has is its `user_version`. What stands
-# here was released and never changes; a change is one more at the end.
+# `user_version` of a file is the number of migrations it has. Existing migrations never change; a change is
+# appended as a new one.
 MIGRATIONS: Sequence[str] = (
     """
     CREATE TABLE clock (
@@ -43,12 +43,12 @@ MIGRATIONS: Sequence[str] = (
     CREATE INDEX claims_expiry ON claims (expires) WHERE expires IS NOT NULL;
     CREATE INDEX entries_expiry ON entries (expires) WHERE expires IS NOT NULL;
     """,
-    # What a person is told of a claim without a result; such a claim does not expire while it has a note.
+    # The note describes a claim without a result to a person; a claim with a note does not expire.
     """
     ALTER TABLE claims ADD COLUMN note BLOB;
     CREATE INDEX claims_noted ON claims (key) WHERE note IS NOT NULL;
     """,
-    # A file that has been in use before gets its id now; nobody knows when it was created.
+    # A file from an older version gets its id now; its time of creation is unknown.
     """
     CREATE TABLE identity (only INTEGER PRIMARY KEY CHECK (only = 1), id TEXT NOT NULL, created REAL);
     INSERT INTO identity SELECT 1, lower(hex(randomblob(16))),
@@ -57,31 +57,31 @@ MIGRATIONS: Sequence[str] = (
 )
 
 
-class Identity(NamedTuple):
-    """Which store a file holds: two stores never share an id, but a backup has the id of its store."""
+class StoreIdentity(NamedTuple):
+    """Identity of a store: unique per store; a backup has the id of its original."""
 
     id: str
     created: float | None
-    """Seconds since 1970; None where the file is older than this record."""
+    """Seconds since 1970; None if the file is older than this column."""
 
 
-def identity(db: apsw.Connection) -> Identity:
-    """The identity of a store that is up to date."""
-    return Identity(*db.execute("SELECT id, created FROM identity").get)
+def identity(db: apsw.Connection) -> StoreIdentity:
+    """Return the identity of a migrated store."""
+    return StoreIdentity(*db.execute("SELECT id, created FROM identity").get)
 
 
-def known_identity(db: apsw.Connection) -> Identity | None:
-    """The identity of a store, unless it is from before stores had one."""
+def known_identity(db: apsw.Connection) -> StoreIdentity | None:
+    """Return the identity of a store, or None if its version has none."""
     return identity(db) if db.table_exists("main", "identity") else None
 
 
 def is_empty(db: apsw.Connection) -> bool:
-    """Whether a database holds no tables at all."""
+    """True if a database has no tables."""
     return bool(db.execute("SELECT count(*) FROM sqlite_schema").get == 0)
 
 
-def why_not(db: apsw.Connection, path: Path, pinned: str | None) -> str | None:
-    """Why a database is not the store that was asked for, and what to do; None when it is."""
+def rejection_reason(db: apsw.Connection, path: Path, pinned: str | None) -> str | None:
+    """Return why a database is not the configured store and what to do; None if it is."""
     if is_empty(db):
         return (
             f"{path} is empty and not a store; put the file back or restore a backup, or, if this is a new "
@@ -99,15 +99,13 @@ def why_not(db: apsw.Connection, path: Path, pinned: str | None) -> str | None:
     )
 
 
-def bring_up_to_date(
-    db: apsw.Connection, path: Path, patience: float, turn: AbstractContextManager[None]
-) -> None:
-    """Give an empty or older file the tables of this version; refuse a newer one."""
+def migrate(db: apsw.Connection, path: Path, patience: float, lock: AbstractContextManager[None]) -> None:
+    """Migrate an empty or older file to this version; refuse a newer one."""
     _version(db, path)
     _switch_to_wal(db, patience)
     while _version(db, path) < len(MIGRATIONS):
-        with writing(db, turn):
-            # Asks for the version again: another process may have been faster.
+        with write_transaction(db, lock):
+            # Reads the version again: another process may have migrated the file.
             _next_migration(db, path)
 
 
@@ -130,7 +128,7 @@ def _version(db: apsw.Connection, path: Path) -> int:
 
 
 def _switch_to_wal(db: apsw.Connection, patience: float) -> None:
-    """Done once in the life of a file: SQLite waits for nobody here, and two processes may start together."""
+    """Switch to WAL with retries: SQLite does not wait here, and processes may start at the same time."""
     until = time.monotonic() + patience
     while db.pragma("journal_mode") != "wal":
         try:

@@ -1,8 +1,7 @@
-"""The one thread that writes: what waits goes into one transaction, and is answered once that is on disk.
+"""The writer thread: commits all waiting operations in one transaction and resolves them once it is on disk.
 
-A transaction costs a flush of the disk whether it holds one operation or hundreds, and while one is flushed
-the next ones gather. An operation that fails does not take those along that shared its transaction: they are
-tried again, each alone.
+A transaction costs one disk flush whether it holds one operation or hundreds; operations queue up during a
+flush. If an operation fails, the others of its transaction are retried, each in a transaction of its own.
 """
 
 from __future__ import annotations
@@ -19,18 +18,18 @@ from typing import Any, TypeVar
 import apsw
 from jackfield.store import StoreUnavailableError
 
-from jackfield_store_sqlite.bells import Bells, Topic
-from jackfield_store_sqlite.database import Database
-from jackfield_store_sqlite.faults import OUTAGES, unavailable
-from jackfield_store_sqlite.owners import Owner
-from jackfield_store_sqlite.transaction import writing
+from jackfield_store_sqlite.database import StoreDatabase
+from jackfield_store_sqlite.errors import OUTAGES, unavailable_error
+from jackfield_store_sqlite.notifier import Notifier, Topic
+from jackfield_store_sqlite.process import ClaimOwner
+from jackfield_store_sqlite.writer_lock import write_transaction
 
 Result = TypeVar("Result")
 Work = Callable[[apsw.Connection, float], Result]
-"""What to do inside of a transaction, given the store's time."""
+"""An operation inside a transaction; it gets the connection and the store's time."""
 
-_MOST = 512
-"""Operations in one transaction; more would make the first ones wait for the last."""
+_MAX_JOBS = 512
+"""Operations per transaction; more would make the first ones wait for the last."""
 
 
 @dataclass(slots=True)
@@ -43,15 +42,15 @@ class _Job:
     error: BaseException | None = None
 
 
-class Writer:
-    """Takes operations from any loop and answers there."""
+class StoreWriter:
+    """Takes operations from any event loop and resolves their futures there."""
 
-    def __init__(self, database: Database, owner: Owner, bells: Bells) -> None:
+    def __init__(self, database: StoreDatabase, owner: ClaimOwner, notifier: Notifier) -> None:
         self.transactions = 0
-        """How many were committed."""
+        """Number of committed transactions."""
         self._database = database
         self._owner = owner
-        self._bells = bells
+        self._notifier = notifier
         self._waiting: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="jackfield-store-writer", daemon=True)
         self._starting = threading.Lock()
@@ -62,7 +61,7 @@ class Writer:
     def submit(
         self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None
     ) -> asyncio.Future[Result]:
-        """Hand over an operation; the future is resolved once it cannot be lost any more."""
+        """Queue an operation; the future resolves once its transaction is committed."""
         with self._starting:
             if self._closed:
                 raise StoreUnavailableError(f"the store {self._database.path} is closed")
@@ -73,13 +72,13 @@ class Writer:
         return future
 
     @property
-    def is_known(self) -> bool:
-        """Whether others know that this process lives, and do not take its claims for a dead one's."""
+    def is_lease_current(self) -> bool:
+        """True while the lease is recent enough that no other process considers this one dead."""
         known, renewed = self._renewed
         return known is not None and renewed <= self._database.now() < renewed + self._owner.lease * 2 / 3
 
     def close(self) -> None:
-        """Finish what is waiting, and end; takes as long as that takes."""
+        """Run all queued operations, then stop the thread; blocks until then."""
         with self._starting:
             first, self._closed = not self._closed, True
         if self._thread.ident:
@@ -94,27 +93,27 @@ class Writer:
             jobs = []
             with suppress(queue.Empty):
                 jobs.append(self._waiting.get(timeout=pulse))
-                while len(jobs) < _MOST:
+                while len(jobs) < _MAX_JOBS:
                     jobs.append(self._waiting.get_nowait())
             going_on = None not in jobs
-            self._settle([job for job in jobs if job is not None], renew=going_on)
+            self._run_jobs([job for job in jobs if job is not None], renew=going_on)
         self._resign()
 
-    def _settle(self, jobs: list[_Job], *, renew: bool) -> None:
-        """Do them together, or each alone if that fails, and tell who waits."""
+    def _run_jobs(self, jobs: list[_Job], *, renew: bool) -> None:
+        """Run jobs in one transaction, or each alone if that fails, and resolve their futures."""
         try:
             self._commit(jobs, renew=renew)
         except OUTAGES as error:
-            jobs += self._also_waiting()
+            jobs += self._drain_queue()
             self._refuse(jobs, error)
-        except BaseException as error:  # noqa: BLE001 - whoever waits has to be told, whatever it was
+        except BaseException as error:  # noqa: BLE001 - every future must be resolved, whatever the error
             if len(jobs) > 1:
-                self._settle_each_alone(jobs)
+                self._run_each_alone(jobs)
             else:
                 self._fail(jobs, error)
-        self._tell(jobs)
+        self._report(jobs)
 
-    def _settle_each_alone(self, jobs: list[_Job]) -> None:
+    def _run_each_alone(self, jobs: list[_Job]) -> None:
         for number, job in enumerate(jobs):
             try:
                 self._commit([job], renew=False)
@@ -126,12 +125,12 @@ class Writer:
 
     def _commit(self, jobs: list[_Job], *, renew: bool) -> None:
         db = self._database.connection()
-        renew = renew and self._has_to_renew(db)
+        renew = renew and self._must_renew(db)
         if not jobs and not renew:
             return
-        self._flush_on_commit(db, renew or any(job.durable for job in jobs))
-        with writing(db, self._database.turn):
-            # Not before: it may have taken a while to be let in, and something may have expired meanwhile.
+        self._set_flush(db, renew or any(job.durable for job in jobs))
+        with write_transaction(db, self._database.writer_lock):
+            # Read the time inside the transaction: waiting for the lock takes time, and rows may expire.
             now = self._database.now()
             if renew:
                 self._owner.renew(db, now)
@@ -141,17 +140,17 @@ class Writer:
         if renew:
             self._renewed = (db, now)
 
-    def _has_to_renew(self, db: apsw.Connection) -> bool:
+    def _must_renew(self, db: apsw.Connection) -> bool:
         known, renewed = self._renewed
         return known is not db or not renewed <= self._database.now() < renewed + self._owner.lease / 3
 
-    def _flush_on_commit(self, db: apsw.Connection, durable: bool) -> None:
+    def _set_flush(self, db: apsw.Connection, durable: bool) -> None:
         if self._flushes != (db, durable):
             db.pragma("synchronous", "FULL" if durable else "NORMAL")
             self._flushes = (db, durable)
 
-    def _also_waiting(self) -> list[_Job]:
-        """What came meanwhile: it would wait as long again to be told the same."""
+    def _drain_queue(self) -> list[_Job]:
+        """Return the jobs queued in the meantime; they would wait as long for the same error."""
         jobs: list[_Job] = []
         with suppress(queue.Empty):
             while job := self._waiting.get_nowait():
@@ -160,7 +159,7 @@ class Writer:
         return jobs
 
     def _refuse(self, jobs: Iterable[_Job], error: Exception) -> None:
-        """Give up for now, and come back with a new connection unless the old one only has to wait."""
+        """Fail the jobs; reconnect for the next ones unless the file was only busy."""
         if not isinstance(error, apsw.BusyError | StoreUnavailableError):
             with suppress(apsw.Error):
                 self._database.disconnect()
@@ -171,12 +170,12 @@ class Writer:
         for job in jobs:
             job.error = error
             if isinstance(error, apsw.Error | OSError | StoreUnavailableError):
-                # One for each: a traceback belongs to the one who sees it.
-                job.error = StoreUnavailableError(str(unavailable(self._database.path, error)))
+                # One error per job, because each caller adds its own traceback.
+                job.error = StoreUnavailableError(str(unavailable_error(self._database.path, error)))
                 job.error.__cause__ = error
 
-    def _tell(self, jobs: Iterable[_Job]) -> None:
-        """Wake every loop once, however many of its operations are done."""
+    def _report(self, jobs: Iterable[_Job]) -> None:
+        """Resolve futures with one wake-up per event loop, and notify the waiters."""
         by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = defaultdict(list)
         topics = []
         for job in jobs:
@@ -185,17 +184,17 @@ class Writer:
             if job.topic is not None and job.error is None:
                 topics.append(job.topic)
         for loop, done in by_loop.items():
-            # A loop that is closed has nobody left who could be told.
+            # A closed loop has no callers left.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, done)
-        self._bells.ring(topics)
+        self._notifier.notify(topics)
 
     def _resign(self) -> None:
-        # If this cannot be written, the lease runs out by itself.
+        # If this write fails, the lease expires by itself.
         with suppress(apsw.Error, OSError, StoreUnavailableError):
             db = self._database.connection()
             now = self._database.now()
-            with writing(db, self._database.turn):
+            with write_transaction(db, self._database.writer_lock):
                 self._owner.resign(db, now)
             db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 

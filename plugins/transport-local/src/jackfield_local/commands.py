@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from jackfield.offers import DownloadError
 
-from jackfield_local.models.weights import QWEN, WeightsError, fetch, located, right
+from jackfield_local.models import sha256_of
+from jackfield_local.models.weights import QWEN, fetch, located
 
 
 @click.group()
@@ -26,7 +28,7 @@ def get(to: Path | None) -> None:
     try:
         with click.progressbar(length=QWEN.size, show_eta=True) as bar:
             fetch(QWEN, target, bar.update)
-    except WeightsError as error:
+    except DownloadError as error:
         raise click.ClickException(str(error)) from None
     if to is None:
         click.echo("The local agent uses it in every conversation that begins from now on.")
@@ -41,6 +43,6 @@ def show(at: Path | None) -> None:
     path = at or located(QWEN)
     if not path.is_file():
         raise click.ClickException(f"{path} is not there; run: jackfield model get")
-    if not right(QWEN, path):
+    if sha256_of(path) != QWEN.sha256:
         raise click.ClickException(f"{path} is not {QWEN.name}: its SHA-256 is another one")
     click.echo(f"{path}: {QWEN.name}, SHA-256 {QWEN.sha256}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from jackfield.contract.call import ToolCall
 from jackfield.transport.events import FormRequest, ToolCalls
 from jackfield.transport.protocol import Opening, ToolResult
 
@@ -18,27 +17,6 @@ class Words(NamedTuple):
 
 Thought = Words | ToolCalls | FormRequest
 """Calls, or a form, are always the last thought of an answer."""
-
-LONGEST_TEXT = 40_000
-"""Characters of one message; the rest is not read."""
-
-
-class PendingCalls:
-    """The calls of one message, which the mind waits for."""
-
-    def __init__(self, calls: Sequence[ToolCall]) -> None:
-        self._results: dict[str, ToolResult | None] = {call.call_id or "": None for call in calls}
-
-    def complete(self, results: Sequence[ToolResult]) -> tuple[ToolResult, ...] | None:
-        """Add results; all of them in the order of the calls, or None while some are missing.
-
-        The first result of a call counts; one that belongs to no call is dropped.
-        """
-        for result in results:
-            if self._results.get(result.call_id, result) is None:
-                self._results[result.call_id] = result
-        known = tuple(result for result in self._results.values() if result is not None)
-        return known if len(known) == len(self._results) else None
 
 
 class Dialogue(Protocol):

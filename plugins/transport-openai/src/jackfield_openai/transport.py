@@ -18,10 +18,10 @@ from jackfield.transport.protocol import (
 from jackfield_openai.chat.connection import ChatConnection
 from jackfield_openai.chat.request import Requests
 from jackfield_openai.client import Client
+from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.faults import of_sdk
 from jackfield_openai.options import Options, is_loopback
 from jackfield_openai.realtime.session import browser_session
-from jackfield_openai.tool_names import ToolNames
 
 _CALL_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _LONGEST_SDP = 65_536
@@ -78,7 +78,7 @@ class BrowserOpenAITransport(OpenAITransport):
         from openai import OpenAIError
 
         client = await self._client.get()
-        session = browser_session(opening, self._options, ToolNames(opening.declarations))
+        session = browser_session(opening, self._options, DeclaredTools(opening.declarations))
         try:
             secret = await client.realtime.client_secrets.create(
                 expires_after={"anchor": "created_at", "seconds": seconds}, session=session
@@ -96,7 +96,7 @@ class BrowserOpenAITransport(OpenAITransport):
                 "invalid_request_error", f"an offer of {len(offer_sdp)} characters is no offer of a browser"
             )
         client = await self._client.get()
-        session = browser_session(opening, self._options, ToolNames(opening.declarations))
+        session = browser_session(opening, self._options, DeclaredTools(opening.declarations))
         try:
             answer = await client.realtime.calls.create(sdp=offer_sdp, session=session)
         except OpenAIError as error:

@@ -17,7 +17,7 @@ from jackfield_kb.loading import naming
 from jackfield_kb.loading.drafts import Made
 from jackfield_kb.loading.problems import Problem
 from jackfield_kb.loading.reading import Reading
-from jackfield_kb.truth.reading import Holder
+from jackfield_kb.records.statements import Holder
 
 UNFINISHED = "unfinished:"
 """Before the digest of a file of which something could not be loaded: it is read again the next time."""

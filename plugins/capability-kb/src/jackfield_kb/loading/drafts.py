@@ -10,7 +10,7 @@ from typing import Any
 
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Record
 
-from jackfield_kb.loading import links, naming
+from jackfield_kb.loading import naming
 from jackfield_kb.loading.problems import UnreadableError
 
 FIELDS = (
@@ -161,7 +161,7 @@ def _metadata(stated: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
 
 
 def _linkedin(value: Any) -> str:
-    profile = links.linkedin(value) if isinstance(value, str) else None
+    profile = naming.linkedin(value) if isinstance(value, str) else None
     if profile is None:
         raise UnreadableError(
             f"its linkedin {value!r} is no address on linkedin.com",
@@ -220,7 +220,7 @@ def _tags(value: Any) -> tuple[str, ...]:
 
 def _url(value: Any) -> str | None:
     url = _words("url", value)
-    if url is not None and not links.is_safe(url):
+    if url is not None and not naming.is_safe(url):
         raise UnreadableError(
             f"its url {url[:80]!r} is no address of the web or of mail",
             "begin it with https://, http:// or mailto:",

@@ -12,7 +12,7 @@ from jackfield_kb.loading.documents import Document
 from jackfield_kb.loading.drafts import Draft, Made, Options, make
 from jackfield_kb.loading.problems import Problem, UnreadableError
 from jackfield_kb.loading.walk import Found
-from jackfield_kb.truth.rows import to_row
+from jackfield_kb.records.statements import to_row
 
 _READER = "1"
 """Raised when the readers get more out of the same files, so that those are read again."""

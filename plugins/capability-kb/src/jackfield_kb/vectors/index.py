@@ -1,22 +1,116 @@
-"""The vector index on disk: which folder is in use, and how far it has followed the truth."""
+"""The vector index on disk: columns of fixed-width values that only grow at their end.
+
+A row is a chunk of a record. Written values never change, so readers in other processes can map the files
+into memory while one process appends, and the checksum of the valid part continues from one append to the
+next. What a crash left behind the valid part is cut off before the next append. Compaction copies the rows of
+existing records into new files.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import mmap
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from jackfield_kb.access import scopes_of
+from jackfield_kb.chunks import key_of
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.generations import Generations, incomplete
-from jackfield_kb.passages import key_of
-from jackfield_kb.truth.reading import Numbered, Position
-from jackfield_kb.truth.rows import in_microseconds
-from jackfield_kb.vectors import columns, signs
-from jackfield_kb.vectors.columns import Columns, Extent, Extents
+from jackfield_kb.indexing import Generations, incomplete
+from jackfield_kb.records.statements import Numbered, Position, in_microseconds
+from jackfield_kb.vectors import binary_quantization as quantization
+
+VECTORS, SIGNS, KEYS, SCOPES, TYPES, UPDATED, TAGS, NAMES, REMOVED, CENTRE = (
+    "vectors", "signs", "keys", "scopes", "types", "updated", "tags", "names", "removed", "centre",
+)  # fmt: skip
+
+DTYPES: Mapping[str, type[np.generic]] = {
+    VECTORS: np.float16,
+    SIGNS: np.uint64,
+    KEYS: np.uint64,
+    SCOPES: np.uint32,
+    TYPES: np.uint32,
+    UPDATED: np.int64,
+    TAGS: np.uint32,
+    NAMES: np.uint8,
+    REMOVED: np.uint64,
+    CENTRE: np.float32,
+}
+_CHUNK = 1 << 22
+
+
+class Extent(NamedTuple):
+    """How much of a file is valid, and its checksum."""
+
+    size: int = 0
+    crc: int = 0
+
+
+Extents = dict[str, Extent]
+
+
+class Columns:
+    """The files of one folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def append(self, extents: Extents, additions: Mapping[str, NDArray[Any]]) -> Extents:
+        """Add to some columns; the result is valid once it has been recorded."""
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
+        grown = dict(extents)
+        for name, values in additions.items():
+            data = np.ascontiguousarray(values, DTYPES[name]).tobytes()
+            if data:
+                grown[name] = self._append(name, extents.get(name, Extent()), data)
+        return grown
+
+    def _append(self, name: str, extent: Extent, data: bytes) -> Extent:
+        with (self.folder / name).open("ab") as file:
+            file.truncate(extent.size)
+            file.seek(extent.size)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        return Extent(extent.size + len(data), zlib.crc32(data, extent.crc))
+
+    def read(self, extents: Extents, name: str) -> NDArray[Any]:
+        """A column as it lies in the file, mapped rather than read."""
+        extent = extents.get(name, Extent())
+        if not extent.size:
+            return np.empty(0, DTYPES[name])
+        try:
+            with (self.folder / name).open("rb") as file:
+                data = mmap.mmap(file.fileno(), extent.size, access=mmap.ACCESS_READ)
+        except (OSError, ValueError) as error:
+            raise DamagedIndexError(f"the file {name} is missing or too short ({error})") from None
+        return np.frombuffer(data, DTYPES[name])
+
+    def identity(self) -> tuple[int, int]:
+        """What tells these files from others under the same name, as long as somebody reads them."""
+        try:
+            found = (self.folder / KEYS).stat()
+        except OSError as error:
+            raise DamagedIndexError(f"the file {KEYS} is missing ({error})") from None
+        return found.st_dev, found.st_ino
+
+    def check(self, extents: Extents) -> None:
+        """Compare every file with its checksum."""
+        for name, extent in extents.items():
+            if name not in DTYPES:
+                raise DamagedIndexError(f"there is no column {name}")
+            crc, column = 0, self.read(extents, name).view(np.uint8)
+            for start in range(0, len(column), _CHUNK):
+                crc = zlib.crc32(column[start : start + _CHUNK].data, crc)
+            if crc != extent.crc:
+                raise DamagedIndexError(f"the file {name} does not match its checksum")
+
 
 NEVER = np.iinfo(np.int64).min
 """When a record without a date was updated."""
@@ -104,10 +198,10 @@ class Rows(NamedTuple):
 
 def added(files: Columns, state: VectorState, rows: Rows) -> VectorState:
     """A state with more rows; it is valid once it has been recorded."""
-    names = Names(files.read(state.extents, columns.NAMES).tobytes())
+    names = Names(files.read(state.extents, NAMES).tobytes())
     additions = _facets(rows, names, state.rows)
-    additions[columns.NAMES] = np.frombuffer(names.added, np.uint8)
-    additions[columns.VECTORS] = rows.vectors
+    additions[NAMES] = np.frombuffer(names.added, np.uint8)
+    additions[VECTORS] = rows.vectors
     extents = files.append(state.extents, additions)
     grown = state._replace(
         dimensions=rows.vectors.shape[1], rows=state.rows + len(rows.vectors), extents=extents
@@ -131,24 +225,61 @@ def _facets(rows: Rows, names: Names, first: int) -> dict[str, NDArray[Any]]:
         types += [kind] * count
         updated += [moment] * count
     return {
-        columns.KEYS: np.array(keys, np.uint64),
-        columns.SCOPES: np.array(scopes, np.uint32),
-        columns.TYPES: np.array(types, np.uint32),
-        columns.UPDATED: np.array(updated, np.int64),
-        columns.TAGS: np.array(tags, np.uint32).reshape(-1),
+        KEYS: np.array(keys, np.uint64),
+        SCOPES: np.array(scopes, np.uint32),
+        TYPES: np.array(types, np.uint32),
+        UPDATED: np.array(updated, np.int64),
+        TAGS: np.array(tags, np.uint32).reshape(-1),
     }
 
 
 def with_signs(files: Columns, state: VectorState) -> VectorState:
     """Add the signs of the blocks that have become full; the first full one fixes the centre."""
     extents = state.extents
-    width = signs.words(state.dimensions) * signs.BLOCK
-    done = extents.get(columns.SIGNS, Extent()).size // (width * 8)
-    vectors = files.read(extents, columns.VECTORS).reshape(-1, state.dimensions)
-    for block in range(done, state.rows // signs.BLOCK):
-        chunk = vectors[block * signs.BLOCK : (block + 1) * signs.BLOCK].astype(np.float32)
-        if not extents.get(columns.CENTRE):
-            extents = files.append(extents, {columns.CENTRE: chunk.mean(axis=0)})
-        centre = files.read(extents, columns.CENTRE)
-        extents = files.append(extents, {columns.SIGNS: signs.of_block(chunk, centre)})
+    width = quantization.words(state.dimensions) * quantization.BLOCK
+    done = extents.get(SIGNS, Extent()).size // (width * 8)
+    vectors = files.read(extents, VECTORS).reshape(-1, state.dimensions)
+    for block in range(done, state.rows // quantization.BLOCK):
+        chunk = vectors[block * quantization.BLOCK : (block + 1) * quantization.BLOCK].astype(np.float32)
+        if not extents.get(CENTRE):
+            extents = files.append(extents, {CENTRE: chunk.mean(axis=0)})
+        centre = files.read(extents, CENTRE)
+        extents = files.append(extents, {SIGNS: quantization.of_block(chunk, centre)})
     return state._replace(extents=extents)
+
+
+_WORTH_IT = 0.3
+_ORDINAL = np.uint64(16)
+_ROWS_AT_ONCE = 16 * quantization.BLOCK
+
+
+def too_many_dead(files: Columns, state: VectorState) -> bool:
+    """Whether so many rows are gone that searching pays for them."""
+    removed = files.read(state.extents, REMOVED)
+    if len(removed) < quantization.BLOCK // 4:
+        return False
+    dead = np.isin(files.read(state.extents, KEYS) >> _ORDINAL, removed)
+    return bool(dead.mean() > _WORTH_IT)
+
+
+def compacted(index: VectorIndex, state: VectorState) -> VectorState:
+    """The same state in a new folder with only the rows of records that are there."""
+    old = index.columns(state)
+    removed = old.read(state.extents, REMOVED)
+    alive = ~np.isin(old.read(state.extents, KEYS) >> _ORDINAL, removed)
+    fresh = index.start_anew(state.model)
+    files = index.columns(fresh)
+    extents: dict[str, Extent] = {}
+    for name in (KEYS, SCOPES, TYPES, UPDATED):
+        extents = files.append(extents, {name: old.read(state.extents, name)[alive]})
+    extents = files.append(extents, {NAMES: old.read(state.extents, NAMES)})
+    tags = old.read(state.extents, TAGS).reshape(-1, 2)
+    kept = tags[alive[tags[:, 1]]]
+    moved = np.cumsum(alive) - 1
+    extents = files.append(extents, {TAGS: np.stack([kept[:, 0], moved[kept[:, 1]]], axis=1).reshape(-1)})
+    vectors = old.read(state.extents, VECTORS).reshape(-1, state.dimensions)
+    for start in range(0, state.rows, _ROWS_AT_ONCE):
+        chunk = vectors[start : start + _ROWS_AT_ONCE][alive[start : start + _ROWS_AT_ONCE]]
+        extents = files.append(extents, {VECTORS: chunk})
+    rows = int(alive.sum())
+    return with_signs(files, state._replace(folder=fresh.folder, rows=rows, extents=extents))

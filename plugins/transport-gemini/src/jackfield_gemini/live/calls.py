@@ -9,8 +9,7 @@ from typing import Any
 import orjson
 from jackfield.contract.call import ToolCall
 from jackfield.transport.protocol import ToolResult
-
-from jackfield_gemini.names import Names
+from jackfield_schemas.names import ToolNames
 
 Asked = Mapping[str, Any]
 """A call as Gemini writes it: `id`, `name`, `args`."""
@@ -23,7 +22,7 @@ class Calls:
     that was only shown counts when the turn goes on to its end, and is dropped when the turn is cut short.
     """
 
-    def __init__(self, names: Names, scheduling: str | None) -> None:
+    def __init__(self, names: ToolNames, scheduling: str | None) -> None:
         self._names = names
         self._scheduling = scheduling
         self._shown: dict[str, Asked] = {}
@@ -87,7 +86,7 @@ class Calls:
                         f"[Note: the call of {result.tool_id} was cancelled too late; it ran. {text}]"
                     )
                 continue
-            answer = {"id": call_id, "name": self._names.wire(result.tool_id), "response": response}
+            answer = {"id": call_id, "name": self._names.provider_name(result.tool_id), "response": response}
             answers.append({**answer, "scheduling": scheduling} if self._scheduling else answer)
             self._open[call_id] -= 1
             if self._open[call_id] <= 0:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from jackfield.transport.events import Closed, Event, Trouble
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
+from jackfield_schemas.names import ToolNames
 from websockets.exceptions import ConnectionClosed
 
 from jackfield_gemini import troubles
@@ -19,7 +20,6 @@ from jackfield_gemini.live.microphone import Microphone
 from jackfield_gemini.live.reading import Reader
 from jackfield_gemini.live.setup import live_config, past_turns
 from jackfield_gemini.live.wire import Wire
-from jackfield_gemini.names import Names
 from jackfield_gemini.options import Options
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class LiveConnection:
                 raise troubles.of_exception(error) from None
             raise
         scheduling = options.scheduling.upper() if options.calls == "non_blocking" else None
-        return cls(wire, Calls(Names(opening.declarations), scheduling), stack)
+        return cls(wire, Calls(ToolNames(opening.declarations), scheduling), stack)
 
     @property
     def resume(self) -> str | None:

@@ -1,4 +1,4 @@
-"""How Gemini is told about a tool; runs at build, never in a session."""
+"""Tool declarations for Gemini; used at build time only."""
 
 from __future__ import annotations
 

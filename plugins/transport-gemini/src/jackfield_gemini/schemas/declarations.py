@@ -1,4 +1,4 @@
-"""A tool as Gemini declares it: with its own kind of schema, or with JSON Schema as it is."""
+"""Tool declarations for Gemini: with its native schema, or with JSON Schema as it is."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield.offers import Adapted
-from jackfield_schemas import read, wire_name
-from jackfield_schemas.losses import Losses
+from jackfield_schemas.lowering import LoweringReport
+from jackfield_schemas.names import provider_tool_name
+from jackfield_schemas.parser import parse_schema
 
 from jackfield_gemini.schemas.native import NativeWriter
 
-# The service takes 128 characters by now; older models took 63.
-_LONGEST = 63
+# The service accepts 128 characters now; older models accepted 63.
+_MAX_LENGTH = 63
 
 
 def native(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """`parameters` as Gemini's own schema with its upper-case types; left out where there is none."""
-    losses = Losses()
-    writer = NativeWriter(read(parameters, losses), losses)
+    """Declare a tool with Gemini's native schema; `parameters` is omitted if there are none."""
+    report = LoweringReport()
+    writer = NativeWriter(parse_schema(parameters, report), report)
     written = writer.root()
-    told = " ".join((description.strip(), *writer.told_of_root)).strip()
-    declaration: dict[str, Any] = {"name": gemini_name(tool_id), "description": told}
+    notes = " ".join((description.strip(), *writer.root_notes)).strip()
+    declaration: dict[str, Any] = {"name": gemini_name(tool_id), "description": notes}
     if written is not None:
         declaration["parameters"] = written
-    return Adapted(declaration, losses.found())
+    return Adapted(declaration, report.lowerings())
 
 
 def as_json_schema(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """`parametersJsonSchema`: the schema as it stands, of an object in any case."""
+    """Declare a tool with `parametersJsonSchema`: the schema as it is, with an object at the root."""
     schema = dict(parameters)
     if schema.get("type") != "object":
         schema = {"type": "object"} | {key: value for key, value in schema.items() if key != "type"}
@@ -36,6 +37,6 @@ def as_json_schema(tool_id: str, description: str, parameters: Mapping[str, Any]
 
 
 def gemini_name(tool_id: str) -> str:
-    """The tool's name in Gemini's alphabet."""
+    """Return the tool's name in Gemini's alphabet."""
     legal, letters = r"[a-zA-Z_][a-zA-Z0-9_.:-]*", r"a-zA-Z0-9_.:\-"
-    return wire_name(tool_id, legal=legal, letters=letters, longest=_LONGEST)
+    return provider_tool_name(tool_id, legal=legal, letters=letters, longest=_MAX_LENGTH)

@@ -13,8 +13,7 @@ from google.genai.types import (
 )
 from jackfield.contract.call import ToolCall
 from jackfield.transport.events import Event, TextDelta, Usage
-
-from jackfield_gemini.names import Names
+from jackfield_schemas.names import ToolNames
 
 _WORDS = {"text", "thought"}
 
@@ -56,7 +55,7 @@ class StreamedAnswer:
         if self._usage:
             yield self._usage
 
-    def tool_calls(self, names: Names) -> tuple[ToolCall, ...]:
+    def tool_calls(self, names: ToolNames) -> tuple[ToolCall, ...]:
         """The calls, in the kernel's words."""
         return tuple(
             ToolCall(names.tool_id(call.name or ""), orjson.dumps(call.args or {}), call.id or None)

@@ -11,9 +11,9 @@ from google.genai.types import AutomaticFunctionCallingConfig, Content, Generate
 from jackfield.transport.events import Closed, Event, Interrupted, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
+from jackfield_schemas.names import ToolNames
 
 from jackfield_gemini import troubles
-from jackfield_gemini.names import Names
 from jackfield_gemini.options import Options
 from jackfield_gemini.text.answer import StreamedAnswer
 from jackfield_gemini.text.exchange import Exchange
@@ -28,7 +28,7 @@ class TextConnection:
     def __init__(self, client: Client, options: Options, opening: Opening) -> None:
         self._client = client
         self._model = options.text_model
-        self._names = Names(opening.declarations)
+        self._names = ToolNames(opening.declarations)
         self._config = _config(opening)
         self._history: list[Content] = [
             _words(said.text, "user" if said.speaker == "user" else "model")

@@ -8,14 +8,13 @@ from typing import Any
 import orjson
 from google.genai.types import Content, FunctionCall, FunctionResponse, Part
 from jackfield.transport.protocol import ToolResult
-
-from jackfield_gemini.names import Names
+from jackfield_schemas.names import ToolNames
 
 
 class Exchange:
     """Complete when every call has its answer; Gemini takes them only all together."""
 
-    def __init__(self, calls: Sequence[FunctionCall], names: Names) -> None:
+    def __init__(self, calls: Sequence[FunctionCall], names: ToolNames) -> None:
         self._names = names
         self._calls = list(calls)
         self._answers: list[Any] = [None] * len(calls)

@@ -14,73 +14,49 @@ from jackfield_embeddings import Vectors
 from jackfield_local.agent.parameters import CODES, Parameter
 from jackfield_local.agent.speech import Embed
 from jackfield_local.language.moments import readable, span
-from jackfield_local.language.questions import asks_for_facts, is_question
-from jackfield_local.language.sentences import (
-    MOST_SENTENCES,
-    list_items,
-    plain,
-    plain_item,
-    sentences,
-    untitled,
-)
-from jackfield_local.language.words import content, name_words, spoken_name, words
+from jackfield_local.language.questions import asks_for_facts
+from jackfield_local.language.sentences import MOST_SENTENCES, plain, sentences, untitled
+from jackfield_local.language.words import content, name_words, spoken_name
 
 _EVIDENCE = 12
 """So many records are searched for the sentence that answers."""
 
-_WORDS, _FITS, _RANK = 0.5, 0.15, 0.3
-"""What a sentence gains beside its likeness: by the question's words, by a number or a name where one is
-asked for, and by the rank of its record in the search."""
+_WORDS, _RANK = 0.5, 0.3
+"""What a sentence gains by the question's words, and by the rank of its record in the search."""
 
-_GOOD, _AS_GOOD = 0.6, 0.8
+_GOOD, _GOOD_SPOKEN = 0.6, 0.8
 """A second sentence is told that is at least so good as the first; what is heard has to be better."""
 
-_LISTED = 10
-_SPOKEN_LISTED = 3
-_HEARD = 40
-"""Words of an answer that can be listened to, from which on one sentence has to do."""
-
+_LISTED, _LISTED_SPOKEN = 10, 3
 _LONGEST_LINE = 200
-_PASSAGE = 1200
-"""Characters of a long text that are shown."""
-
+_LONGEST_PASSAGE = 1200
 _MACHINES = frozenset(
     ("id", "ids", "uid", "uuid", "hash", "etag", "token", "cursor", "epoch", "score", "iso", "ms")
 )
-_KINDS = ("type", "kind", "category")
 _TITLES = ("title", "name", "subject", "label")
-_ASKED_FOR = (
-    (
-        re.compile(r"\b(?:how (?:much|many|long|old|often|far)|what time|when)\b", re.IGNORECASE),
-        re.compile(r"\d"),
-    ),
-    (re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE), re.compile(r"(?<=[\w,;] )[A-Z]\w+")),
-)
-"""A question for a number is answered by a sentence with a number, one for a person by one with a name."""
+_ABOUT = (*_TITLES, "type", "kind", "category")
+_CUT = ("\u2026", "...")
+
+Record = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Manner:
+class ResponseStyle:
     """How answers are given in a session."""
 
     spoken: bool
     zone: tzinfo
     embed: Embed
 
-    @property
-    def gap(self) -> str:
-        """What separates two parts of an answer."""
-        return " " if self.spoken else "\n\n"
 
-
-def tell_result(data: Any, question: str, manner: Manner) -> str:
+def tell_result(data: Any, question: str, style: ResponseStyle) -> str:
     """A result in words."""
     if isinstance(data, Mapping):
-        told = _object(data, question, manner)
+        told = _object(data, question, style)
     elif isinstance(data, list):
-        told = _list("", data, question, manner)
+        told = _list("", data, question, style)
     else:
-        told = "" if data is None else readable(str(data), manner.zone)
+        told = _line(data, style)
     return told.strip() or "Done."
 
 
@@ -103,249 +79,196 @@ def ask_for(parameter: Parameter, unusable: str = "") -> str:
         told = re.sub(r"^.*?\bcode of\s+", "", told)
     if not re.match(r"(?:how|when|where|who|whom|whose|which|what|whether|the|an?)\b", told, re.IGNORECASE):
         told = f"the {parameter.spoken} ({told})" if told else f"the {parameter.spoken}"
-    return f"Please tell me {told[:1].lower()}{told[1:]}{_options(parameter)}."
+    low, high = parameter.schema.get("minimum"), parameter.schema.get("maximum")
+    options = f" (from {low} to {high})" if low is not None and high is not None else ""
+    if parameter.choices:
+        options = f" ({', '.join(map(str, parameter.choices))})"
+    return f"Please tell me {told[:1].lower()}{told[1:]}{options}."
 
 
-def records_in(data: Any) -> tuple[Mapping[str, Any], ...]:
+def records_in(data: Any) -> tuple[Record, ...]:
     """The records of a result, to which the user can refer afterwards."""
     if isinstance(data, Mapping):
         data = next((value for value in data.values() if _is_records(value)), [data] if "id" in data else [])
     return tuple(data[:_LISTED]) if _is_records(data) else ()
 
 
-def describe_values(args: Mapping[str, Any], manner: Manner) -> str:
+def describe_values(args: Mapping[str, Any], style: ResponseStyle) -> str:
     """All arguments as a person reads them: what is agreed to has to be seen."""
-    return ", ".join(f"{spoken_name(name)}: {_line_of(value, manner)}" for name, value in args.items())
+    return ", ".join(f"{spoken_name(name)}: {_line(value, style)}" for name, value in args.items())
 
 
-def title_of(record: Mapping[str, Any]) -> str:
+def title_of(record: Record) -> str:
     """What a record is called."""
     return next((plain(str(record[key])) for key in _TITLES if record.get(key)), "")
 
 
-def _options(parameter: Parameter) -> str:
-    if parameter.choices:
-        return f" ({', '.join(map(str, parameter.choices))})"
-    low, high = parameter.schema.get("minimum"), parameter.schema.get("maximum")
-    return f" (from {low} to {high})" if low is not None and high is not None else ""
+def score_of(record: Record) -> float:
+    """How well the search thinks that a record fits; 0 where it does not say."""
+    score = record.get("score")
+    return float(score) if isinstance(score, int | float) else 0.0
+
+
+def best_record(question: str, records: Sequence[Record], style: ResponseStyle) -> Record | None:
+    """The record from which a question is answered."""
+    best = _best_sentences(question, records, style)
+    return best[0] if best else None
+
+
+def is_cut_off(record: Record) -> bool:
+    """Whether the text of a record is only a part of it."""
+    body = _body(record).strip()
+    return body.endswith(_CUT) or body.startswith(_CUT)
 
 
 def _is_records(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
-def _object(data: Mapping[str, Any], question: str, manner: Manner) -> str:
+def _object(data: Record, question: str, style: ResponseStyle) -> str:
     if isinstance(data.get("say"), str) and data["say"].strip():
         return str(data["say"])
-    own = data.get("text")
-    if isinstance(own, str) and own.strip() and len(own.split()) <= 2:
-        rest = _values({key: value for key, value in data.items() if key != "text"}, manner)
-        return f"{own} ({rest.rstrip('.')})." if rest and not manner.spoken else own
-    parts = []
-    lists = {key: value for key, value in data.items() if _is_records(value)}
-    empty = [key for key, value in data.items() if value == []]
-    passage = _passage(data, question, manner)
-    if passage:
-        parts.append(passage)
-    parts += [_list(key, value, question, manner) for key, value in lists.items()]
-    if not parts:
-        plain_values = {key: value for key, value in data.items() if key not in empty}
-        parts.append(_values(plain_values, manner))
-        if not parts[0] and empty:
-            return f"Nothing was found: no {', '.join(spoken_name(key) for key in empty)}."
-    else:
-        parts += [_line_of(data[key], manner) for key in data if _is_remark(key, data[key])]
-    return manner.gap.join(filter(None, parts))
+    parts = [_passage(data, question, style)]
+    parts += [_list(key, value, question, style) for key, value in data.items() if _is_records(value)]
+    if not any(parts):
+        empty = [spoken_name(key) for key, value in data.items() if value == []]
+        told = _values(data, style)
+        return told if told or not empty else f"Nothing was found: no {', '.join(empty)}."
+    # Sentences that a tool adds to its result for the reader.
+    parts += [
+        _line(value, style)
+        for value in data.values()
+        if isinstance(value, list) and all(isinstance(each, str) and " " in each for each in value)
+    ]
+    return (" " if style.spoken else "\n\n").join(filter(None, parts))
 
 
-def _is_remark(key: str, value: Any) -> bool:
-    """Sentences that a tool adds to its result for the reader."""
-    of_text = (
-        isinstance(value, list) and value and all(isinstance(each, str) and " " in each for each in value)
-    )
-    return bool(of_text) and key not in _TITLES
-
-
-def _passage(data: Mapping[str, Any], question: str, manner: Manner) -> str:
+def _passage(data: Record, question: str, style: ResponseStyle) -> str:
     """The long text of a result, or the sentence of it that answers; empty when it has none."""
-    texts = {key: value for key, value in data.items() if isinstance(value, str) and len(value.split()) > 2}
-    texts = {key: value for key, value in texts.items() if key not in _TITLES}
-    if not texts:
-        return ""
-    body = max(texts.values(), key=len)
+    body = _body(data, 2)
     if len(sentences(body)) > 2 and asks_for_facts(question):
-        return _evidence([{**data, "text": body}], question, manner)
-    return readable(
-        body if len(body) <= _PASSAGE else f"{body[:_PASSAGE].rsplit(' ', 1)[0]} ...", manner.zone
-    )
+        return _evidence([data], question, style)
+    return readable(_shortened(body, _LONGEST_PASSAGE), style.zone)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _PASSAGE else f"{text[:_PASSAGE].rsplit(' ', 1)[0]} ..."
+def _shortened(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[:longest].rsplit(' ', 1)[0]} ..."
 
 
-def _list(key: str, items: Sequence[Any], question: str, manner: Manner) -> str:
+def _list(key: str, items: Sequence[Any], question: str, style: ResponseStyle) -> str:
     if not items:
         return "Nothing was found."
-    if _is_records(list(items)) and all(_body(each) and title_of(each) for each in items):
-        return _evidence(items, question, manner)
-    most = _SPOKEN_LISTED if manner.spoken else _LISTED
-    lines = [line for each in items[:most] if (line := _line_of(each, manner))]
-    more = len(items) - most
-    label = spoken_name(key).capitalize() if key else ""
-    if manner.spoken:
-        told = "; ".join(lines) + (f", and {more} more" if more > 0 else "")
-        return f"{label}: {told}." if label else f"{told}."
-    listed = "\n".join(f"{place}. {line}" for place, line in enumerate(lines, 1))
-    return "\n".join(
-        filter(None, (f"{label}:" if label else "", listed, f"({more} more)" if more > 0 else ""))
-    )
+    if _is_records(items) and all(_body(each) and title_of(each) for each in items):
+        return _evidence(items, question, style)
+    most = _LISTED_SPOKEN if style.spoken else _LISTED
+    lines = [line for each in items[:most] if (line := _line(each, style))]
+    more = max(0, len(items) - most)
+    label = f"{spoken_name(key).capitalize()}:" if key else ""
+    if style.spoken:
+        return f"{label} {'; '.join(lines)}{f', and {more} more' if more else ''}.".strip()
+    numbered = [f"{place}. {line}" for place, line in enumerate(lines, 1)]
+    return "\n".join(filter(None, (label, *numbered, f"({more} more)" if more else "")))
 
 
-def _body(record: Mapping[str, Any]) -> str:
-    """The text of a record that is evidence: its longest one of several words."""
-    texts = [str(value) for key, value in record.items() if isinstance(value, str) and key not in _TITLES]
+def _body(record: Record, least: int = 4) -> str:
+    """The text of a record that is evidence: its longest one, of more than a few words."""
+    texts = [value for key, value in record.items() if isinstance(value, str) and key not in _TITLES]
     longest = max(texts, key=len, default="")
-    return longest if len(longest.split()) > 4 else ""
+    return longest if len(longest.split()) > least else ""
 
 
-def _evidence(items: Sequence[Mapping[str, Any]], question: str, manner: Manner) -> str:
-    if len(items) == 1 and not asks_for_facts(question) and not manner.spoken:
-        return f"{_shortened(_body(items[0]))}{_source(title_of(items[0]), items[0], manner)}"
-    best = best_sentences(question, items[:_EVIDENCE], manner)
-    if not best:
+def _evidence(items: Sequence[Record], question: str, style: ResponseStyle) -> str:
+    """The sentences that answer a question, with their source, and what else was found."""
+    if len(items) == 1 and not asks_for_facts(question) and not style.spoken:
+        return f"{_shortened(_body(items[0]), _LONGEST_PASSAGE)}{_source(items[0], style)}"
+    best = _best_sentences(question, items, style)
+    if best is None:
         return "; ".join(title_of(each) for each in items[:_LISTED])
-    place = best[0][0]
-    told = "\n".join(_steps(_body(items[place]), best, manner)) or " ".join(sentence for _, sentence in best)
-    answer = f"{told}{_source(title_of(items[place]), items[place], manner)}"
-    others = [each for number, each in enumerate(items[:_LISTED]) if number != place]
-    if manner.spoken or not others:
-        return answer
-    listed = "\n".join(f"- {title_of(each)}{_mark(each)}" for each in others)
-    return f"{answer}\n\nAlso found:\n{listed}"
+    record, told = best
+    answer = f"{' '.join(told)}{_source(record, style)}"
+    others = [f"- {title_of(each)}{_mark(each)}" for each in items[:_LISTED] if each is not record]
+    return answer if style.spoken or not others else "\n".join((answer, "\nAlso found:", *others))
 
 
-def _steps(body: str, best: Sequence[tuple[int, str]], manner: Manner) -> list[str]:
-    """The whole list that a sentence is an item of; nothing where it is none, or would have to be heard."""
-    lines = [] if manner.spoken else [plain_item(each) for each in list_items(body)]
-    return lines[:_LISTED] if any(sentence in line for _, sentence in best for line in lines) else []
-
-
-def best_record(
-    question: str, records: Sequence[Mapping[str, Any]], manner: Manner
-) -> Mapping[str, Any] | None:
-    """The record from which a question is answered."""
-    best = best_sentences(question, records[:_EVIDENCE], manner)
-    return records[best[0][0]] if best else None
-
-
-def is_cut_off(record: Mapping[str, Any]) -> bool:
-    """Whether the text of a record is only a part of it."""
-    return _body(record).rstrip().endswith(("\u2026", "...")) or _body(record).startswith("\u2026")
-
-
-def _source(title: str, record: Mapping[str, Any], manner: Manner) -> str:
-    named = title or str(record.get("path") or record.get("url") or "")
+def _source(record: Record, style: ResponseStyle) -> str:
+    named = title_of(record) or str(record.get("path") or record.get("url") or "")
     if not named:
         return ""
-    return f" That is from {named}." if manner.spoken else f"\n\nSource: {named}{_mark(record)}"
+    return f" That is from {named}." if style.spoken else f"\n\nSource: {named}{_mark(record)}"
 
 
-def _mark(record: Mapping[str, Any]) -> str:
+def _mark(record: Record) -> str:
     return f" [{record['id']}]" if isinstance(record.get("id"), str) else ""
 
 
-def best_sentences(
-    question: str, items: Sequence[Mapping[str, Any]], manner: Manner
-) -> list[tuple[int, str]]:
-    """The sentences of one record that answer a question best, in their order, each with its place."""
+def _best_sentences(
+    question: str, records: Sequence[Record], style: ResponseStyle
+) -> tuple[Record, list[str]] | None:
+    """The record that answers a question best, and its one or two best sentences in their order."""
+    records = records[:_EVIDENCE]
     found = [
         (place, sentence)
-        for place, item in enumerate(items)
-        for each in _whole_sentences(_body(item), title_of(item))[:MOST_SENTENCES]
-        if len(sentence := plain(each)) > 2 and not _asks_the_same(sentence, question)
+        for place, record in enumerate(records)
+        for each in _whole_sentences(_body(record), title_of(record))[:MOST_SENTENCES]
+        if len(sentence := plain(each)) > 2 and not sentence.endswith("?")
     ]
     if not found:
-        return []
-    near = manner.embed([sentence for _, sentence in found]) @ manner.embed([question or " "])[0]
-    wanted = [shape for sign, shape in _ASKED_FOR if sign.search(question)]
-    fits = np.array([all(shape.search(sentence) is not None for shape in wanted) for _, sentence in found])
-    known = _shared_words(question, found, items)
-    score = near + _WORDS * known + (_FITS * fits if wanted else 0.0) + _RANK * _ranks(found, items)
+        return None
+    near = style.embed([sentence for _, sentence in found]) @ style.embed([question or " "])[0]
+    places = [place for place, _ in found]
+    score = near + _WORDS * _shared_words(question, found, records) + _RANK * _ranks(records)[places]
     first = int(np.argmax(score))
-    same = [number for number, (place, _) in enumerate(found) if place == found[first][0]]
-    kept = sorted(sorted(same, key=lambda number: -score[number])[:2])
-    least = (_AS_GOOD if manner.spoken else _GOOD) * score[first]
-    kept = [number for number in kept if score[number] >= least] or [first]
-    heard = sum(len(found[number][1].split()) for number in kept)
-    return [found[number] for number in kept] if heard <= _HEARD or not manner.spoken else [found[first]]
+    least = (_GOOD_SPOKEN if style.spoken else _GOOD) * score[first]
+    rivals = [place for place in np.argsort(-score) if places[place] == places[first]]
+    kept = sorted({first, *(each for each in rivals[:2] if score[each] >= least)})
+    return records[places[first]], [found[each][1] for each in kept]
 
 
 def _whole_sentences(body: str, title: str) -> list[str]:
     """The sentences of a text, without those that a search has cut through unless there are no others."""
     found = sentences(untitled(body.removeprefix("\u2026"), title))
     begins = 1 if body.startswith("\u2026") and found and found[0][:1].islower() else 0
-    ends = len(found) - 1 if body.endswith(("\u2026", "...")) else len(found)
+    ends = len(found) - 1 if body.endswith(_CUT) else len(found)
     return found[begins:ends] or found
 
 
-def _asks_the_same(sentence: str, question: str) -> bool:
-    """Whether a sentence only repeats a question, as a list of questions to ask does."""
-    asked = " ".join(words(question))
-    return sentence.endswith("?") or (is_question(question) and asked in " ".join(words(sentence)))
+def _shared_words(question: str, found: Sequence[tuple[int, str]], records: Sequence[Record]) -> Vectors:
+    """How much of a question each sentence has, with its record's title and kind."""
+    asked = set(content(question))
+    about = [set(content(" ".join(str(each.get(key, "")) for key in _ABOUT))) for each in records]
+    known = [len(asked & (about[place] | set(content(sentence)))) for place, sentence in found]
+    return np.array(known, np.float32) / np.float32(max(1, len(asked)))
 
 
-def _shared_words(
-    question: str, found: Sequence[tuple[int, str]], items: Sequence[Mapping[str, Any]]
-) -> Vectors:
-    """How much of a question each sentence has, with its record's title and kind; rare words count more."""
-    asked = sorted(set(content(question)))
-    about = [set(content(" ".join(str(each.get(key, "")) for key in (*_TITLES, *_KINDS)))) for each in items]
-    texts = [set(content(sentence)) | about[place] for place, sentence in found]
-    rarity = {word: 1 / (1 + sum(word in text for text in texts)) for word in asked}
-    total = sum(rarity.values()) or 1.0
-    shares = [sum(rarity[word] for word in asked if word in text) / total for text in texts]
-    return np.array(shares, np.float32)
+def _ranks(records: Sequence[Record]) -> Vectors:
+    """How well the search itself thinks that each record fits, from 0 to 1."""
+    scores = np.array([score_of(each) for each in records], np.float32)
+    return scores / scores.max() if scores.max() > 0 else np.linspace(1, 0, len(records), dtype=np.float32)
 
 
-def score_of(record: Mapping[str, Any]) -> float:
-    """How well the search thinks that a record fits; 0 where it does not say."""
-    score = record.get("score")
-    return float(score) if isinstance(score, int | float) else 0.0
-
-
-def _ranks(found: Sequence[tuple[int, str]], items: Sequence[Mapping[str, Any]]) -> Vectors:
-    """How well the search itself thinks that the record of each sentence fits, from 0 to 1."""
-    scores = [score_of(each) for each in items]
-    if max(scores) > 0:
-        share = [each / max(scores) for each in scores]
-    else:
-        share = [1 - place / len(items) for place in range(len(items))]
-    return np.array([share[place] for place, _ in found], np.float32)
-
-
-def _line_of(value: Any, manner: Manner) -> str:
+def _line(value: Any, style: ResponseStyle) -> str:
+    """A value on one line."""
     if isinstance(value, Mapping):
         title = title_of(value)
         start, end = value.get("start"), value.get("end")
         if isinstance(start, str) and isinstance(end, str):
             value = {key: each for key, each in value.items() if key not in ("start", "end")}
-            title = ", ".join(filter(None, (title, span(start, end, manner.zone))))
-        rest = _values({key: each for key, each in value.items() if key not in _TITLES}, manner)
+            title = ", ".join(filter(None, (title, span(start, end, style.zone))))
+        rest = _values({key: each for key, each in value.items() if key not in _TITLES}, style)
         return " - ".join(filter(None, (title, rest.rstrip("."))))[:_LONGEST_LINE]
     if isinstance(value, list):
-        return "; ".join(filter(None, (_line_of(each, manner) for each in value[:_LISTED])))
+        return "; ".join(filter(None, (_line(each, style) for each in value[:_LISTED])))
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "" if value is None else readable(str(value), manner.zone)
+    return "" if value is None else readable(str(value), style.zone)
 
 
-def _values(data: Mapping[str, Any], manner: Manner) -> str:
+def _values(data: Record, style: ResponseStyle) -> str:
     """The members of an object that people read, as "name: value"."""
     told = [
         f"{spoken_name(key)}: {text}"
         for key, value in data.items()
-        if not _MACHINES & set(name_words(key)) and (text := _line_of(value, manner))
+        if not _MACHINES & set(name_words(key)) and (text := _line(value, style))
     ]
     text = ", ".join(told).rstrip(".")
     return f"{text[:1].upper()}{text[1:]}." if text else ""

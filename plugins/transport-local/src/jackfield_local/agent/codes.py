@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import NamedTuple
@@ -40,18 +40,12 @@ class Mention(NamedTuple):
 
 def mentions(kind: Kind, text: str) -> list[Mention]:
     """The currencies, languages or countries that a text names, in their order."""
-    plain = _plain(text)
-    found: list[Mention] = []
-    taken: list[range] = []
-    for name, codes in _names(kind):
-        place = plain.find(name)
-        while place >= 0:
-            end = place + len(name)
-            if _stands_alone(plain, place, end, name) and not any(place in each for each in taken):
-                taken.append(range(place, end))
-                found.append(Mention(codes, place, end))
-            place = plain.find(name, end)
-    found += [Mention((match.group(),), *match.span()) for match in _written(kind, text)]
+    pattern, named = _names(kind)
+    found = [Mention(named[match.group()], *match.span()) for match in pattern.finditer(_plain(text))]
+    if kind is Kind.CURRENCY:
+        # Codes that are written out; lower case could be a word.
+        written = re.finditer(r"(?<![A-Z])[A-Z]{3}(?![A-Z])", text)
+        found += [Mention((each[0],), *each.span()) for each in written if each[0] in _ENGLISH.currencies]
     return sorted(found, key=lambda each: each.start)
 
 
@@ -100,43 +94,29 @@ def _places() -> dict[str, str]:
     return found
 
 
-def _written(kind: Kind, text: str) -> Iterator[re.Match[str]]:
-    """Codes that are written out; lower case could be a word."""
-    if kind is Kind.CURRENCY:
-        for match in re.finditer(r"(?<![A-Z])[A-Z]{3}(?![A-Z])", text):
-            if match.group() in _ENGLISH.currencies:
-                yield match
-
-
-def _stands_alone(text: str, start: int, end: int, name: str) -> bool:
-    if not name[0].isalpha():
-        return True
-    return not (text[start - 1 : start].isalnum() or text[end : end + 1].isalnum())
-
-
 @cache
-def _names(kind: Kind) -> list[tuple[str, tuple[str, ...]]]:
-    """Names with their codes, the longest first, so that "Canadian dollars" is not just any dollars."""
+def _names(kind: Kind) -> tuple[re.Pattern[str], dict[str, tuple[str, ...]]]:
+    """Names with their codes, and a pattern that finds "Canadian dollars" before just any dollars."""
     if kind is Kind.CURRENCY:
-        return _currency_names()
-    table = _ENGLISH.languages if kind is Kind.LANGUAGE else _ENGLISH.territories
-    named = {_plain(name): (code,) for code, name in sorted(table.items()) if len(code) == 2}
-    return sorted(named.items(), key=lambda each: -len(each[0]))
+        named = _currency_names()
+    else:
+        table = _ENGLISH.languages if kind is Kind.LANGUAGE else _ENGLISH.territories
+        named = {_plain(name): (code,) for code, name in sorted(table.items()) if len(code) == 2}
+    escaped = [re.escape(each) for each in sorted(named, key=len, reverse=True)]
+    whole = [rf"\b{each}\b" if each[0].isalpha() else each for each in escaped]
+    return re.compile("|".join(whole)), named
 
 
-def _currency_names() -> list[tuple[str, tuple[str, ...]]]:
-    found: dict[str, list[str]] = {}
-    for code in sorted({code for codes in _currencies().values() for code in codes}):
-        names = {_plain(get_currency_name(code, count=count, locale="en")) for count in (1, 2)}
-        names.add(_plain(_ENGLISH.currencies.get(code, code)))
+def _currency_names() -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = {}
+    for code in {code for codes in _currencies().values() for code in codes}:
+        names = {get_currency_name(code, count=count, locale="en") for count in (None, 1, 2)}
         symbol = get_currency_symbol(code, locale="en")
-        for name in [*names, *(each.split()[-1] for each in names)]:
-            found.setdefault(name, []).append(code)
-        if not symbol[0].isalnum():
-            found.setdefault(symbol.lower(), []).append(code)
+        symbols = () if symbol[0].isalnum() else (symbol,)
+        for name in (*names, *(each.split()[-1] for each in names), *symbols):
+            found.setdefault(_plain(name), set()).add(code)
     # The currency whose symbol needs no letters is the usual one of its name.
-    ranked = {name: tuple(sorted(set(codes), key=_rank)) for name, codes in found.items()}
-    return sorted(ranked.items(), key=lambda each: -len(each[0]))
+    return {name: tuple(sorted(codes, key=_rank)) for name, codes in found.items()}
 
 
 def _rank(code: str) -> tuple[bool, str]:

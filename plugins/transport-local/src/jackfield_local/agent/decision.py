@@ -1,12 +1,13 @@
-"""The model's answer: one JSON object that is a call, a refusal, or something to say."""
+"""The model's decision: what it is shown of a conversation, the schema of its answer, and how it is read."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from jackfield_local.agent.engine import Message, Model, Prefix
 from jackfield_local.agent.parameters import CODES, TEMPORAL, Kind, Parameter, Tool
 
 SAY = "say"
@@ -16,7 +17,12 @@ _LONGEST = 160
 """Characters of one value; a text that the user handed over is taken from the user's own words."""
 
 _LONGEST_SENTENCE = 140
+_LONGEST_CARD = 600
+_LONGEST_MESSAGE = 600
+"""Characters of a message that the model is shown."""
+
 _MOST_MEMBERS = 6
+_MOST_TOKENS = 160
 
 
 class Turn(NamedTuple):
@@ -37,6 +43,39 @@ class Decision:
     """Whether `text` names something that no tool can do."""
     helps: bool = False
     """Whether the user wants to know what the agent can do."""
+
+
+class ModelDecider:
+    """A model with the static prompt of a registry's tools."""
+
+    def __init__(self, model: Model, prefix: Prefix, tools: Sequence[Tool]) -> None:
+        self._model = model
+        self.prefix = prefix
+        self._tools = tools
+        self._schema = answer_schema(tools)
+
+    @property
+    def ready(self) -> bool:
+        """Whether it answers at once, without processing its prompt first."""
+        return self._model.is_ready(self.prefix)
+
+    @property
+    def progress(self) -> float:
+        """How much of the prompt has been processed, from 0 to 1."""
+        return self._model.progress(self.prefix)
+
+    async def decide(self, turns: Iterable[Turn], context: str, text: str) -> Decision | None:
+        """The model's decision about what the user said; nothing where it wrote none."""
+        messages = [
+            Message(role, content[:_LONGEST_MESSAGE])
+            for turn in turns
+            for role, content in zip(("user", "assistant"), turn, strict=True)
+        ]
+        messages.append(Message("user", context + text[:_LONGEST_MESSAGE]))
+        written = await self._model.complete(
+            self.prefix, messages, schema=self._schema, max_tokens=_MOST_TOKENS
+        )
+        return read_decision(written, self._tools)
 
 
 def answer_schema(tools: Sequence[Tool]) -> dict[str, Any]:
@@ -72,6 +111,16 @@ def written_call(tool_id: str, args: Mapping[str, Any]) -> str:
 def written_words(text: str) -> str:
     """Words as the model writes them."""
     return json.dumps({SAY: text}, ensure_ascii=False)
+
+
+def waiting_line(tool_id: str, args: Mapping[str, Any]) -> str:
+    """Tells the model which call waits for the user's approval."""
+    return f"[Waiting for approval: {written_call(tool_id, args)[:_LONGEST_CARD]}]\n"
+
+
+def question_line(question: str) -> str:
+    """Tells the model what the user was asked for."""
+    return f"[You asked: {question}]\n"
 
 
 def is_written(parameter: Parameter) -> bool:

@@ -9,11 +9,11 @@ import logging
 import os
 import secrets
 import threading
-import urllib.error
 import urllib.request
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -71,6 +71,14 @@ class Model(Protocol):
         """Release the model."""
 
 
+@dataclass(slots=True)
+class _Slot:
+    """Where llama.cpp keeps a processed prefix, and how much of it has been processed, from 0 to 1."""
+
+    number: int
+    progress: float = 0.0
+
+
 class Engine:
     """A GGUF file on llama.cpp, with the prompt caches in a directory."""
 
@@ -81,25 +89,21 @@ class Engine:
         self._caches = caches
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="jackfield-llama")
-        self._slots: OrderedDict[Prefix, int] = OrderedDict()
-        self._ready: set[Prefix] = set()
-        self._progress: dict[Prefix, float] = {}
+        self._slots: OrderedDict[Prefix, _Slot] = OrderedDict()
         self._processing = False
         self._key = secrets.token_hex(16)
         self._server: Any = None
 
     def is_ready(self, prefix: Prefix) -> bool:
         """As `Model` has it; while another prefix is being processed, a request would wait for minutes."""
-        return prefix in self._ready and not self._processing
+        return self.progress(prefix) == 1 and not self._processing
 
     def progress(self, prefix: Prefix) -> float:
         """As `Model` has it."""
-        return 1.0 if prefix in self._ready else self._progress.get(prefix, 0.0)
+        return self._slots[prefix].progress if prefix in self._slots else 0.0
 
     async def load(self) -> None:
         """Load the model; `TransportError` says what is missing."""
-        if self._server is not None:
-            return
         async with self._turn:
             if self._server is None:
                 _log.info("loading %s, on %d threads", self._path.name, self._threads)
@@ -110,22 +114,18 @@ class Engine:
         """As `Model` has it; the cache on disk is keyed by the model, the engine's version and the prompt."""
         await self.load()
         async with self._turn:
-            if prefix in self._ready:
-                return
             slot = self._slot(prefix)
+            if slot.progress == 1:
+                return
             cache = self._cache(prefix)
-            if (
-                cache is not None
-                and cache.is_file()
-                and await self._off(self._slot_action, slot, "restore", cache)
-            ):
+            if cache and cache.is_file() and await self._off(self._slot_action, slot, "restore", cache):
                 cache.touch()
                 _log.info("the model's prompt cache was restored from %s", cache)
             else:
                 await self._process(prefix, slot)
-                if cache is not None and await self._off(self._slot_action, slot, "save", cache):
-                    self._prune()
-            self._ready.add(prefix)
+                if cache and await self._off(self._slot_action, slot, "save", cache):
+                    _prune(cache.parent)
+            slot.progress = 1
 
     async def complete(
         self, prefix: Prefix, messages: Sequence[Message], *, schema: Mapping[str, Any], max_tokens: int
@@ -143,15 +143,11 @@ class Engine:
             self._server = None
         self._thread.shutdown(wait=False)
 
-    async def _process(self, prefix: Prefix, slot: int) -> None:
-        logged = 0
-
+    async def _process(self, prefix: Prefix, slot: _Slot) -> None:
         def report(done: float) -> None:
-            nonlocal logged
-            self._progress[prefix] = done
-            if int(done * 10) > logged:
-                logged = int(done * 10)
-                _log.info("the model is processing its instructions: %d %%", logged * 10)
+            if int(done * 10) > int(slot.progress * 10):
+                _log.info("the model is processing its instructions: %d %%", int(done * 10) * 10)
+            slot.progress = min(done, 0.99)
 
         self._processing = True
         try:
@@ -159,36 +155,28 @@ class Engine:
         finally:
             self._processing = False
 
-    def _slot(self, prefix: Prefix) -> int:
+    def _slot(self, prefix: Prefix) -> _Slot:
         """The slot of a prefix; the prefix that was not needed for longest makes room."""
         if prefix not in self._slots:
-            slot = len(self._slots)
-            if slot >= SLOTS:
-                dropped, slot = self._slots.popitem(last=False)
-                self._ready.discard(dropped)
-            self._slots[prefix] = slot
+            full = len(self._slots) == SLOTS
+            number = self._slots.popitem(last=False)[1].number if full else len(self._slots)
+            self._slots[prefix] = _Slot(number)
         self._slots.move_to_end(prefix)
         return self._slots[prefix]
 
     def _cache(self, prefix: Prefix) -> Path | None:
         if self._caches is None:
             return None
-        found = self._path.stat() if self._path.exists() else None
+        file = self._path.stat() if self._path.exists() else None
         version = getattr(import_module("xllamacpp"), "__version__", "")
-        model = [str(self._path.resolve()), found and found.st_size, found and found.st_mtime_ns]
+        model = [str(self._path.resolve()), file and file.st_size, file and file.st_mtime_ns]
         key = json.dumps([model, version, CONTEXT, prefix])
         return self._caches / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.prompt"
 
-    def _prune(self) -> None:
-        assert self._caches is not None  # noqa: S101 - only called after a cache was saved
-        kept = sorted(self._caches.glob("*.prompt"), key=lambda each: -each.stat().st_mtime)
-        for old in kept[_KEPT:]:
-            old.unlink(missing_ok=True)
-
-    def _slot_action(self, slot: int, action: str, cache: Path) -> bool:
+    def _slot_action(self, slot: _Slot, action: str, cache: Path) -> bool:
         """Save or restore a slot by the engine's own endpoint; a failure costs time and nothing else."""
         request = urllib.request.Request(  # noqa: S310 - the engine's own loopback address
-            f"{self._server.listening_address}/slots/{slot}?action={action}",
+            f"{self._server.listening_address}/slots/{slot.number}?action={action}",
             json.dumps({"filename": cache.name}).encode(),
             {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"},
         )
@@ -262,7 +250,7 @@ class Engine:
             raise TransportError("invalid_request_error", f"{self._path} cannot be loaded: {error}") from None
 
 
-def _request(messages: Sequence[Message], slot: int, max_tokens: int) -> dict[str, Any]:
+def _request(messages: Sequence[Message], slot: _Slot, max_tokens: int) -> dict[str, Any]:
     return {
         "messages": [each._asdict() for each in messages],
         "max_tokens": max_tokens,
@@ -270,8 +258,14 @@ def _request(messages: Sequence[Message], slot: int, max_tokens: int) -> dict[st
         "stream": True,
         "cache_prompt": True,
         "return_progress": True,
-        "id_slot": slot,
+        "id_slot": slot.number,
     }
+
+
+def _prune(caches: Path) -> None:
+    kept = sorted(caches.glob("*.prompt"), key=lambda each: -each.stat().st_mtime)
+    for old in kept[_KEPT:]:
+        old.unlink(missing_ok=True)
 
 
 def _texts(chunk: Mapping[str, Any]) -> list[str]:

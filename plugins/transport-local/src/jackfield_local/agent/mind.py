@@ -15,14 +15,14 @@ from jackfield.transport.protocol import Opening, TransportError
 from jackfield_embeddings import EmbeddingError
 from jackfield_sessions.summary import INSTRUCTIONS as SUMMARISING
 
-from jackfield_local.agent.answers import Manner
-from jackfield_local.agent.decider import ModelDecider
+from jackfield_local.agent.answers import ResponseStyle
+from jackfield_local.agent.calls import Setting
+from jackfield_local.agent.decision import ModelDecider
 from jackfield_local.agent.dialogue import AgentDialogue
 from jackfield_local.agent.engine import INSTALL, Engine, Model, Prefix
 from jackfield_local.agent.parameters import Tool, text_only_tools, tools_of
 from jackfield_local.agent.prompt import is_usable as is_usable_tool
 from jackfield_local.agent.prompt import static_prefix
-from jackfield_local.agent.proposals import Setting
 from jackfield_local.agent.router import Router
 from jackfield_local.mind import Dialogue
 from jackfield_local.models.weights import located
@@ -142,9 +142,9 @@ class Agent:
             router = Router(usable, embed_phrases, text_only_tools(opening))
         except EmbeddingError as error:
             raise TransportError("invalid_request_error", str(error)) from None
-        manner = Manner(opening.mode == "voice", zone, embed_phrases)
+        style = ResponseStyle(opening.mode == "voice", zone, embed_phrases)
         clock = self._clock or (lambda: datetime.now(zone))
-        return Setting(tools, router, self._decider(tools), manner, clock, name)
+        return Setting(tools, router, self._decider(tools), style, clock, name)
 
     def _decider(self, tools: Sequence[Tool]) -> ModelDecider | None:
         if self._model is None:

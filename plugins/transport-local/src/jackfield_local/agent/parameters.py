@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from jackfield.registry.arguments import resolve
 from jackfield.transport.protocol import Opening
 
 from jackfield_local.guide import Example, Guide, read_guide
@@ -231,87 +233,69 @@ def _parameters(
     root = schema if root is None else root
     required, properties = schema.get("required") or (), schema.get("properties")
     for name, given in properties.items() if isinstance(properties, Mapping) else ():
-        if not isinstance(given, Mapping):
-            continue
         each = _resolved(given, root)
         must = needed and name in required
         if "object" in _types(each) and each.get("properties"):
             yield from _parameters(each, f"{path}{name}.", needed=must, root=root)
-        else:
+        elif isinstance(given, Mapping):
             yield Parameter(f"{path}{name}", each, must, kind_of(name, each), "array" in _types(each))
 
 
-def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _resolved(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """A schema with its reference followed, and without the null of an optional value."""
-    target: Any = root
-    if isinstance(reference := schema.get("$ref"), str) and reference.startswith("#/"):
-        for part in reference.removeprefix("#/").split("/"):
-            target = target.get(part) if isinstance(target, Mapping) else None
-        rest = {key: value for key, value in schema.items() if key != "$ref"}
-        schema = {**target, **rest} if isinstance(target, Mapping) else rest
-    branches = [each for each in schema.get("anyOf") or () if isinstance(each, Mapping)]
-    branches = [each for each in branches if each.get("type") != "null"]
-    if len(branches) == 1:
-        rest = {key: value for key, value in schema.items() if key != "anyOf"}
-        return {**_resolved(branches[0], root), **rest} if "anyOf" not in branches[0] else schema
-    return schema
+    if not isinstance(schema, Mapping):
+        return {}
+    rest = {key: value for key, value in schema.items() if key not in ("$ref", "anyOf")}
+    if isinstance(reference := schema.get("$ref"), str):
+        with suppress(LookupError, TypeError, ValueError):
+            return {**resolve(root, reference), **rest}
+        return rest
+    branches = [each for each in schema.get("anyOf") or () if each != {"type": "null"}]
+    return {**_resolved(branches[0], root), **rest} if len(branches) == 1 else schema
 
 
 def kind_of(name: str, schema: Mapping[str, Any]) -> Kind:
     """The kind of a value; of a list, the kind of its members."""
-    types = _types(schema)
+    types, described = _types(schema), str(schema.get("description", ""))
     if "array" in types:
         items = schema.get("items")
-        told = {"description": schema.get("description", "")}
-        return kind_of(name, {**told, **items}) if isinstance(items, Mapping) and items else Kind.TEXT
-    if "enum" in schema:
-        return Kind.CHOICE
-    if "object" in types:
-        return Kind.RECORDS
-    if "boolean" in types:
-        return Kind.SWITCH
-    described = str(schema.get("description", ""))
-    if types & {"integer", "number"}:
-        return Kind.DURATION if _unit(name, described) else Kind.NUMBER
-    return _textual(name, schema, described)
+        return kind_of(name, {"description": described, **items}) if isinstance(items, Mapping) else Kind.TEXT
+    is_id = name_words(name)[-1:] in (["id"], ["ids"], ["uid"])
+    number = Kind.DURATION if _unit(name, described) else Kind.NUMBER
+    signs = (
+        Kind.CHOICE if "enum" in schema else None,
+        Kind.RECORDS if "object" in types else None,
+        Kind.SWITCH if "boolean" in types else None,
+        number if types & {"integer", "number"} else None,
+        _FORMATS.get(str(schema.get("format", ""))),
+        *(kind for sign, kind in _STANDARDS if sign.search(described)),
+        _kind_of_pattern(str(schema["pattern"])) if schema.get("pattern") else None,
+        Kind.IDENTIFIER if is_id else Kind.TEXT,
+    )
+    return next(filter(None, signs))
 
 
-def _textual(name: str, schema: Mapping[str, Any], described: str) -> Kind:
-    if (given := _FORMATS.get(str(schema.get("format", "")))) is not None:
-        return given
-    if (named := next((kind for sign, kind in _STANDARDS if sign.search(described)), None)) is not None:
-        return named
-    if pattern := schema.get("pattern"):
-        return _patterned(str(pattern))
-    return Kind.IDENTIFIER if name_words(name)[-1:] in (["id"], ["ids"], ["uid"]) else Kind.TEXT
-
-
-def _patterned(pattern: str) -> Kind:
-    """A pattern that takes a clock time or a day, and no ordinary word, is one of these."""
+def _kind_of_pattern(pattern: str) -> Kind:
+    """A pattern that takes a sentence is a text; one that takes only a clock time or a day is that."""
+    samples = {
+        "some words": Kind.TEXT,
+        "words": Kind.IDENTIFIER,
+        "19:30": Kind.TIME,
+        "2026-03-04": Kind.DATE,
+    }
     try:
-        fits = [bool(re.search(pattern, each)) for each in ("19:30", "2026-03-04", "some words", "words")]
+        fits = [kind for sample, kind in samples.items() if re.search(pattern, sample)]
     except re.error:
         return Kind.TEXT
-    match fits:
-        case [_, _, True, _]:
-            return Kind.TEXT
-        case [True, False, _, False]:
-            return Kind.TIME
-        case [False, True, _, False]:
-            return Kind.DATE
-    return Kind.IDENTIFIER
+    return fits[0] if len(fits) == 1 or Kind.TEXT in fits else Kind.IDENTIFIER
 
 
 def _unit(name: str, described: str) -> float | None:
-    """The unit of a length of time, named by the parameter or as "in minutes" by its description."""
-    named = next((_UNITS[word] for word in reversed(name_words(name)) if word in _UNITS), None)
-    if named is None and (match := re.search(r"\bin (\w+)", described.lower())):
-        return _UNITS.get(match.group(1))
-    return named
+    """The seconds in a unit of time that the name has, or the description after "in"."""
+    named = [*name_words(name), *re.findall(r"\bin (\w+)", described.lower())[:1]]
+    return next((_UNITS[word] for word in named if word in _UNITS), None)
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
     given = schema.get("type")
-    if isinstance(given, list):
-        return set(given)
-    return {given} if isinstance(given, str) else set()
+    return set(given) if isinstance(given, list) else {str(given)}

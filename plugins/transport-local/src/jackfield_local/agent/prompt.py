@@ -10,12 +10,20 @@ from itertools import zip_longest
 from typing import Any
 
 from jackfield_local.agent.answers import ask_for
-from jackfield_local.agent.decision import CANNOT, HELP, SAY, is_written, written_call
+from jackfield_local.agent.decision import (
+    CANNOT,
+    HELP,
+    SAY,
+    is_written,
+    question_line,
+    waiting_line,
+    written_call,
+)
 from jackfield_local.agent.engine import Message, Prefix
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool, first_sentence
 from jackfield_local.agent.texts import is_handed_over
-from jackfield_local.language.amounts import amounts, forms
 from jackfield_local.language.durations import duration
+from jackfield_local.language.numbers import amounts, forms
 from jackfield_local.language.times import When, read_when
 from jackfield_local.language.words import content, stem, words
 
@@ -27,7 +35,6 @@ _CHARACTERS = 3.4
 
 _LONGEST_EXAMPLE = 220
 _LONGEST_PURPOSE = 240
-_LONGEST_CARD = 600
 _LONGEST_SUMMARY = 110
 _RULES = """\
 You choose the tool for the user's last message and write one JSON object.
@@ -115,9 +122,7 @@ def _pairs(tools: Sequence[Tool], most: int) -> Iterator[Message]:
 def _continued(tools: Sequence[Tool]) -> Iterator[Message]:
     """How a card is changed and a question answered: only the argument that the user speaks of."""
     for tool in tools:
-        timed = next(
-            (each for each in tool.required if each.kind is Kind.DATE_TIME or each.kind is Kind.TIME), None
-        )
+        timed = next((each for each in tool.required if each.kind in (Kind.DATE_TIME, Kind.TIME)), None)
         if timed is not None and tool.guide.examples:
             card = waiting_line(tool.id, tool.guide.examples[0].args)
             yield Message("user", f"{card}make it half an hour later")
@@ -132,25 +137,13 @@ def _continued(tools: Sequence[Tool]) -> Iterator[Message]:
             break
 
 
-def waiting_line(tool_id: str, args: Mapping[str, Any]) -> str:
-    """Tells the model which call waits for the user's approval."""
-    return f"[Waiting for approval: {written_call(tool_id, args)[:_LONGEST_CARD]}]\n"
-
-
-def question_line(question: str) -> str:
-    """Tells the model what the user was asked for."""
-    return f"[You asked: {question}]\n"
-
-
 def is_usable(tool: Tool) -> bool:
     """Whether the user's words can give all that a tool needs: not a number that its examples make up."""
-    examples = tool.guide.examples
     for parameter in tool.required:
-        if parameter.kind in (Kind.NUMBER, Kind.DURATION) and examples:
-            shown = [
-                (each.says, each.args[parameter.name]) for each in examples if parameter.name in each.args
-            ]
-            said = sum(_is_said(parameter, value, says) for says, value in shown)
+        name = parameter.name
+        if parameter.kind in (Kind.NUMBER, Kind.DURATION):
+            shown = [each for each in tool.guide.examples if name in each.args]
+            said = sum(_is_said(parameter, each.args[name], each.says) for each in shown)
             if said * 2 < len(shown):
                 return False
     return True
@@ -184,16 +177,14 @@ def as_said(tool: Tool, says: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _phrase(kind: Kind, says: str, when: When | None) -> str:
     """The words that say when, or only the day or the clock time of it."""
-    if when is None:
-        return ""
-    spans = [*when.spans]
+    spans = [*when.spans] if when is not None else []
+    clock = when.clock_span if when is not None else None
     if kind is Kind.TIME:
-        spans = [when.clock_span] if when.clock_span else []
+        spans = [clock] if clock is not None else []
     elif kind is Kind.DATE:
-        spans = [each for each in spans if each != when.clock_span] or spans
-    if not spans:
-        return ""
-    return says[min(each.start for each in spans) : max(each.end for each in spans)].strip(" ,.")
+        spans = [each for each in spans if each != clock] or spans
+    start, end = (min(each.start for each in spans), max(each.end for each in spans)) if spans else (0, 0)
+    return says[start:end].strip(" ,.")
 
 
 def _is_said(parameter: Parameter, value: Any, says: str) -> bool:

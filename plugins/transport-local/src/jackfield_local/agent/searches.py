@@ -8,7 +8,6 @@ from typing import Any
 
 from jackfield_local.agent.answers import records_in, score_of
 from jackfield_local.agent.parameters import Kind, Parameter, Tool
-from jackfield_local.agent.texts import is_search
 from jackfield_local.agent.values import choice_is_in
 from jackfield_local.language.words import stems
 
@@ -16,11 +15,6 @@ MOST, MOST_SPOKEN = 4, 2
 """Searches for one question. The policies allow five and two retrievals in a turn by default."""
 
 _OWN = re.compile(r"\b(?:i|me|my|mine|we|our)\b", re.IGNORECASE)
-
-
-def first_search(tools: Iterable[Tool]) -> Tool | None:
-    """The first tool that takes a question as it was asked."""
-    return next((each for each in tools if is_search(each)), None)
 
 
 def searches(tool: Tool, args: Mapping[str, Any], question: str, most: int) -> list[dict[str, Any]]:

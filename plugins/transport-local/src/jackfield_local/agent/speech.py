@@ -33,6 +33,9 @@ class Speech:
     records: tuple[Mapping[str, Any], ...] = field(default=())
     """The last results, to which the user can refer."""
 
+    topic: str = ""
+    """What the conversation is about, for a question that refers back to it."""
+
     before: str = ""
     """The words of the request that a question belongs to: a day that was said there still holds."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from statistics import fmean
 from typing import Any
 
 from jackfield_local.agent import codes
@@ -11,18 +12,17 @@ from jackfield_local.agent.parameters import CODES, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
 from jackfield_local.agent.values import time_spans
 from jackfield_local.language.addresses import emails, ids, named_texts, quoted, urls
-from jackfield_local.language.amounts import amounts
+from jackfield_local.language.numbers import amounts
 from jackfield_local.language.questions import asks_for_facts
 from jackfield_local.language.spans import GAP, Span, blanked
-from jackfield_local.language.words import content, stem, stems, words
+from jackfield_local.language.words import content, spoken_name, stem, stems, words
 
-_MOSTLY = 0.6
-"""So much of a required text has to be in the user's words; the model may bend the others to fit."""
+_MOSTLY, _NEARLY_ALL = 0.6, 0.8
+"""So much of a required and of an optional text has to be in the user's words; the rest may differ."""
 
-_NEARLY_ALL = 0.8
-"""So much of an optional text."""
+_THOUGHT_UP = 0.4
+"""A text is composed if its examples have less than this of it in the request."""
 
-_HALF = 0.5
 _POINTING = re.compile(r"\b(?:this|these|here|below|following)\b", re.IGNORECASE)
 _RUN = re.compile(rf"[^{GAP}\s,;:.!?]+(?:[ '\u2019-]+[^{GAP}\s,;:.!?]+)*")
 
@@ -32,25 +32,16 @@ def check_text(tool: Tool, parameter: Parameter, hint: Any, speech: Speech) -> s
     if is_handed_over(tool, parameter):
         # The reply to a question for the text is the text.
         return handed_over(speech) or (speech.whole if hint == speech.whole else None)
-    if hint is not None:
-        text = str(hint)
-        # "A support ticket" names the tool, and no text.
-        own = set(content(f"{tool.id.replace('_', ' ')} {tool.description}"))
-        names_tool = parameter.required and set(content(text)) <= own
-        if not names_tool and (exact := speech.verbatim(text)) is not None:
-            return exact
-        share = 0.0 if names_tool else speech.share(text)
-        if parameter.required and (share >= _MOSTLY or (not names_tool and is_composed(tool, parameter))):
-            return text
-        if share >= _NEARLY_ALL:
-            return text
+    text = str(hint or "")
+    # "A support ticket" names the tool, and no text.
+    own = set(content(f"{spoken_name(tool.id)} {tool.description}"))
+    if not (parameter.required and set(content(text)) <= own):
+        least = _MOSTLY if parameter.required else _NEARLY_ALL
+        composed = parameter.required and is_composed(tool, parameter)
+        if (exact := speech.verbatim(text)) or speech.share(text) >= least or composed:
+            return exact or text
     found = [each.text for each in quoted(speech.said)] or named_texts(_blanked(tool, speech))
     return found[0] if parameter.required and len(found) == 1 else None
-
-
-def is_mostly_said(text: str, speech: Speech) -> bool:
-    """Whether a text consists of the user's words, or was handed over by the user."""
-    return speech.share(text) >= _MOSTLY or text in speech.whole
 
 
 def guess_texts(tool: Tool, speech: Speech, taken: Iterable[Any] = ()) -> dict[str, str]:
@@ -60,18 +51,15 @@ def guess_texts(tool: Tool, speech: Speech, taken: Iterable[Any] = ()) -> dict[s
         for each in tool.parameters
         if each.kind is Kind.TEXT and not each.many and not is_handed_over(tool, each)
     ]
-    needed = [each for each in wanted if each.required]
     found: dict[str, str] = {}
     for parameter in wanted:
-        runs = [each for each in _left_over(tool, parameter, speech) if each not in found.values()]
-        runs = [each for each in runs if each not in taken]
-        leads = _led_by(tool, parameter)
-        value = next((each for each in runs if word_before(speech.said, each) in leads), "")
-        if not value and [each for each in needed if each.name not in found] == [parameter]:
-            value = max(runs, key=len, default="")
-        if value:
-            found[parameter.name] = value
-    return found
+        used = {*map(str, taken), *found.values()}
+        runs = [each for each in _left_over(tool, parameter, speech) if each not in used]
+        value = next((each for each in runs if introduced(tool, parameter, speech, each)), "")
+        needed = [each for each in wanted if each.required and each.name not in found]
+        if value or needed == [parameter]:
+            found[parameter.name] = value or max(runs, key=len, default="")
+    return {name: value for name, value in found.items() if value}
 
 
 def reply(tool: Tool, parameter: Parameter, speech: Speech) -> str:
@@ -81,10 +69,9 @@ def reply(tool: Tool, parameter: Parameter, speech: Speech) -> str:
     """
     if is_handed_over(tool, parameter):
         return speech.whole
-    runs = _left_over(tool, parameter, speech)
     typed = untyped(tool, speech) != set(content(speech.said))
     if is_brief(tool, parameter.name) or typed:
-        return max(runs, key=len, default="")
+        return max(_left_over(tool, parameter, speech), key=len, default="")
     return speech.said
 
 
@@ -100,18 +87,13 @@ def untyped(tool: Tool, speech: Speech) -> set[str]:
 
 
 def introduced(tool: Tool, parameter: Parameter, speech: Speech, value: str) -> bool:
-    """Whether a value stands after a word that leads to it in the examples."""
-    return word_before(speech.said, value) in _led_by(tool, parameter)
-
-
-def _led_by(tool: Tool, parameter: Parameter) -> set[str]:
-    """The words that stand before this value in the guide's examples, such as "from" before an origin."""
+    """Whether a value stands after a word that leads to it in the examples, as "from" does to an origin."""
     shown = [(example.says, example.args.get(parameter.name)) for example in tool.guide.examples]
-    return {word_before(says, value) for says, value in shown if isinstance(value, str)} - {""}
+    leads = {_word_before(says, shown) for says, shown in shown if isinstance(shown, str)} - {""}
+    return _word_before(speech.said, value) in leads
 
 
-def word_before(text: str, value: str) -> str:
-    """The word before a value in a text."""
+def _word_before(text: str, value: str) -> str:
     place = text.lower().find(value.lower()) if value else -1
     return ([*words(text[:place])] or [""])[-1] if place >= 0 else ""
 
@@ -149,6 +131,14 @@ def _blanked(tool: Tool, speech: Speech) -> str:
     return blanked(said, spans)
 
 
+def _known(tool: Tool) -> set[str]:
+    """The words with which the tool speaks of itself, and those around the values of its examples."""
+    around = set(tool.vocabulary)
+    for example in tool.guide.examples:
+        around |= stems(example.says) - stems(" ".join(map(str, example.args.values())))
+    return around
+
+
 def is_brief(tool: Tool, name: str) -> bool:
     """Whether the guide's examples have names of a word or two for a text, rather than sentences."""
     shown = [example.args.get(name) for example in tool.guide.examples]
@@ -156,25 +146,14 @@ def is_brief(tool: Tool, name: str) -> bool:
     return bool(lengths) and max(lengths) <= 2
 
 
-def _known(tool: Tool) -> set[str]:
-    """The words with which the tool speaks of itself, and those around the values of its examples."""
-    around = set(tool.vocabulary)
-    for example in tool.guide.examples:
-        around |= stems(example.says) - {
-            each for value in example.args.values() for each in stems(str(value))
-        }
-    return around
-
-
 def is_handed_over(tool: Tool, parameter: Parameter) -> bool:
     """Whether the guide's examples point at the text, as in "this mail": it follows the request itself."""
     shown = [
-        example.says
+        _POINTING.search(example.says) is not None
         for example in tool.guide.examples
         if isinstance(value := example.args.get(parameter.name), str) and value not in example.says
     ]
-    pointed = [says for says in shown if _POINTING.search(says)]
-    return bool(shown) and len(pointed) * 2 > len(shown) and parameter.required
+    return bool(shown) and fmean(shown) > 0.5 and parameter.required
 
 
 def handed_over(speech: Speech) -> str | None:
@@ -191,34 +170,27 @@ def handed_over(speech: Speech) -> str | None:
 
 def is_composed(tool: Tool, parameter: Parameter) -> bool:
     """Whether the guide's examples show that the caller thinks the text up, as it does for a command."""
-    shares = []
-    for example in tool.guide.examples:
-        value = example.args.get(parameter.name)
-        if isinstance(value, str) and (found := content(value)):
-            said = set(content(example.says))
-            shares.append(sum(each in said for each in found) / len(found))
-    return bool(shares) and sum(shares) / len(shares) < 0.4
+    shares = [len(said & value) / len(value) for said, value in _shown(tool, parameter) if value]
+    return bool(shares) and fmean(shares) < _THOUGHT_UP
 
 
 def is_search(tool: Tool) -> bool:
     """Whether all that a tool needs is a text that takes what is asked, as its examples show by questions."""
-    needed, examples = tool.required, tool.guide.examples
-    if tool.writes or tool.confirmed:
+    if tool.writes or tool.confirmed or [each.kind for each in tool.required] != [Kind.TEXT]:
         return False
-    if len(needed) != 1 or needed[0].kind is not Kind.TEXT or is_composed(tool, needed[0]):
+    asked = [asks_for_facts(each.says) for each in tool.guide.examples]
+    shown = [(said, value) for said, value in _shown(tool, tool.required[0]) if said]
+    if not shown or fmean(asked) * 3 < 1:
         return False
-    asked = sum(asks_for_facts(each.says) for each in examples)
-    return asked * 3 >= len(examples) > 0 and _takes_the_request(tool, needed[0])
-
-
-def _takes_the_request(tool: Tool, parameter: Parameter) -> bool:
-    """Whether the guide's examples put most of what is said into a text, as into the query of a search."""
-    shares, lengths = [], []
-    for example in tool.guide.examples:
-        value = example.args.get(parameter.name)
-        if isinstance(value, str) and (said := content(example.says)):
-            found = set(content(value))
-            lengths.append(len(found))
-            shares.append(sum(each in found for each in said) / len(said))
+    takes_request = fmean(len(said & value) / len(said) for said, value in shown) >= 0.5
     # A single word, such as a city, is a value and no query.
-    return bool(shares) and sum(shares) / len(shares) >= _HALF and sum(lengths) / len(lengths) >= 2
+    return takes_request and fmean(len(value) for _, value in shown) >= 2
+
+
+def _shown(tool: Tool, parameter: Parameter) -> list[tuple[set[str], set[str]]]:
+    """The stems of each example's request, and of the text that this parameter gets from it."""
+    return [
+        (set(content(example.says)), set(content(value)))
+        for example in tool.guide.examples
+        if isinstance(value := example.args.get(parameter.name), str)
+    ]

@@ -11,8 +11,7 @@ from typing import Any
 
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
-from jackfield_local.language.durations import duration
-from jackfield_local.language.shifts import shift
+from jackfield_local.language.durations import duration, shift
 from jackfield_local.language.times import When, read_when
 from jackfield_local.language.words import words
 
@@ -54,7 +53,7 @@ class _Times:
     @cached_property
     def whole(self) -> When | None:
         """What all the words say about time."""
-        return read_when(self.said, self.now, self.day, same_day=self.day is not None)
+        return read_when(self.said, self.now, self.day)
 
     @property
     def zone(self) -> tzinfo:
@@ -63,17 +62,14 @@ class _Times:
 
     def of(self, parameters: Sequence[Parameter]) -> dict[str, str]:
         pair = _pair(parameters)
-        found = self.span(pair) if pair is not None else {}
+        found = self.span(*pair) if pair is not None else {}
         single = [each for each in parameters if pair is None or each not in pair]
         for parameter in single:
-            alone = len(single) == 1 and pair is None
-            if not (parameter.name in self.raw or parameter.required or alone):
-                continue
-            several = sum(each.kind is parameter.kind for each in single) > 1
-            when = self.meant(parameter, several=several)
-            value = self.value(parameter, when) if when is not None else None
-            if value is not None:
-                found[parameter.name] = value
+            if parameter.name in self.raw or parameter.required or len(parameters) == 1:
+                several = sum(each.kind is parameter.kind for each in single) > 1
+                when = self.meant(parameter, several=several)
+                if when is not None and (value := self.value(parameter, when)) is not None:
+                    found[parameter.name] = value
         return found
 
     def meant(self, parameter: Parameter, *, several: bool) -> When | None:
@@ -82,68 +78,54 @@ class _Times:
         chosen = None
         if isinstance(phrase, str) and set(words(phrase)) <= set(words(self.said)):
             chosen = read_when(phrase, self.now)
-        if chosen is None or whole is None or several:
+        if several or chosen is None or whole is None:
             return chosen if several else chosen or whole
-        if chosen.moment is not None or whole.moment is not None:
-            return whole if whole.moment is not None else chosen
-        return replace(whole, days=chosen.days or whole.days, clock=whole.clock or chosen.clock)
+        days, clock = chosen.days or whole.days, whole.clock or chosen.clock
+        return replace(whole, days=days, clock=clock, moment=whole.moment or chosen.moment)
 
     def value(self, parameter: Parameter, when: When) -> str | None:
         """One date or time in the form of its parameter; nothing where the words are not exact enough."""
         begin = when.starts(self.now.date(), self.zone)
-        has_day = when.days is not None or when.moment is not None
         match parameter.kind:
             case Kind.DATE:
-                return begin.date().isoformat() if has_day else None
+                return None if when.days is None and when.moment is None else begin.date().isoformat()
             case Kind.TIME:
                 return f"{begin:%H:%M}" if when.exact else None
-            case Kind.MOMENT if not when.exact and when.clock is None:
+            case Kind.MOMENT if when.clock is None and when.moment is None:
                 return begin.date().isoformat()
             case Kind.MOMENT:
                 # Without an offset, so that a time zone among the arguments says where the clock hangs.
                 return begin.isoformat() if when.zoned else f"{begin:%Y-%m-%dT%H:%M}"
-        return self.moment(parameter, when)
-
-    def moment(self, parameter: Parameter, when: When) -> str | None:
-        before = _read(self.base.get(parameter.name))
-        if when.days is not None and when.clock is None and before is not None:
-            return datetime.combine(when.days.first, before.timetz()).isoformat()
+        if (moved := _moved(when, _read(self.base.get(parameter.name)))) is not None:
+            return moved.isoformat()
         return self.ahead(when).isoformat() if when.exact or _takes_days(self.tool, self.now) else None
 
-    def span(self, pair: tuple[Parameter, Parameter]) -> dict[str, str]:
+    def span(self, begin: Parameter, end: Parameter) -> dict[str, str]:
         """A beginning and an end: both said, or a length, or the usual length in the guide's examples."""
-        begin, end = pair
         first, last = _read(self.base.get(begin.name)), _read(self.base.get(end.name))
-        if first is not None and last is not None and (first.tzinfo is None) != (last.tzinfo is None):
-            last = None
-        length = duration(self.said)
+        usual = last - first if first and last and (first.tzinfo is None) == (last.tzinfo is None) else None
+        length = found.length if (found := duration(self.said)) is not None else None
         if self.whole is None:
-            kept = length is not None and first is not None
-            return {end.name: _shape(end, first + length.length)} if kept and first and length else {}
+            return {end.name: _shape(end, first + length)} if first and length else {}
         ranged = self.whole.clock is not None and self.whole.clock.end is not None
         ends = None if ranged else self.meant(end, several=True)
         starts = None if ranged else self.meant(begin, several=ends is not None)
         starts = starts or self.whole
-        if first is not None and starts.days is not None and starts.clock is None and not starts.moment:
-            moment = datetime.combine(starts.days.first, first.timetz())
-            return _both(pair, moment, moment + (last - first) if last else None)
+        if (moment := _moved(starts, first)) is not None:
+            return _both(begin, end, moment, moment + usual if usual is not None else None)
         if not starts.exact and not _takes_days(self.tool, self.now):
             return {}
         moment = self.ahead(starts)
+        if length is not None and starts.exact:
+            return _both(begin, end, moment, moment + length)
         until = starts.ends(moment.date() if starts.days is None else self.now.date(), self.zone)
         if ends is not None and ends != starts and ends.moment is None:
-            until = self.until(replace(ends, days=ends.days or starts.days), moment)
-        if length is not None and starts.exact:
-            until = moment + length.length
-        if until is None:
-            usual = last - first if first and last else _usual_length(self.tool, pair, self.now)
-            until = moment + usual if usual is not None else None
-        return _both(pair, moment, until)
-
-    def until(self, ends: When, begin: datetime) -> datetime | None:
-        """The end that was said: an hour itself, a day or a part of it to its end."""
-        day = begin.date()
-        return ends.starts(day, self.zone) if ends.exact else ends.ends(day, self.zone)
+            # An hour is the end itself; a day or a part of it ends at its own end.
+            ends = replace(ends, days=ends.days or starts.days)
+            until = (ends.starts if ends.exact else ends.ends)(moment.date(), self.zone)
+        if until is None and (usual := usual or _usual_length(self.tool, begin, end, self.now)) is not None:
+            until = moment + usual
+        return _both(begin, end, moment, until)
 
     def ahead(self, when: When) -> datetime:
         """The beginning; a clock time of today that has passed is meant for tomorrow."""
@@ -159,9 +141,16 @@ def _pair(parameters: Sequence[Parameter]) -> tuple[Parameter, Parameter] | None
     return (begin, end) if begin and end and begin.kind is end.kind else None
 
 
-def _both(pair: tuple[Parameter, Parameter], begin: datetime, end: datetime | None) -> dict[str, str]:
-    found = {pair[0].name: _shape(pair[0], begin)}
-    return found if end is None or end < begin else found | {pair[1].name: _shape(pair[1], end)}
+def _both(begin: Parameter, end: Parameter, first: datetime, last: datetime | None) -> dict[str, str]:
+    found = {begin.name: _shape(begin, first)}
+    return found if last is None or last < first else found | {end.name: _shape(end, last)}
+
+
+def _moved(when: When, before: datetime | None) -> datetime | None:
+    """The time of before on another day, where only a day was said."""
+    if before is None or when.days is None or when.clock is not None or when.moment is not None:
+        return None
+    return datetime.combine(when.days.first, before.timetz())
 
 
 def _shape(parameter: Parameter, moment: datetime) -> str:
@@ -190,17 +179,15 @@ def _takes_days(tool: Tool, now: datetime) -> bool:
     return any(each is not None and not each.exact for each in told)
 
 
-def _usual_length(tool: Tool, pair: tuple[Parameter, Parameter], now: datetime) -> timedelta | None:
+def _usual_length(tool: Tool, begin: Parameter, end: Parameter, now: datetime) -> timedelta | None:
     """How long it lasts in the guide's examples that say only when it begins."""
     lengths = []
     for example in tool.guide.examples:
         when = read_when(example.says, now)
-        said_end = when is not None and when.clock is not None and when.clock.end is not None
-        if when is None or not when.exact or said_end or duration(example.says):
-            continue
-        begin, end = (_read(example.args.get(each.name)) for each in pair)
-        if begin and end:
-            lengths.append((end - begin).total_seconds())
+        ranged = when is not None and when.clock is not None and when.clock.end is not None
+        first, last = _read(example.args.get(begin.name)), _read(example.args.get(end.name))
+        if first and last and when is not None and when.exact and not (ranged or duration(example.says)):
+            lengths.append((last - first).total_seconds())
     return timedelta(seconds=median(lengths)) if lengths else None
 
 

@@ -17,9 +17,8 @@ from jackfield_local.agent import codes
 from jackfield_local.agent.parameters import TEMPORAL, Kind, Parameter, Tool
 from jackfield_local.agent.speech import Speech
 from jackfield_local.language.addresses import emails, ids, urls
-from jackfield_local.language.amounts import Amount, amounts, bare_amount, forms
 from jackfield_local.language.durations import duration
-from jackfield_local.language.numbers import ORDINALS
+from jackfield_local.language.numbers import ORDINALS, Amount, amounts, bare_amount, forms
 from jackfield_local.language.spans import Span, blanked
 from jackfield_local.language.times import read_when
 from jackfield_local.language.words import content, stems, words
@@ -59,10 +58,8 @@ def find_numbers(
     rest = [each for each in wanted if each.required and each.name not in found and each.name not in known]
     if not left and (bare := bare_amount(speech.said)) is not None:
         left = [bare]  # A "one" counts something only where it is all that is said.
-    if len(rest) == len(left):
-        # Without a usual order none of them is taken.
-        ordered = zip(_usual_order(tool, rest), left, strict=False)
-        found |= {each.name: _form(tool, each, amount) for each, amount in ordered}
+    if len(rest) == len(left) == 1:
+        found[rest[0].name] = _form(tool, rest[0], left[0])
     shaped = {name: _shaped(tool.parameter(name), value) for name, value in found.items()}
     return {name: value for name, value in shaped.items() if value is not None}
 
@@ -77,18 +74,6 @@ def _stands_beside(parameter: Parameter, text: str, amount: Amount) -> bool:
 def _is_for(parameters: Sequence[Parameter], text: str, amount: Amount) -> bool:
     """Whether a number stands beside the name of one of these, as the 10 of "10 km" does."""
     return any(_stands_beside(each, text, amount) for each in parameters)
-
-
-def _usual_order(tool: Tool, parameters: Sequence[Parameter]) -> Sequence[Parameter]:
-    """The order in which all examples of the guide give these numbers; nothing where they differ."""
-    if len(parameters) < 2:
-        return parameters
-    orders = []
-    for example in tool.guide.examples:
-        values = [each.value for each in amounts(example.says)]
-        if all(example.args.get(each.name) in values for each in parameters):
-            orders.append(tuple(sorted(parameters, key=lambda each: values.index(example.args[each.name]))))
-    return orders[0] if len(orders) > 1 and len(set(orders)) == 1 else ()
 
 
 def _form(tool: Tool, parameter: Parameter, amount: Amount) -> float:
@@ -219,10 +204,14 @@ def _as_in_examples(tool: Tool, parameter: Parameter, speech: Speech) -> Any:
     return shown[int(near.argmax())].args[parameter.name]
 
 
-def _is_explained(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
-    """Whether the words have one by which the description or an example explains a choice."""
+def _is_explained(_: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
+    """Whether the words have one of the name of a choice, or of the clause that describes it."""
     named = stems(str(value).replace("_", " "))
-    return bool((named | _clause(parameter, value) | _shown(tool, parameter, value)) & speech.stems)
+    for clause in re.split(r"[,;:.]", parameter.description):
+        if re.search(rf"\b{re.escape(str(value))}\b", clause, re.IGNORECASE):
+            named |= set(content(clause))
+            break
+    return bool(named & speech.stems)
 
 
 def _means(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool:
@@ -236,29 +225,6 @@ def _means(tool: Tool, parameter: Parameter, value: Any, speech: Speech) -> bool
     near = (speech.embed(choices) @ speech.embed(said).T).max(axis=1)
     place = parameter.choices.index(value)
     return bool(near[place] >= _ALIKE and near[place] >= near.max() - 0.05)
-
-
-def _clause(parameter: Parameter, value: Any) -> set[str]:
-    """The stems of the clause of the description that explains a choice."""
-    for clause in re.split(r"[,;:.]", parameter.description):
-        if re.search(rf"\b{re.escape(str(value))}\b", clause, re.IGNORECASE):
-            return set(content(clause))
-    return set()
-
-
-def _shown(tool: Tool, parameter: Parameter, value: Any) -> set[str]:
-    """The stems that only those examples of the guide have in which this value was chosen."""
-    own: set[str] = set()
-    others = set(content(f"{tool.id.replace('_', ' ')} {tool.description}"))
-    for each in tool.parameters:
-        others |= set() if each is parameter else set(content(f"{each.spoken} {each.summary}"))
-    for example in tool.guide.examples:
-        rest = {name: each for name, each in example.args.items() if name != parameter.name}
-        if example.args.get(parameter.name) == value:
-            own |= set(content(example.says)) - set(content(" ".join(map(str, rest.values()))))
-        else:
-            others |= set(content(example.says))
-    return own - others
 
 
 def telling(tool: Tool, text: str) -> Iterator[str]:
@@ -280,28 +246,28 @@ def _email(_: Tool, __: Parameter, hint: Any, speech: Speech) -> str | None:
     if hint is None:
         return next((each.text for each in emails(speech.said)), None)
     wanted = str(hint).strip().lower()
-    for source in (speech.everything, speech.seen):
-        if found := next((each.text for each in emails(source) if each.text.lower() in wanted), None):
-            return found
-    # A person whose record was shown with an address.
+    known = [each.text for each in (*emails(speech.everything), *emails(speech.seen))]
+    # Or that of a person whose record was shown with one address.
     name = set(words(wanted.partition("@")[0]))
-    for record in speech.records:
-        shown = " ".join(str(each) for each in record.values() if isinstance(each, str))
-        found_there = emails(shown)
-        if name and name <= set(words(shown)) and len(found_there) == 1:
-            return found_there[0].text
-    return None
+    shown = [" ".join(map(str, each.values())) for each in speech.records]
+    persons = [emails(each) for each in shown if name and name <= set(words(each))]
+    matching = [each for each in known if each.lower() in wanted]
+    matching += [found[0].text for found in persons if len(found) == 1]
+    return next(iter(matching), None)
 
 
 def _url(_: Tool, __: Parameter, hint: Any, speech: Speech) -> str | None:
-    said = [*urls(speech.said), *urls(speech.everything), *urls(speech.seen)]
     if hint is None:
-        return said[0].text if urls(speech.said) else None
-    bare = str(hint).rsplit("://", maxsplit=1)[-1].rstrip("/").lower()
-    for each in said:
-        if each.text.split("://")[-1].rstrip("/").lower() in bare:
+        return next((each.text for each in urls(speech.said)), None)
+    bare = _without_scheme(str(hint))
+    for each in (*urls(speech.said), *urls(speech.everything), *urls(speech.seen)):
+        if _without_scheme(each.text) in bare:
             return each.text
     return f"https://{bare}" if bare and " " not in bare and bare in speech.everything.lower() else None
+
+
+def _without_scheme(url: str) -> str:
+    return url.rpartition("://")[2].rstrip("/").lower()
 
 
 def _identifier(_: Tool, parameter: Parameter, hint: Any, speech: Speech) -> str | None:

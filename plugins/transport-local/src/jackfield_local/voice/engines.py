@@ -1,16 +1,10 @@
-"""What voice needs of its engines, and the threads on which they work.
-
-Whatever fits these shapes can take the place of the engines we bring.
-"""
+"""What voice needs of its engines; whatever fits these shapes can take the place of those we bring."""
 
 from __future__ import annotations
 
-import asyncio
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NamedTuple, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,14 +23,6 @@ FRAME = 512
 
 FRAME_MS = FRAME * 1000 // HEARING_RATE
 
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
-
-_WORKERS = max(2, os.cpu_count() or 1)
-_listener = ThreadPoolExecutor(1, "jackfield-listening")
-_workers = ThreadPoolExecutor(_WORKERS, "jackfield-speech")
-_work: set[asyncio.Future[Any]] = set()
-
 
 class Speech(NamedTuple):
     """Words said aloud: PCM16 at `SPEAKING_RATE`, and where in it each word has ended, in bytes."""
@@ -45,11 +31,8 @@ class Speech(NamedTuple):
     ends: tuple[int, ...]
 
 
-class Detector(Protocol):
-    """Tells speech from everything else; one for each stream, as it remembers what came before."""
-
-    def likelihood(self, frame: Samples) -> float:
-        """How likely these `FRAME` samples are speech, from 0 to 1."""
+Detector: TypeAlias = Callable[[bytes], float]
+"""How likely `FRAME` samples are speech, from 0 to 1; each stream has its own, which remembers the past."""
 
 
 class Recogniser(Protocol):
@@ -73,21 +56,3 @@ class Engines:
     detector: Callable[[], Detector]
     recogniser: Recogniser
     synthesiser: Synthesiser
-
-
-async def in_listener(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Do short work that must not wait behind long work, or a user is noticed late."""
-    return await asyncio.get_running_loop().run_in_executor(_listener, lambda: do(*args, **kwargs))
-
-
-async def in_worker(do: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-    """Do long work: loading, recognition, synthesis. Each connection has a few such jobs at a time."""
-    work = asyncio.get_running_loop().run_in_executor(_workers, lambda: do(*args, **kwargs))
-    _work.add(work)
-    work.add_done_callback(_work.discard)
-    return await work
-
-
-def has_idle_worker() -> bool:
-    """Whether there is time for work that is merely nice to have."""
-    return len(_work) < _WORKERS

@@ -8,7 +8,6 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from itertools import takewhile
-from typing import NamedTuple
 
 import numpy as np
 import samplerate  # type: ignore[import-not-found]
@@ -16,24 +15,15 @@ from jackfield.transport.events import SpeechStopped, Transcript
 from jackfield.transport.protocol import VoiceSettings
 from jackfield.transport.queue import EventQueue
 
-from jackfield_local.voice.engines import (
-    FRAME,
-    HEARING_RATE,
-    SPEAKING_RATE,
-    Engines,
-    Samples,
-    has_idle_worker,
-    in_listener,
-    in_worker,
-)
-from jackfield_local.voice.turns import Began, Ended, Moment, Paused, Turns
+from jackfield_local.voice.engines import FRAME, HEARING_RATE, SPEAKING_RATE, Engines, Samples
+from jackfield_local.voice.turns import Moment, Turns
 
 _log = logging.getLogger(__name__)
 
 LONGEST_CHUNK = SPEAKING_RATE  # Bytes judged at once, half a second, so that others get their turn.
 MOST_CHUNKS = 100  # Two seconds, as a browser sends them; then the sender has to wait.
 GONE_SECONDS = 1.0  # A microphone that sends nothing for so long in the middle of speech was closed.
-DRAFT_EVERY = HEARING_RATE * 2 // 3  # Samples of new speech that are worth a draft.
+DRAFT_EVERY = 21  # Frames of new speech that are worth a draft: two thirds of a second.
 
 _NOT_COMPARED = re.compile(r"[^\w']+")
 
@@ -78,19 +68,11 @@ class Drafts:
         return begin + " ".join(new)
 
 
-class _Turn(NamedTuple):
-    """A turn that has ended: its speech, unless it was only a noise, and its transcript, if one was begun."""
-
-    item: int
-    speech: Samples | None
-    draft: asyncio.Task[str] | None
-
-
 class SpeechInput:
     """One connection's microphone; `run` processes it.
 
-    `began` is called when the user begins to speak, and `heard` with the words of each turn: empty when it
-    was not understood, None when it was to be forgotten.
+    `began` is called when the user begins to speak, and `heard` with the words of each turn, which are empty
+    when it was not understood.
     """
 
     def __init__(
@@ -99,7 +81,7 @@ class SpeechInput:
         voice: VoiceSettings,
         events: EventQueue,
         began: Callable[[], Awaitable[None]],
-        heard: Callable[[str | None], Awaitable[None]],
+        heard: Callable[[str], Awaitable[None]],
     ) -> None:
         self._recogniser = engines.recogniser
         self._detector = engines.detector()
@@ -115,16 +97,14 @@ class SpeechInput:
         self._rest: Samples = np.zeros(0, np.int16)
         self._drafts = Drafts()
         self._draft: asyncio.Task[str] | None = None
-        self._draft_length = 0
-        self._ended: asyncio.Queue[_Turn] = asyncio.Queue(4)
-        self._untranscribed = 0
-        self._forgotten = 0
+        self._draft_frames = 0
+        self._ending: list[asyncio.Task[None]] = []
         self._closed = False
 
     @property
     def busy(self) -> bool:
         """Whether the user speaks, or what was said is still being transcribed."""
-        return self._turns.speaking or self._untranscribed > 0
+        return self._turns.speaking or bool(self._ending)
 
     async def add(self, pcm: bytes) -> None:
         """A piece of the stream; waits while too much is waiting already."""
@@ -133,39 +113,35 @@ class SpeechInput:
                 await self._audio.put(pcm[place : place + LONGEST_CHUNK])
 
     def forget(self) -> bool:
-        """Do not tell what is being transcribed; whether there was something more to forget."""
-        new = self._untranscribed > self._forgotten
-        self._forgotten = self._untranscribed
-        return new
+        """Do not tell what is being transcribed; whether there was something to forget."""
+        ending, self._ending = self._ending, []
+        for task in ending:
+            task.cancel()
+        return bool(ending)
 
     async def run(self) -> None:
         """Listen and transcribe, until cancelled."""
         try:
-            async with asyncio.TaskGroup() as both:
-                both.create_task(self._listen())
-                both.create_task(self._transcribe_turns())
+            while True:
+                await self._listen()
         finally:
             self._closed = True
             self._drop_draft()
+            self.forget()
             with suppress(asyncio.QueueEmpty):
                 while True:  # Writers that wait for room need not wait any longer.
                     self._audio.get_nowait()
 
     async def _listen(self) -> None:
-        while True:
-            try:
-                async with asyncio.timeout(GONE_SECONDS if self._turns.speaking else None):
-                    chunk = await self._audio.get()
-            except TimeoutError:
-                await self._act(self._turns.end())
-                continue
-            for frame, likelihood in await in_listener(self._judge, chunk):
-                moment = self._turns.feed(frame, likelihood)
-                if moment is not None:
-                    await self._act(moment)
-                elif self._turns.speaking:
-                    self._draft_now_and_then()
-            self._audio.task_done()
+        try:
+            async with asyncio.timeout(GONE_SECONDS if self._turns.speaking else None):
+                chunk = await self._audio.get()
+        except TimeoutError:
+            await self._act(self._turns.end())
+            return
+        for frame, likelihood in await asyncio.to_thread(self._judge, chunk):
+            await self._act(self._turns.feed(frame, likelihood))
+        self._audio.task_done()
 
     def _judge(self, chunk: bytes) -> list[tuple[Samples, float]]:
         pcm = self._half_sample + chunk
@@ -174,39 +150,37 @@ class SpeechInput:
         samples = np.concatenate((self._rest, self._resampler.feed(pcm[:even])))
         whole = len(samples) // FRAME * FRAME
         self._rest = samples[whole:]
-        frames = samples[:whole].reshape(-1, FRAME)
-        return [(frame, self._detector.likelihood(frame)) for frame in frames]
+        return [(frame, self._detector(frame.tobytes())) for frame in samples[:whole].reshape(-1, FRAME)]
 
-    async def _act(self, moment: Moment) -> None:
-        match moment:
-            case Began():
-                self._item += 1
-                self._drafts, self._draft_length = Drafts(), 0
-                await self._began()
-            case Paused(speech):
-                # Should the silence last, the words are there already when it ends the turn.
-                self._drop_draft()
-                self._begin_draft(speech)
-            case Ended(speech):
-                ready = self._draft if speech is not None and len(speech) == self._draft_length else None
-                if ready is None:
-                    self._drop_draft()
-                self._draft = None
-                self._untranscribed += 1
-                await self._events.put(SpeechStopped())
-                await self._ended.put(_Turn(self._item, speech, ready))
+    async def _act(self, moment: Moment | None) -> None:
+        if moment is Moment.BEGAN:
+            self._item += 1
+            self._drafts, self._draft_frames = Drafts(), 0
+            await self._began()
+        elif moment is Moment.PAUSED:
+            # Should the silence last, the words are there already when it ends the turn.
+            self._begin_draft()
+        elif moment is Moment.ENDED:
+            if self._turns.length != self._draft_frames:
+                self._begin_draft()
+            draft, self._draft = self._draft, None
+            before = self._ending[-1:]
+            self._events.put_nowait(SpeechStopped())
+            self._ending.append(asyncio.create_task(self._end_turn(self._item, draft, before)))
+        elif self._turns.speaking and self._transcribes and self._is_draft_due:
+            self._begin_draft()
 
-    def _draft_now_and_then(self) -> None:
-        if not self._transcribes or (self._draft is not None and not self._draft.done()):
-            return
+    @property
+    def _is_draft_due(self) -> bool:
         # A long turn is drafted less often, as each draft costs more.
-        due = self._turns.length * FRAME >= self._draft_length * 5 // 4 + DRAFT_EVERY
-        if due and has_idle_worker():
-            self._begin_draft(self._turns.speech())
+        enough = self._turns.length >= self._draft_frames * 5 // 4 + DRAFT_EVERY
+        return enough and (self._draft is None or self._draft.done())
 
-    def _begin_draft(self, speech: Samples) -> None:
-        self._draft_length = len(speech)
-        self._draft = asyncio.create_task(self._drafted(speech, self._drafts))
+    def _begin_draft(self) -> None:
+        self._drop_draft()
+        self._draft_frames = self._turns.length
+        if self._draft_frames:
+            self._draft = asyncio.create_task(self._drafted(self._turns.speech(), self._drafts))
 
     def _drop_draft(self) -> None:
         if self._draft is not None:
@@ -215,29 +189,25 @@ class SpeechInput:
 
     async def _drafted(self, speech: Samples, drafts: Drafts) -> str:
         text = await self._transcribe(speech)
-        if _is_question(text) and len(speech) == self._turns.length * FRAME and drafts is self._drafts:
-            # Who has asked waits for the answer; who has said something may go on.
-            self._turns.is_whole()
-        piece = drafts.add(text)
-        if piece and self._turns.speaking and drafts is self._drafts:
-            await self._write(piece, self._item, final=False)
+        if drafts is self._drafts and self._turns.speaking:
+            if _is_question(text) and len(speech) == self._turns.length * FRAME:
+                # Who has asked waits for the answer; who has said something may go on.
+                self._turns.is_whole()
+            if piece := drafts.add(text):
+                await self._write(piece, self._item, final=False)
         return text
 
-    async def _transcribe_turns(self) -> None:
-        while True:
-            turn = await self._ended.get()
-            text: str | None = ""
-            if turn.draft is not None:
-                text = await turn.draft
-            elif turn.speech is not None:
-                text = await self._transcribe(turn.speech)
-            self._untranscribed -= 1
-            if self._forgotten:
-                self._forgotten -= 1
-                text = None
-            if text:
-                await self._write(text, turn.item, final=True)
-            await self._heard(text)
+    async def _end_turn(
+        self, item: int, draft: asyncio.Task[str] | None, before: list[asyncio.Task[None]]
+    ) -> None:
+        """Tell the words of a turn, after those of the turn before."""
+        if before:
+            await asyncio.wait(before)
+        text = await draft if draft is not None else ""
+        if text:
+            await self._write(text, item, final=True)
+        self._ending.pop(0)
+        await self._heard(text)
 
     async def _write(self, text: str, item: int, *, final: bool) -> None:
         if self._transcribes:
@@ -245,7 +215,7 @@ class SpeechInput:
 
     async def _transcribe(self, speech: Samples) -> str:
         try:
-            return await in_worker(self._recogniser.write_down, speech)
+            return await asyncio.to_thread(self._recogniser.write_down, speech)
         except Exception:  # noqa: BLE001 - an engine may fail in its own way; the line stays open
             _log.exception("speech could not be transcribed")
             return ""

@@ -11,7 +11,7 @@ from jackfield.transport.events import Audio, Event, ToolCalls, Transcript, Turn
 from jackfield.transport.queue import EventQueue
 
 from jackfield_local.mind import Thought, Words
-from jackfield_local.voice.engines import SPEAKING_RATE, Speech, Synthesiser, in_worker
+from jackfield_local.voice.engines import SPEAKING_RATE, Speech, Synthesiser
 from jackfield_local.voice.sentences import Sentences
 from jackfield_local.voice.speakable import Script, script
 
@@ -91,16 +91,20 @@ class SpeechOutput:
         """Say an answer to its end; the calls in which it ends, or None when the turn is complete."""
         sentences = Sentences()
         calls: ToolCalls | None = None
-        async with aclosing(thoughts):  # type: ignore[type-var]  # minds answer with generators
-            async for thought in thoughts:
-                if isinstance(thought, ToolCalls):
-                    calls = thought
-                    break
-                if isinstance(thought, Words):  # Forms are shown in text sessions only.
-                    for sentence in sentences.add(thought.text):
-                        await self._say(sentence)
-        for sentence in sentences.flush():
-            await self._say(sentence)
+        try:
+            async with aclosing(thoughts):  # type: ignore[type-var]  # dialogues answer with generators
+                async for thought in thoughts:
+                    if isinstance(thought, ToolCalls):
+                        calls = thought
+                        break
+                    if isinstance(thought, Words):  # Forms are shown in text sessions only.
+                        for sentence in sentences.add(thought.text):
+                            await self._say(sentence)
+            for sentence in sentences.flush():
+                await self._say(sentence)
+        finally:
+            if calls is None:  # With calls the user goes on waiting, and so does the filler.
+                await self.stop_filler()
         if calls is None and self.spoken.text:
             await self._write(self.spoken.text, final=True)
         return calls
@@ -128,7 +132,7 @@ class SpeechOutput:
     async def _say(self, sentence: str) -> None:
         await self.stop_filler()
         said = script(sentence)
-        speech = await in_worker(self._synthesiser.say, said.words) if said.words else _SILENCE
+        speech = await asyncio.to_thread(self._synthesiser.say, said.words) if said.words else _SILENCE
         self.spoken.add(sentence, said, speech)
         await self._write(sentence, final=False)
         for pcm in _chunks(speech.pcm):
@@ -140,7 +144,7 @@ class SpeechOutput:
 
     async def _say_filler(self, text: str, after: float) -> None:
         await asyncio.sleep(after)
-        speech = await in_worker(self._synthesiser.say, script(text).words)
+        speech = await asyncio.to_thread(self._synthesiser.say, script(text).words)
         self.awaited = False
         self._fillers += 1
         for pcm in _chunks(speech.pcm):

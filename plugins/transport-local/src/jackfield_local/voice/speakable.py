@@ -21,9 +21,6 @@ class Script(NamedTuple):
 _READ_OUT = {
     "e.g.": "for example",
     "i.e.": "that is",
-    "vs.": "versus",
-    "cf.": "compare",
-    "→": "to",
     "≤": "at most",
     "≥": "at least",
     "≈": "about",
@@ -137,7 +134,6 @@ _RULES: dict[str, tuple[str, Callable[[str], str]]] = {
     "bar": (r"\s*\|\s*(?=\S)", lambda _: ", "),
     "last_bar": (r"\s*\|", _silent),
     "mark": (r"`+|(?<!\d)\*+|\*+(?!\d)|~~|(?<!\w)_+(?=\w)|(?<=[\w.!?])_+(?!\w)", _silent),
-    "joined": (r"(?<=[A-Za-z0-9])_+(?=[A-Za-z0-9])", lambda _: " "),
     "read_out": ("|".join(re.escape(each) for each in _READ_OUT), lambda text: _READ_OUT[text]),
     "name": (r"(?<=\w)\.(?=[a-z][a-z0-9])", lambda _: " dot "),
     "picture": (r"[\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\ufe0f\u200d\U0001f000-\U0001faff]+", _silent),

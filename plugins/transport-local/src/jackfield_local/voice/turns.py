@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from enum import Enum, auto
 
 import numpy as np
 
@@ -20,23 +20,13 @@ SOONEST = 7  # Frames of silence that at least end a turn whose words are whole;
 SILENCES_MS = (200, 5000)  # How little and how much silence may end a turn, whatever was asked for.
 
 
-class Began(NamedTuple):
-    """The user speaks."""
+class Moment(Enum):
+    """What a frame brings about."""
 
-
-class Paused(NamedTuple):
-    """Silence for a moment; should it last, these are the words of the turn."""
-
-    speech: Samples
-
-
-class Ended(NamedTuple):
-    """The turn is over. There is no speech in it when it was only a noise."""
-
-    speech: Samples | None
-
-
-Moment = Began | Paused | Ended
+    BEGAN = auto()
+    PAUSED = auto()
+    """Silence for a moment; should it last, nothing is added to the turn's speech."""
+    ENDED = auto()
 
 
 class Turns:
@@ -66,9 +56,7 @@ class Turns:
             self._silent += 1
         if self._silent >= self._enough or len(self._frames) * FRAME_MS >= LONGEST_MS:
             return self.end()
-        if self._silent == AFTER and self._likely >= LEAST:
-            return Paused(self.speech())
-        return None
+        return Moment.PAUSED if self._silent == AFTER and self._likely >= LEAST else None
 
     def is_whole(self) -> None:
         """What was said before this pause needs no more words: less silence will do to end the turn."""
@@ -78,24 +66,22 @@ class Turns:
     def _enough(self) -> int:
         return min(self._patience, max(SOONEST, self._patience * 2 // 5)) if self._whole else self._patience
 
-    def end(self) -> Ended:
+    def end(self) -> Moment:
         """End the turn now, as when the microphone was closed."""
-        ended = Ended(self.speech() if self._likely >= LEAST else None)
         self.speaking = False
-        self._frames.clear()
         self._before.clear()
-        return ended
+        return Moment.ENDED
 
     @property
     def length(self) -> int:
-        """How many frames of speech the turn has so far, without the silence after them."""
-        return len(self._frames) - max(0, self._silent - AFTER)
+        """How many frames of speech the turn has, without the silence after them; 0 for a mere noise."""
+        return len(self._frames) - max(0, self._silent - AFTER) if self._likely >= LEAST else 0
 
     def speech(self) -> Samples:
-        """What was said in the turn so far, without the silence after it."""
+        """What was said in the turn so far, or in the one that ended last."""
         return np.concatenate(self._frames[: self.length])
 
-    def _listen(self, frame: Samples, likelihood: float) -> Began | None:
+    def _listen(self, frame: Samples, likelihood: float) -> Moment | None:
         self._before.append((frame, likelihood >= SURE))
         recent = list(self._before)[-ONSET - 1 :]
         if sum(likely for _, likely in recent) < ONSET:
@@ -103,4 +89,4 @@ class Turns:
         self._frames = [each for each, _ in self._before]
         self._likely, self._silent, self._whole = ONSET, 0, False
         self.speaking = True
-        return Began()
+        return Moment.BEGAN

@@ -21,8 +21,8 @@ from jackfield.transport.queue import EventQueue
 from jackfield_openai.chat.history import History
 from jackfield_openai.chat.reply import Reply
 from jackfield_openai.chat.request import Requests
+from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.faults import of_sdk
-from jackfield_openai.tool_names import ToolNames
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,7 +34,7 @@ class ChatConnection:
     def __init__(self, client: AsyncOpenAI, requests: Requests, opening: Opening) -> None:
         self._client = client
         self._requests = requests
-        self._names = ToolNames(opening.declarations)
+        self._tools = DeclaredTools(opening.declarations)
         self._history = History(opening)
         self._answer_tokens = opening.answer_tokens
         self._events = EventQueue()
@@ -123,7 +123,7 @@ class ChatConnection:
     async def _read(self, reply: Reply) -> None:
         messages = self._history.for_request()
         limit = self._answer_tokens
-        async with self._requests.stream(self._client, messages, self._names.declared, limit) as chunks:
+        async with self._requests.stream(self._client, messages, self._tools.declarations, limit) as chunks:
             async for chunk in chunks:
                 if text := reply.take(chunk):
                     await self._events.put(TextDelta(text))
@@ -146,7 +146,7 @@ class ChatConnection:
                 reply, TransportError("context_length_exceeded", "the calls ran into the length limit")
             )
         elif reply.calls:
-            calls = tuple(self._names.call(each.name, each.arguments, each.id) for each in reply.calls)
+            calls = tuple(self._tools.call(each.name, each.arguments, each.id) for each in reply.calls)
             self._history.called(reply, [call.tool_id for call in calls])
             self._events.put_nowait(ToolCalls(calls))
         else:

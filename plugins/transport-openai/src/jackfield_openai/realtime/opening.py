@@ -9,12 +9,12 @@ from jackfield.transport.protocol import Opening, TransportError
 from openai import OpenAIError
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.faults import of_sdk, told, trouble_of_end
 from jackfield_openai.options import Options
 from jackfield_openai.realtime.connection import BesideConnection, RealtimeConnection
 from jackfield_openai.realtime.reading import Reading
 from jackfield_openai.realtime.session import beside_session, voice_session
-from jackfield_openai.tool_names import ToolNames
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -34,24 +34,24 @@ _SOCKET: Any = {
 
 async def open_line(client: AsyncOpenAI, options: Options, opening: Opening) -> RealtimeConnection:
     """A session that carries the sound."""
-    names = ToolNames(opening.declarations)
-    line = _Line(RealtimeConnection, {"model": options.voice_model}, names)
-    return await _opened(client, options, opening, line, voice_session(opening, options, names))
+    tools = DeclaredTools(opening.declarations)
+    line = _Line(RealtimeConnection, {"model": options.voice_model}, tools)
+    return await _opened(client, options, opening, line, voice_session(opening, options, tools))
 
 
 async def open_beside(
     client: AsyncOpenAI, options: Options, opening: Opening, call_id: str
 ) -> RealtimeConnection:
     """A connection to the session of a browser's call."""
-    names = ToolNames(opening.declarations)
-    line = _Line(BesideConnection, {"call_id": call_id}, names)
-    return await _opened(client, options, opening, line, beside_session(opening, names))
+    tools = DeclaredTools(opening.declarations)
+    line = _Line(BesideConnection, {"call_id": call_id}, tools)
+    return await _opened(client, options, opening, line, beside_session(opening, tools))
 
 
 class _Line(NamedTuple):
     kind: type[RealtimeConnection]
     address: dict[str, Any]
-    names: ToolNames
+    tools: DeclaredTools
 
 
 async def _opened(
@@ -62,7 +62,7 @@ async def _opened(
             manager = client.realtime.connect(websocket_connection_options=_SOCKET, **line.address)
             socket = await manager.enter()
             renew_after = 60 * options.renew_after_minutes
-            reading = Reading(line.names, limited=bool(opening.answer_tokens))
+            reading = Reading(line.tools, limited=bool(opening.answer_tokens))
             language = opening.voice.language
             connection = line.kind(socket, reading, renew_after=renew_after, language=language)
             try:

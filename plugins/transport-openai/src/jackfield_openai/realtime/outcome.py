@@ -8,14 +8,14 @@ from typing import Any
 from jackfield.contract.call import ToolCall
 from jackfield.transport.events import Event, Interrupted, ToolCalls, Trouble, TurnComplete, Usage
 
+from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.faults import told, trouble
-from jackfield_openai.tool_names import ToolNames
 
 
 def outcome(
     response: Mapping[str, Any],
     finished: Mapping[str, Mapping[str, Any]],
-    names: ToolNames,
+    tools: DeclaredTools,
     *,
     limited: bool = False,
 ) -> list[Event]:
@@ -27,7 +27,7 @@ def outcome(
     events = usage(response)
     status = response.get("status")
     if status == "completed":
-        calls = _calls(response, finished, names)
+        calls = _calls(response, finished, tools)
         events.append(ToolCalls(calls) if calls else TurnComplete())
     elif status == "cancelled":
         events.append(Interrupted())
@@ -45,14 +45,14 @@ def usage(response: Mapping[str, Any]) -> list[Event]:
 
 
 def _calls(
-    response: Mapping[str, Any], finished: Mapping[str, Mapping[str, Any]], names: ToolNames
+    response: Mapping[str, Any], finished: Mapping[str, Mapping[str, Any]], tools: DeclaredTools
 ) -> tuple[ToolCall, ...]:
     items = dict(finished)
     for item in response.get("output") or ():
         if is_finished_call(item):
             items.setdefault(item["call_id"], item)
     return tuple(
-        names.call(item.get("name") or "", item.get("arguments") or "", call_id)
+        tools.call(item.get("name") or "", item.get("arguments") or "", call_id)
         for call_id, item in items.items()
     )
 

@@ -19,12 +19,12 @@ from jackfield.transport.events import (
     Trouble,
 )
 
+from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.faults import HARMLESS, told, trouble
 from jackfield_openai.realtime.filler import Filler
 from jackfield_openai.realtime.outcome import is_finished_call, outcome, usage
 from jackfield_openai.realtime.spoken import Spoken
 from jackfield_openai.realtime.turns import Turns
-from jackfield_openai.tool_names import ToolNames
 
 Message = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ _NOT_OURS: tuple[Event, ...] = ()
 class Reading:
     """Follows one connection."""
 
-    def __init__(self, names: ToolNames, *, limited: bool = False) -> None:
+    def __init__(self, tools: DeclaredTools, *, limited: bool = False) -> None:
         self.turns = Turns()
         self.filler = Filler()
         self.spoken = Spoken()
@@ -54,7 +54,7 @@ class Reading:
         """A trouble that ends the connection, and what was said of it."""
         self.playing = False
         """Whether a browser is playing what was said (WebRTC)."""
-        self._names = names
+        self._tools = tools
         self._limited = limited
         self._finished: dict[str, Mapping[str, Any]] = {}
         self._readers: dict[str, Callable[[Message], tuple[Event, ...] | list[Event]]] = {
@@ -164,7 +164,7 @@ class Reading:
             return usage(message["response"])
         self.turns.ended()
         finished, self._finished = self._finished, {}
-        return outcome(message["response"], finished, self._names, limited=self._limited)
+        return outcome(message["response"], finished, self._tools, limited=self._limited)
 
     def _session(self, message: Message) -> tuple[Event, ...]:
         if expires_at := message["session"].get("expires_at"):

@@ -6,8 +6,8 @@ from typing import Any
 
 from jackfield.transport.protocol import Opening, Utterance
 
+from jackfield_openai.declared_tools import DeclaredTools
 from jackfield_openai.options import Options
-from jackfield_openai.tool_names import ToolNames
 
 _MOST_OUTPUT_TOKENS = 4096
 """The API refuses a larger number."""
@@ -19,31 +19,31 @@ _PCM = {"type": "audio/pcm", "rate": 24_000}
 _CONTENT = {"user": "input_text", "assistant": "output_text"}
 
 
-def voice_session(opening: Opening, options: Options, names: ToolNames) -> dict[str, Any]:
+def voice_session(opening: Opening, options: Options, tools: DeclaredTools) -> dict[str, Any]:
     """Everything, for a connection that carries the sound itself; its model stands in the URL."""
-    session = beside_session(opening, names)
+    session = beside_session(opening, tools)
     audio = _audio(opening, options)
     for side in ("input", "output"):
         audio[side]["format"] = _PCM
     return {**session, "output_modalities": ["audio"], "audio": audio}
 
 
-def browser_session(opening: Opening, options: Options, names: ToolNames) -> Any:
+def browser_session(opening: Opening, options: Options, tools: DeclaredTools) -> Any:
     """Everything, for a call whose sound takes another way and agrees on its own format."""
     return {
-        **beside_session(opening, names),
+        **beside_session(opening, tools),
         "model": options.voice_model,
         "output_modalities": ["audio"],
         "audio": _audio(opening, options),
     }
 
 
-def beside_session(opening: Opening, names: ToolNames) -> dict[str, Any]:
+def beside_session(opening: Opening, tools: DeclaredTools) -> dict[str, Any]:
     """What a browser must not decide, even though it could send a session of its own: words and tools."""
     session: dict[str, Any] = {
         "type": "realtime",
         "instructions": opening.instructions,
-        "tools": names.declared,
+        "tools": tools.declarations,
         "tool_choice": "auto",
     }
     if opening.answer_tokens:

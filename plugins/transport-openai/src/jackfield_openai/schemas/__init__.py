@@ -1,8 +1,8 @@
-"""How OpenAI is told about a tool, and how strict arguments are turned back into plain ones."""
+"""Tool declarations for OpenAI, and the conversion of strict arguments back to plain ones."""
 
 from __future__ import annotations
 
 from jackfield_openai.schemas.declarations import chat, realtime, strict
-from jackfield_openai.schemas.restoring import restorer
+from jackfield_openai.schemas.strict_arguments import argument_restorer
 
-__all__ = ["chat", "realtime", "restorer", "strict"]
+__all__ = ["argument_restorer", "chat", "realtime", "strict"]

@@ -1,4 +1,4 @@
-"""A tool as OpenAI's APIs declare it."""
+"""Tool declarations in the form of OpenAI's APIs."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from jackfield.offers import Adapted
-from jackfield_schemas import read, wire_name
-from jackfield_schemas.losses import Losses
+from jackfield_schemas.lowering import LoweringReport
+from jackfield_schemas.names import provider_tool_name
+from jackfield_schemas.parser import parse_schema
 
 from jackfield_openai.schemas.limits import beyond
 from jackfield_openai.schemas.plain import plain_parameters
@@ -15,38 +16,38 @@ from jackfield_openai.schemas.strict import NotStrictError, StrictWriter
 
 
 def chat(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """A function of chat completions."""
-    losses = Losses()
-    function = _function(tool_id, description, plain_parameters(parameters, losses))
-    return Adapted({"type": "function", "function": function}, losses.found())
+    """Declare a function for chat completions."""
+    report = LoweringReport()
+    function = _function(tool_id, description, plain_parameters(parameters, report))
+    return Adapted({"type": "function", "function": function}, report.lowerings())
 
 
 def realtime(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """A function of a Realtime session, which has no object around it."""
-    losses = Losses()
-    function = _function(tool_id, description, plain_parameters(parameters, losses))
-    return Adapted({"type": "function", **function}, losses.found())
+    """Declare a function for a Realtime session."""
+    report = LoweringReport()
+    function = _function(tool_id, description, plain_parameters(parameters, report))
+    return Adapted({"type": "function", **function}, report.lowerings())
 
 
 def strict(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:
-    """A function of chat completions whose arguments the service itself keeps to the schema.
+    """Declare a function for chat completions whose arguments the service forces into the schema.
 
     Where strict mode would refuse arguments that the schema accepts, the function is declared without it.
     """
-    losses = Losses()
+    report = LoweringReport()
     try:
-        written = StrictWriter(read(parameters, losses), losses).root()
+        written = StrictWriter(parse_schema(parameters, report), report).root()
         if reason := beyond(written):
             raise NotStrictError((), reason)
     except NotStrictError as error:
-        losses = Losses()
-        losses.add(error.path, f"strict mode is given up: {error.why}")
-        function = _function(tool_id, description, plain_parameters(parameters, losses))
-        return Adapted({"type": "function", "function": {**function, "strict": False}}, losses.found())
+        report = LoweringReport()
+        report.add(error.path, f"strict mode is given up: {error.why}")
+        function = _function(tool_id, description, plain_parameters(parameters, report))
+        return Adapted({"type": "function", "function": {**function, "strict": False}}, report.lowerings())
     function = _function(tool_id, description, written)
-    return Adapted({"type": "function", "function": {**function, "strict": True}}, losses.found())
+    return Adapted({"type": "function", "function": {**function, "strict": True}}, report.lowerings())
 
 
 def _function(tool_id: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    name = wire_name(tool_id, legal=r"[a-zA-Z0-9_-]+", letters=r"a-zA-Z0-9_\-", longest=64)
+    name = provider_tool_name(tool_id, legal=r"[a-zA-Z0-9_-]+", letters=r"a-zA-Z0-9_\-", longest=64)
     return {"name": name, "description": description, "parameters": parameters}

@@ -1,20 +1,20 @@
-"""How large a strict schema may be."""
+"""Size limits of strict schemas."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-DEEPEST = 10
-MOST_MEMBERS = 5_000
-_MOST_VALUES = 1_000
-_MOST_LETTERS = 120_000
+MAX_DEPTH = 10
+MAX_PROPERTIES = 5_000
+_MAX_VALUES = 1_000
+_MAX_CHARACTERS = 120_000
 LONG_ENUM = 250
-MOST_LETTERS_OF_LONG_ENUM = 15_000
+LONG_ENUM_MAX_CHARACTERS = 15_000
 
 
 def beyond(schema: dict[str, Any]) -> str:
-    """Why a written schema is too large, or an empty string."""
+    """Return why a written schema is too large, or an empty string."""
     members = values = letters = deepest = 0
     for node, depth in _nodes(schema, 1):
         deepest = max(deepest, depth)
@@ -24,10 +24,10 @@ def beyond(schema: dict[str, Any]) -> str:
         members, values = members + len(names), values + len(enum)
         letters += written + sum(map(len, names)) + sum(map(len, node.get("$defs", ())))
     for what, found, most in (
-        ("levels", deepest, DEEPEST),
-        ("members", members, MOST_MEMBERS),
-        ("enumerated values", values, _MOST_VALUES),
-        ("letters in names and values", letters, _MOST_LETTERS),
+        ("levels", deepest, MAX_DEPTH),
+        ("members", members, MAX_PROPERTIES),
+        ("enumerated values", values, _MAX_VALUES),
+        ("letters in names and values", letters, _MAX_CHARACTERS),
     ):
         if found > most:
             return f"written out, the schema has {found} {what}, and at most {most} are taken"

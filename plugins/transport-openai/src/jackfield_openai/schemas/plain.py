@@ -1,49 +1,49 @@
-"""JSON Schema as OpenAI takes it where it does not enforce it."""
+"""JSON Schema as OpenAI accepts it without strict mode."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield_schemas import Reading, read, remarks
-from jackfield_schemas.joining import one_record
-from jackfield_schemas.losses import Losses
+from jackfield_schemas import descriptions
+from jackfield_schemas.combinations import union_objects
+from jackfield_schemas.lowering import LoweringReport, SchemaWriter, Written, heading
+from jackfield_schemas.parser import ParsedSchema, parse_schema
 from jackfield_schemas.shapes import (
     ABSENT,
-    About,
-    Again,
-    Flag,
-    Listing,
-    Number,
+    Annotations,
+    ArrayShape,
+    BooleanShape,
+    NumberShape,
+    ObjectShape,
     Option,
     Path,
-    Record,
+    RecursiveRef,
     Shape,
-    Text,
-    anything,
+    StringShape,
+    any_value,
 )
-from jackfield_schemas.writing import Writer, Written, heading
 
-# The service wants an object to look at, not a combination.
+# The service requires an object at the root, not a combination.
 _NOT_AT_THE_ROOT = {"$ref", "allOf", "anyOf", "oneOf", "not", "enum", "const"}
-# References that are written out where they stand can multiply.
-MOST_NODES = 10_000
+# Inlined references can multiply.
+MAX_NODES = 10_000
 _ONE = {"items", "contains", "propertyNames", "if", "then", "else", "not"}
 _ONE_OR_A_WORD = {"additionalProperties", "unevaluatedProperties", "unevaluatedItems"}
 _MANY = {"prefixItems", "allOf", "anyOf", "oneOf"}
 _NAMED = {"properties", "patternProperties", "dependentSchemas", "$defs", "definitions"}
 
 
-def plain_parameters(parameters: Mapping[str, Any], losses: Losses) -> Written:
-    """The schema as it stands; only a root that is no plain object is written anew."""
+def plain_parameters(parameters: Mapping[str, Any], report: LoweringReport) -> Written:
+    """Return the schema as it is; only a root that is not a plain object is rewritten."""
     if parameters.get("type") != "object" or not _NOT_AT_THE_ROOT.isdisjoint(parameters):
-        return PlainWriter(read(dict(parameters), losses), losses).root()
+        return PlainWriter(parse_schema(dict(parameters), report), report).root()
     tidied: Written = _tidied({"properties": {}} | dict(parameters), 0)
     return tidied
 
 
 def _tidied(schema: Any, depth: int) -> Any:
-    """Arrays say what their items are, and `true` and `false` become objects, with the same meaning."""
+    """Add missing `items` and replace boolean subschemas by objects of the same meaning."""
     if isinstance(schema, bool):
         return {} if schema else {"not": {}}
     if not isinstance(schema, Mapping) or depth > 100:
@@ -64,74 +64,74 @@ def _tidied(schema: Any, depth: int) -> Any:
     return tidied
 
 
-class PlainWriter(Writer):
+class PlainWriter(SchemaWriter):
     """Writes shapes as JSON Schema, with recursive ones under `$defs`."""
 
-    def __init__(self, reading: Reading, losses: Losses) -> None:
-        super().__init__(losses)
-        self._reading = reading
+    def __init__(self, parsed: ParsedSchema, report: LoweringReport) -> None:
+        super().__init__(report)
+        self._parsed = parsed
         self._definitions: Written = {}
         self._names: dict[Path, str] = {}
         self._nodes = 0
-        self._alternatives: Record | None = None
-        """The root, where it is one object made of several."""
+        self._alternatives: ObjectShape | None = None
+        """The root, if it is the union of several objects."""
 
     def root(self) -> Written:
-        """The schema of the arguments: one object without combinations."""
-        records = self._reading.records()
-        told: list[str] = []
+        """Write the schema of the arguments: one object without combinations."""
+        records = self._parsed.objects()
+        notes: list[str] = []
         if len(records) > 1:
-            self._losses.add((), "alternatives of the whole become one object; the description tells of them")
-            told.append(remarks.given_together([sorted(record.required) for record in records]))
+            self._report.add((), "alternatives of the whole become one object; the description tells of them")
+            notes.append(descriptions.given_together([sorted(record.required) for record in records]))
         elif not records:
-            self._losses.add((), "no object is accepted; no arguments are declared")
-        record = one_record(records)
+            self._report.add((), "no object is accepted; no arguments are declared")
+        record = union_objects(records)
         self._alternatives = record if len(records) > 1 else None
-        about = self._reading.shape.about.over(record.about)
-        written = self.record(record, told)
-        written = self._headed((), about, told, written)
+        annotations = self._parsed.shape.annotations.merged_with(record.annotations)
+        written = self.object(record, notes)
+        written = self._headed((), annotations, notes, written)
         return written | ({"$defs": self._definitions} if self._definitions else {})
 
     def write(self, shape: Shape, *, null_first: bool = False) -> Written:
-        """A shape anywhere inside; `null_first` adds null in front of it."""
+        """Write a nested shape; `null_first` puts null in front of it."""
         self._nodes += 1
-        if self._nodes > MOST_NODES:
+        if self._nodes > MAX_NODES:
             shape = self._too_large(shape)
-        null, told = shape.null or null_first, list[str]()
-        about = shape.about
-        if shape.free:
+        null, notes = shape.null or null_first, list[str]()
+        annotations = shape.annotations
+        if shape.accepts_any:
             written = self._free(shape)
         elif len(shape.options) == 1:
             option = shape.options[0]
-            about = self._said_here(about, option)
-            written = _nulled(self.option(option, told), null, null_first)
+            annotations = self._said_here(annotations, option)
+            written = _nulled(self.option(option, notes), null, null_first)
         elif not shape.options:
             written = {"type": "null"} if null else self._never(shape)
         else:
             written = _with_null(self._branches(shape), null, null_first)
-        return self._headed(shape.path, about, told, written)
+        return self._headed(shape.path, annotations, notes, written)
 
-    def _said_here(self, about: About, option: Option) -> About:
-        """What is told here, without what the definition that is referred to tells itself."""
-        if not isinstance(option, Again):
-            return about.over(option.about)
-        behind = self._reading.definitions[option.key].about
-        same = (about.title, about.description) == (behind.title, behind.description)
-        return About() if same else about
+    def _said_here(self, annotations: Annotations, option: Option) -> Annotations:
+        """Return the annotations to write here, without those that the referenced definition already has."""
+        if not isinstance(option, RecursiveRef):
+            return annotations.merged_with(option.annotations)
+        behind = self._parsed.definitions[option.key].annotations
+        same = (annotations.title, annotations.description) == (behind.title, behind.description)
+        return Annotations() if same else annotations
 
     def _branches(self, shape: Shape) -> list[Written]:
         branches: list[Written] = []
         for option in shape.options:
-            told: list[str] = []
-            written = self.option(option, told)
-            branch = self._headed(option.path, option.about, told, written)
+            notes: list[str] = []
+            written = self.option(option, notes)
+            branch = self._headed(option.path, option.annotations, notes, written)
             if branch not in branches:
                 branches.append(branch)
         return branches
 
     def _too_large(self, shape: Shape) -> Shape:
-        self._losses.add(shape.path, "too large from here on; any value is accepted")
-        return anything(shape.path, shape.about)
+        self._report.add(shape.path, "too large from here on; any value is accepted")
+        return any_value(shape.path, shape.annotations)
 
     def _free(self, shape: Shape) -> Written:  # noqa: ARG002 - stricter forms want to know where it is
         return {}
@@ -139,16 +139,16 @@ class PlainWriter(Writer):
     def _never(self, shape: Shape) -> Written:  # noqa: ARG002
         return {"not": {}}
 
-    def _headed(self, path: Path, about: About, told: list[str], written: Written) -> Written:  # noqa: ARG002
-        written = heading(about, told) | written
-        if about.default is not ABSENT:
-            written["default"] = about.default
-        if about.examples:
-            written["examples"] = list(about.examples)
+    def _headed(self, path: Path, annotations: Annotations, notes: list[str], written: Written) -> Written:  # noqa: ARG002
+        written = heading(annotations, notes) | written
+        if annotations.default is not ABSENT:
+            written["default"] = annotations.default
+        if annotations.examples:
+            written["examples"] = list(annotations.examples)
         return written
 
-    def text(self, option: Text, told: list[str]) -> Written:  # noqa: ARG002
-        """A string."""
+    def string(self, option: StringShape, notes: list[str]) -> Written:  # noqa: ARG002
+        """Write a string."""
         written: Written = {"type": "string"}
         if option.values is not None:
             written["enum"] = list(option.values)
@@ -159,55 +159,59 @@ class PlainWriter(Writer):
             format=option.format,
         )
 
-    def number(self, option: Number, told: list[str]) -> Written:  # noqa: ARG002
-        """A number."""
-        written: Written = {"type": "integer" if option.whole else "number"}
+    def number(self, option: NumberShape, notes: list[str]) -> Written:  # noqa: ARG002
+        """Write a number."""
+        written: Written = {"type": "integer" if option.integer else "number"}
         if option.values is not None:
             written["enum"] = list(option.values)
         return written | _given(
             minimum=option.minimum,
             maximum=option.maximum,
-            exclusiveMinimum=option.above,
-            exclusiveMaximum=option.below,
+            exclusiveMinimum=option.exclusive_minimum,
+            exclusiveMaximum=option.exclusive_maximum,
             multipleOf=option.multiple_of,
             format=option.format,
         )
 
-    def flag(self, option: Flag, told: list[str]) -> Written:  # noqa: ARG002
-        """A boolean."""
-        return {"type": "boolean"} | ({} if option.only is None else {"enum": [option.only]})
+    def boolean(self, option: BooleanShape, notes: list[str]) -> Written:  # noqa: ARG002
+        """Write a boolean."""
+        return {"type": "boolean"} | ({} if option.const is None else {"enum": [option.const]})
 
-    def listing(self, option: Listing, told: list[str]) -> Written:  # noqa: ARG002
-        """An array."""
+    def array(self, option: ArrayShape, notes: list[str]) -> Written:  # noqa: ARG002
+        """Write an array."""
         written: Written = {"type": "array"}
-        if option.first:
-            written["prefixItems"] = [self.write(shape) for shape in option.first]
+        if option.prefix_items:
+            written["prefixItems"] = [self.write(shape) for shape in option.prefix_items]
         written["items"] = {} if option.items is None else self.write(option.items)
         limits = _given(minItems=option.min_items, maxItems=option.max_items)
         return written | limits | ({"uniqueItems": True} if option.unique else {})
 
-    def record(self, option: Record, told: list[str]) -> Written:  # noqa: ARG002
-        """An object."""
+    def object(self, option: ObjectShape, notes: list[str]) -> Written:  # noqa: ARG002
+        """Write an object."""
         written: Written = {
             "type": "object",
-            "properties": {name: self.write(shape) for name, shape in option.members.items()},
+            "properties": {name: self.write(shape) for name, shape in option.properties.items()},
         }
-        required = [name for name in option.members if name in option.required]
+        required = [name for name in option.properties if name in option.required]
         if required:
             written["required"] = required
-        if option.others is not None:
-            written["additionalProperties"] = False if option.others.never else self.write(option.others)
-        return written | _given(minProperties=option.min_members, maxProperties=option.max_members)
+        if option.additional is not None:
+            written["additionalProperties"] = (
+                False if option.additional.accepts_none else self.write(option.additional)
+            )
+        return written | _given(minProperties=option.min_properties, maxProperties=option.max_properties)
 
-    def again(self, option: Again, told: list[str]) -> Written:  # noqa: ARG002
-        """A reference to a definition, which is written the first time it is met."""
+    def reference(self, option: RecursiveRef, notes: list[str]) -> Written:  # noqa: ARG002
+        """Write a reference; its definition is written at the first one."""
         name = self._names.get(option.key)
         if name is None:
             name = self._names[option.key] = self._definition_name(option.key)
-            shape = self._reading.definitions[option.key]
-            # Null is added where the definition is referred to, so that it can be told apart there.
+            shape = self._parsed.definitions[option.key]
+            # Null is added at the reference, not in the definition, so that both cases stay distinct.
             self._definitions[name] = {}
-            self._definitions[name] = self.write(Shape(shape.options, about=shape.about, path=shape.path))
+            self._definitions[name] = self.write(
+                Shape(shape.options, annotations=shape.annotations, path=shape.path)
+            )
         return {"$ref": f"#/$defs/{name}"}
 
     def _definition_name(self, key: Path) -> str:

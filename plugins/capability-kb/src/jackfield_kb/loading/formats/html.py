@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from jackfield_kb.loading import links
+from jackfield_kb.loading import naming
 from jackfield_kb.loading.documents import Document
 from jackfield_kb.loading.drafts import Draft
 from jackfield_kb.loading.naming import slug, spoken
@@ -89,7 +89,7 @@ def _title(page: Any) -> str:
 
 def _canonical(page: Any) -> str | None:
     for url in page.xpath("//link[@rel='canonical']/@href|//meta[@property='og:url']/@content"):
-        if links.is_safe(url.strip()):
+        if naming.is_safe(url.strip()):
             return str(url.strip())
     return None
 

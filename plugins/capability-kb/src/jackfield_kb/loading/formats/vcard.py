@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from jackfield_kb.loading import links
+from jackfield_kb.loading import naming
 from jackfield_kb.loading.documents import Document
 from jackfield_kb.loading.drafts import Draft
 from jackfield_kb.loading.formats import Entry
@@ -90,11 +90,11 @@ class _Card:
 
     def linkedin(self) -> str | None:
         """The first address on linkedin.com."""
-        return next((found for url in self.all(*_PROFILES) if (found := links.linkedin(url))), None)
+        return next((found for url in self.all(*_PROFILES) if (found := naming.linkedin(url))), None)
 
     def homepage(self) -> str | None:
         """The first address that is not on LinkedIn, else that one."""
-        urls = (url for url in self.all("URL") if links.is_safe(url) and not links.linkedin(url))
+        urls = (url for url in self.all("URL") if naming.is_safe(url) and not naming.linkedin(url))
         return next(urls, None) or self.linkedin()
 
     def metadata(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class _Card:
             "job_title": self.first("TITLE"),
             "role": self.first("ROLE"),
             "linkedin": self.linkedin(),
-            "urls": [url for url in self.all(*_PROFILES) if links.is_safe(url)],
+            "urls": [url for url in self.all(*_PROFILES) if naming.is_safe(url)],
         }
         return {name: value for name, value in facts.items() if value}
 

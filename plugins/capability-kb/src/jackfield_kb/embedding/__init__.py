@@ -1,1 +1,0 @@
-"""Texts as vectors: by the local model, or by an endpoint that speaks OpenAI's protocol."""

@@ -1,0 +1,294 @@
+"""The full-text index (tantivy) on disk: one writer at a time, any number of readers in any process.
+
+`current.json` names the folder in use, how many records it covers, and a checksum of each of its files.
+Tantivy never changes a file once it is written, so a file that does not match its checksum is damaged. A
+rebuild fills a new folder and switches over when it is complete; until then readers use the old one.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, lru_cache
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import tantivy
+from jackfield_capability_types.knowledge import Filters, Record
+
+from jackfield_kb.access import scopes_of
+from jackfield_kb.chunks import key_of, split
+from jackfield_kb.errors import DamagedIndexError
+from jackfield_kb.files import checksum, read_json
+from jackfield_kb.indexing import Generations, incomplete
+from jackfield_kb.records.statements import Numbered, Position, in_microseconds
+
+TITLE, WORDS, KEY, RECORD, SCOPE, TYPE, TAG, UPDATED = (
+    "title", "words", "key", "record", "scope", "type", "tag", "updated",
+)  # fmt: skip
+_EVER = 1 << 62
+
+
+def schema() -> tantivy.Schema:
+    """The fields; nothing is stored, because the truth has it."""
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field(TITLE, tokenizer_name=NAME, index_option="freq")
+    builder.add_text_field(WORDS, tokenizer_name=NAME, index_option="freq")
+    builder.add_unsigned_field(KEY, indexed=True, fast=True)
+    builder.add_unsigned_field(RECORD, indexed=True)
+    for name in (SCOPE, TYPE, TAG):
+        builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+    builder.add_integer_field(UPDATED, fast=True)
+    return builder.build()
+
+
+def documents(item: Numbered) -> Iterator[tantivy.Document]:
+    """A document for each passage of a record; the words of title and tags belong to all of them."""
+    record = item.record
+    heading = "\n".join((record.title, *record.tags))
+    for ordinal, passage in enumerate(split(record.text)):
+        document = tantivy.Document()
+        document.add_text(TITLE, record.title)
+        document.add_text(WORDS, f"{heading}\n{record.text[passage.start : passage.end]}")
+        document.add_unsigned(KEY, key_of(item.number, ordinal))
+        document.add_unsigned(RECORD, item.number)
+        _add_facets(document, record)
+        yield document
+
+
+def _add_facets(document: tantivy.Document, record: Record) -> None:
+    for scope in scopes_of(record):
+        document.add_text(SCOPE, scope)
+    document.add_text(TYPE, record.type)
+    for tag in record.tags:
+        document.add_text(TAG, tag)
+    if record.last_updated is not None:
+        document.add_integer(UPDATED, in_microseconds(record.last_updated))
+
+
+def conditions(
+    schema: tantivy.Schema, scopes: Iterable[str] | None, filters: Filters | None
+) -> list[tantivy.Query]:
+    """What has to hold for a passage to be looked at."""
+    found = []
+    if scopes is not None:
+        found.append(_any_of(schema, scopes))
+    if filters is None:
+        return found
+    if filters.type is not None:
+        found.append(tantivy.Query.term_query(schema, TYPE, filters.type, "basic"))
+    found += [tantivy.Query.term_query(schema, TAG, tag, "basic") for tag in sorted(set(filters.tags))]
+    first, last = filters.updated_from, filters.updated_until
+    if first is not None or last is not None:
+        bounds = (
+            -_EVER if first is None else in_microseconds(first),
+            _EVER if last is None else in_microseconds(last),
+        )
+        found.append(tantivy.Query.range_query(schema, UPDATED, tantivy.FieldType.Integer, *bounds))
+    return found
+
+
+def _any_of(schema: tantivy.Schema, scopes: Iterable[str]) -> tantivy.Query:
+    each = [tantivy.Query.term_query(schema, SCOPE, scope, "basic") for scope in sorted(scopes)]
+    # A set of terms is looked at as a whole, which takes longer than one or two terms.
+    if len(each) == 1:
+        return each[0]
+    return tantivy.Query.boolean_query([(tantivy.Occur.Should, scope) for scope in each])
+
+
+NAME = "jackfield_english"
+"""Under which name the index knows the analysis; a new analysis takes a new name."""
+
+_LONGEST_WORD = 60
+_BEGINNING = 3
+_WORD = re.compile(r"\w+")
+
+
+class Word(NamedTuple):
+    """A word of a text as it is looked up, and where it stands."""
+
+    stem: str
+    start: int
+    end: int
+
+
+@cache
+def analyzer() -> tantivy.TextAnalyzer:
+    """The analysis of texts and queries alike."""
+    return (
+        tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
+        .filter(tantivy.Filter.remove_long(_LONGEST_WORD))
+        .filter(tantivy.Filter.lowercase())
+        .filter(tantivy.Filter.ascii_fold())
+        .filter(tantivy.Filter.stopword("english"))
+        .filter(tantivy.Filter.stemmer("english"))
+        .build()
+    )
+
+
+def stems(text: str) -> list[str]:
+    """The words of a text, as they are looked up."""
+    return analyzer().analyze(text)
+
+
+def places(text: str, wanted: Collection[str]) -> list[Word]:
+    """Where some words stand in a text."""
+    if not wanted:
+        return []
+    # Analysing every word would take longer than the search did, so only those are that begin right.
+    text = (text if text.isascii() else _folded(text)).lower()
+    found = []
+    for beginning in {stem[:_BEGINNING] for stem in wanted}:
+        for match in _words_beginning(beginning, text):
+            found += [Word(stem, *match.span()) for stem in _stems_of_word(match.group()) if stem in wanted]
+    return sorted(found, key=attrgetter("start"))
+
+
+def _words_beginning(beginning: str, text: str) -> Iterator[re.Match[str]]:
+    """The words whose first characters are just these."""
+    start = text.find(beginning)
+    while start >= 0:
+        before = text[start - 1 : start]
+        if not (before.isalnum() or before == "_"):
+            word = _WORD.match(text, start)
+            if word is not None and word.group()[:_BEGINNING] == beginning:
+                yield word
+        start = text.find(beginning, start + 1)
+
+
+@lru_cache(4_096)
+def _stems_of_word(word: str) -> tuple[str, ...]:
+    return tuple(stems(word))
+
+
+def _folded(text: str) -> str:
+    """A text without its accents, every character in its place."""
+    return "".join(c if c.isascii() else unicodedata.normalize("NFKD", c)[0].lower()[:1] for c in text)
+
+
+def storable(text: str) -> str:
+    """A text that every library takes: halves of a surrogate pair are no characters."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if unicodedata.category(c) == "Cs" else c for c in text)
+    return text
+
+
+_WRITER_BYTES = 64_000_000
+
+
+class TextState(NamedTuple):
+    """What `current.json` says."""
+
+    folder: str
+    position: Position
+    seals: dict[str, int]
+
+
+class TextIndex(Generations):
+    """The folder `text` of a library."""
+
+    def state(self) -> TextState | None:
+        """How far the index has come; None when there is none, `DamagedIndexError` when it is unreadable."""
+        said = self._said()
+        if said is None:
+            return None
+        try:
+            return TextState(str(said["folder"]), Position(*said["position"]), dict(said["seals"]))
+        except (KeyError, TypeError) as error:
+            raise incomplete(error) from None
+
+    def open(self, state: TextState, *, check: bool) -> tantivy.Index:
+        """The index of a state, for reading or for writing; `check` compares every file with its checksum."""
+        folder = self.folder / state.folder
+        if check:
+            _check(folder, state.seals)
+        with damage_reported():
+            index = tantivy.Index.open(str(folder))
+        return _prepared(index)
+
+    def start_anew(self) -> TextState:
+        """An empty folder for a rebuild; it is not in use before something is recorded."""
+        name = self._new_generation()
+        with damage_reported():
+            tantivy.Index(schema(), path=str(self.folder / name))
+        return TextState(name, Position(), {})
+
+    def record(self, state: TextState, position: Position) -> TextState:
+        """Make what was committed the index that is in use."""
+        seals = _sealed(self.folder / state.folder, state.seals)
+        self._say({"folder": state.folder, "position": position, "seals": seals})
+        return TextState(state.folder, position, seals)
+
+    def tidy(self, state: TextState) -> None:
+        """Remove the folders that are no longer in use."""
+        self._keep_only(state.folder)
+
+
+def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> int:
+    """Add records that may be there already, from a refresh that was cut short; how many passages."""
+    count = 0
+    for item in items:
+        writer.delete_documents_by_term(RECORD, item.number)
+        for document in documents(item):
+            writer.add_document(document)
+            count += 1
+    return count
+
+
+def remove(writer: tantivy.IndexWriter, numbers: Iterable[int]) -> None:
+    """Take away the passages of records."""
+    for number in numbers:
+        writer.delete_documents_by_term(RECORD, number)
+
+
+def writer(index: tantivy.Index) -> tantivy.IndexWriter:
+    """The one who writes; a second one is refused by tantivy's own lock."""
+    with damage_reported():
+        return index.writer(_WRITER_BYTES, 1)
+
+
+@contextmanager
+def damage_reported() -> Iterator[None]:
+    """Turn what tantivy raises, its panics among it, into `DamagedIndexError`."""
+    try:
+        yield
+    except BaseException as error:
+        # A panic is no Exception, and its class cannot be imported.
+        if isinstance(error, ValueError | OSError | RuntimeError) or type(error).__name__ == "PanicException":
+            first = str(error).strip().splitlines() or [type(error).__name__]
+            raise DamagedIndexError(first[0]) from error
+        raise
+
+
+def _prepared(index: tantivy.Index) -> tantivy.Index:
+    index.register_tokenizer(NAME, analyzer())
+    # Readers look at `current.json` and reload when it says so; a thread that watches would be one more.
+    index.config_reader("manual")
+    return index
+
+
+def _sealed(folder: Path, known: dict[str, int]) -> dict[str, int]:
+    """The checksums of all files that are complete."""
+    # Tantivy merges beside us: what it does not list is being written, and what it lists may go any moment.
+    listed = {each["segment_id"].replace("-", "") for each in read_json(folder / "meta.json")["segments"]}
+    seals = {}
+    for path in folder.iterdir():
+        if path.name.partition(".")[0] in listed:
+            with suppress(FileNotFoundError):
+                seals[path.name] = known.get(path.name) or checksum(path)
+    return seals
+
+
+def _check(folder: Path, seals: dict[str, int]) -> None:
+    for name, seal in seals.items():
+        try:
+            # A file that is gone was merged into another, or is missed by tantivy itself when it opens.
+            if checksum(folder / name) != seal:
+                raise DamagedIndexError(f"{name} does not match its checksum")
+        except FileNotFoundError:
+            continue

@@ -1,0 +1,66 @@
+"""Keeps the full-text index up to date with the records."""
+
+from __future__ import annotations
+
+from jackfield_kb.errors import DamagedIndexError
+from jackfield_kb.fulltext import index
+from jackfield_kb.fulltext.index import TextIndex, TextState
+from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
+from jackfield_kb.records.statements import Position
+
+_BATCH = 1_000
+_COMMIT = 50_000
+"""Records after which what was indexed so far is kept, should the rest be cut short."""
+
+
+class TextUpkeep(Following[TextState]):
+    """Brings full text up to date."""
+
+    def __init__(self, database: Database, index: TextIndex, notice: Notice) -> None:
+        super().__init__(database, index.folder, notice)
+        self._index = index
+
+    def _begun(self) -> TextState:
+        return self._index.start_anew()
+
+    def _extend(self, state: TextState, count: Count) -> None:
+        try:
+            self._fill(state, count, publish=True)
+        except DamagedIndexError as error:
+            self._notice(f"the full-text index is damaged and is made anew: {error}")
+            self._fill(self._index.start_anew(), count, publish=False)
+
+    def _usable(self) -> TextState | None:
+        try:
+            return self._index.state()
+        except DamagedIndexError as error:
+            self._notice(f"the full-text index cannot be used and is made anew: {error}")
+            self._index.discard()
+            return None
+
+    def _fill(self, state: TextState, count: Count, *, publish: bool) -> None:
+        with self._database.reading() as db:
+            target = statements.position(db)
+            gone = statements.removed_after(db, state.position.step) if state.position.number else []
+        with index.damage_reported():
+            writer = index.writer(self._index.open(state, check=False))
+            index.remove(writer, gone)
+            number, pending = state.position.number, 0
+            while batch := self._next(number):
+                index.add(writer, batch)
+                number, pending = batch[-1].number, pending + len(batch)
+                count(len(batch))
+                if publish and pending >= _COMMIT:
+                    writer.commit()
+                    state = self._index.record(state, Position(number, target.step))
+                    pending = 0
+            writer.commit()
+            writer.wait_merging_threads()
+        state = self._index.record(state, Position(max(number, target.number), target.step))
+        self._index.tidy(state)
+
+    def _next(self, number: int) -> list[statements.Numbered]:
+        with self._database.reading() as db:
+            return statements.after(db, number, _BATCH)

@@ -1,0 +1,1 @@
+"""Records in one SQLite file, the source that both indexes are built from."""

@@ -1,0 +1,182 @@
+"""The SQLite file that holds every record; both indexes are built from it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from jackfield_kb.errors import LibraryError
+from jackfield_kb.files import locked
+
+_PATIENCE_MS = 30_000
+"""How long a writer waits for another one; a load commits far more often than that."""
+
+
+class Database:
+    """A SQLite file that is made when it is first needed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lock = threading.Lock()
+        self._idle: list[apsw.Connection] = []
+        self._ready = False
+        self._closed = False
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """See one state of the file, whatever others write meanwhile."""
+        with reported(self.path), self._connected() as db:
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """Write alone, and commit to disk, or leave no trace."""
+        with reported(self.path), self._connected() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            finally:
+                # Some errors, a full disk among them, have rolled back already.
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close what nobody uses; what somebody does is closed when he is done."""
+        with self._lock:
+            self._closed = True
+            while self._idle:
+                self._idle.pop().close(True)
+
+    @contextmanager
+    def _connected(self) -> Iterator[apsw.Connection]:
+        with self._lock:
+            if self._closed:
+                raise LibraryError(f"the knowledge base {self.path} is closed")
+            db = self._idle.pop() if self._idle else self._open()
+        try:
+            yield db
+        finally:
+            with self._lock:
+                if self._closed:
+                    db.close(True)
+                else:
+                    self._idle.append(db)
+
+    def _open(self) -> apsw.Connection:
+        if not self._ready:
+            # Two processes that switch a new file to its journal mode together find it locked.
+            with locked(self.path.with_name("creation.lock"), wait=True):
+                self._prepare()
+            self._ready = True
+        db = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        db.set_busy_timeout(_PATIENCE_MS)
+        db.pragma("synchronous", "FULL")
+        db.pragma("foreign_keys", True)
+        return db
+
+    def _prepare(self) -> None:
+        # For its owner alone: personal records are in it.
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        db = apsw.Connection(str(self.path))
+        try:
+            db.set_busy_timeout(_PATIENCE_MS)
+            if db.pragma("journal_mode") != "wal":
+                db.pragma("journal_mode", "wal")
+            bring_up_to_date(db, self.path)
+        finally:
+            db.close()
+
+
+@contextmanager
+def reported(path: Path) -> Iterator[None]:
+    """Turn what SQLite or the system reports into a sentence."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise LibraryError(f"the knowledge base {path} {_why(error)}") from error
+
+
+def _why(error: Exception) -> str:
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return "is being written by another process, which did not finish in time; try again"
+        case apsw.FullError():
+            return "cannot be written: its disk is full"
+        case apsw.CorruptError():
+            return f"is damaged ({error}); keep the file, and restore a backup or load the documents anew"
+        case apsw.NotADBError():
+            return "is not a SQLite database; move the file away, or give the library another folder"
+        case apsw.ReadOnlyError():
+            return f"cannot be written ({error}); check the permissions of the file and of its folder"
+    return f"cannot be reached ({error})"
+
+
+VERSION = 1
+_APPLICATION = 0x4A464B42  # "JFKB"
+
+_TABLES = """
+CREATE TABLE sources (
+    uri TEXT PRIMARY KEY,
+    digest TEXT NOT NULL,
+    collection TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sources_by_collection ON sources (collection);
+
+-- A record that changes gets a new number, and numbers are never used again: what an index knows under a
+-- number stays true, and "everything above the highest number it knows" is what it lacks.
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    source TEXT REFERENCES sources (uri),
+    digest BLOB NOT NULL,
+    type TEXT NOT NULL,
+    namespace TEXT NOT NULL,
+    owner TEXT,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    tags TEXT NOT NULL,
+    url TEXT,
+    source_type TEXT NOT NULL,
+    last_updated TEXT,
+    metadata TEXT NOT NULL
+) STRICT;
+CREATE INDEX records_by_source ON records (source, id);
+CREATE INDEX records_by_kind ON records (namespace, type);
+
+-- The numbers that are no longer there, in the order in which they went.
+CREATE TABLE removed (
+    step INTEGER PRIMARY KEY AUTOINCREMENT,
+    number INTEGER NOT NULL
+) STRICT;
+"""
+
+
+def bring_up_to_date(db: apsw.Connection, path: Path) -> None:
+    """Make the tables in an empty file; refuse a file of something else or of a later version."""
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        version, application = db.pragma("user_version"), db.pragma("application_id")
+        if version == 0 and application == 0 and not db.execute("SELECT 1 FROM sqlite_schema").get:
+            db.execute(_TABLES)
+            db.pragma("application_id", _APPLICATION)
+            db.pragma("user_version", VERSION)
+        elif application != _APPLICATION:
+            raise LibraryError(f"{path} is not a knowledge base; give the library another folder")
+        elif version > VERSION:
+            raise LibraryError(
+                f"{path} was made by a later version of jackfield-capability-kb; install that version"
+            )
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")

@@ -1,1 +1,0 @@
-"""Full text: the words of every passage, in a tantivy index."""

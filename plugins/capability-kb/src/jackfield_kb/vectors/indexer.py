@@ -1,0 +1,117 @@
+"""Keeps the vector index up to date with the records."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jackfield_kb.chunks import split
+from jackfield_kb.embedding import Embedder
+from jackfield_kb.errors import DamagedIndexError, EmbeddingError
+from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.records import statements
+from jackfield_kb.records.database import Database
+from jackfield_kb.records.statements import Numbered, Position
+from jackfield_kb.vectors import index
+from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added, compacted, too_many_dead
+
+_SECONDS, _MOST_ROWS = 4.0, 8_192
+"""How much is embedded before it is kept: what a crash can cost."""
+
+_BATCH = 96
+"""Records that are read at once."""
+
+_AT_ONCE = 48
+"""Texts that the model is given at once."""
+
+
+class VectorUpkeep(Following[VectorState]):
+    """Brings the vectors up to date."""
+
+    def __init__(self, database: Database, index: VectorIndex, embedder: Embedder, notice: Notice) -> None:
+        super().__init__(database, index.folder, notice)
+        self._index = index
+        self._embedder = embedder
+
+    def _begun(self) -> VectorState:
+        return self._index.start_anew(self._embedder.model)
+
+    def _usable(self) -> VectorState | None:
+        try:
+            state = self._index.state()
+            if state is not None and state.model != self._embedder.model:
+                self._notice(
+                    f"the vectors were made by {state.model}; they are made anew by {self._embedder.model}"
+                )
+                self._index.discard()
+                return None
+        except DamagedIndexError as error:
+            self._notice(f"the vector index cannot be used and is made anew: {error}")
+            self._index.discard()
+            return None
+        return state
+
+    def _fill(self, state: VectorState, count: Count, *, publish: bool) -> None:
+        with self._database.reading() as db:
+            target = statements.position(db)
+            gone = statements.removed_after(db, state.position.step) if state.position.number else []
+        state = self._struck_out(state, gone)
+        state = state._replace(position=state.position._replace(step=target.step))
+        while batch := self._next_embedded(state.position.number, count):
+            state = self._with(state, batch)
+            if publish:
+                self._index.record(state)
+            count(len(batch.items))
+        number = max(state.position.number, target.number)
+        state = state._replace(position=Position(number, target.step))
+        if too_many_dead(self._index.columns(state), state):
+            state = compacted(self._index, state)
+        self._index.record(state)
+        self._index.tidy(state)
+
+    def _next_embedded(self, number: int, count: Count) -> Rows | None:
+        """The next records with their vectors, some seconds' worth of work; None when there are no more."""
+        items: list[Numbered] = []
+        counts: list[int] = []
+        vectors: list[NDArray[np.float32]] = []
+        enough = time.monotonic() + _SECONDS
+        while time.monotonic() < enough and sum(counts) < _MOST_ROWS:
+            with self._database.reading() as db:
+                batch = statements.after(db, items[-1].number if items else number, _BATCH)
+            if not batch:
+                break
+            texts = [passage_texts(item) for item in batch]
+            vectors += self._embedded([text for each in texts for text in each], count)
+            items += batch
+            counts += map(len, texts)
+        return Rows(items, counts, np.concatenate(vectors)) if items else None
+
+    def _struck_out(self, state: VectorState, gone: Sequence[int]) -> VectorState:
+        numbers = np.array([number for number in gone if number <= state.position.number], np.uint64)
+        files = self._index.columns(state)
+        return state._replace(extents=files.append(state.extents, {index.REMOVED: numbers}))
+
+    def _with(self, state: VectorState, rows: Rows) -> VectorState:
+        dimensions = rows.vectors.shape[1]
+        if state.dimensions not in (0, dimensions):
+            raise EmbeddingError(
+                f"the model {self._embedder.model} gives vectors of {dimensions} dimensions, "
+                f"the index has {state.dimensions}; run `jackfield kb rebuild`"
+            )
+        grown = added(self._index.columns(state), state, rows)
+        return grown._replace(position=grown.position._replace(number=rows.items[-1].number))
+
+    def _embedded(self, texts: Sequence[str], count: Count) -> Iterator[NDArray[np.float32]]:
+        for start in range(0, len(texts), _AT_ONCE):
+            # Nothing is finished yet, but whoever counts may want to stop.
+            count(0)
+            yield np.asarray(self._embedder.embed(texts[start : start + _AT_ONCE]), np.float32)
+
+
+def passage_texts(item: Numbered) -> list[str]:
+    """What is embedded of a record: each passage with the title before it."""
+    record = item.record
+    return [f"{record.title}\n{record.text[part.start : part.end]}" for part in split(record.text)]

@@ -1,0 +1,54 @@
+"""Translates SQLite and OS errors into `StoreUnavailableError`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+from jackfield.store import StoreUnavailableError
+
+OUTAGES = (
+    apsw.BusyError,
+    apsw.CantOpenError,
+    apsw.CorruptError,
+    apsw.IOError,
+    apsw.LockedError,
+    apsw.NotADBError,
+    StoreUnavailableError,
+)
+"""Errors that affect the file as a whole, so that the next operation would fail, too."""
+
+
+def unavailable_error(path: Path, error: Exception) -> StoreUnavailableError:
+    """Return the error to raise for an error of SQLite or of the operating system."""
+    match error:
+        case StoreUnavailableError():
+            return error
+        case apsw.BusyError() | apsw.LockedError():
+            why = "is locked by another process, and did not become free in time"
+        case apsw.FullError():
+            why = "cannot be written: its disk is full"
+        case apsw.CorruptError():
+            why = f"is damaged ({error}); stop what uses it, keep the file, and restore a backup"
+        case apsw.NotADBError():
+            why = "is not a SQLite database; move the file away, or give the store another path"
+        case apsw.CantOpenError():
+            why = f"cannot be opened ({error}); check that its folder is there, may be written and has room"
+        case apsw.IOError():
+            why = f"cannot be read or written ({error}); its disk may be full, or fail"
+        case apsw.ReadOnlyError():
+            why = f"cannot be written ({error}); check the permissions of the file and of its folder"
+        case _:
+            why = f"cannot be reached ({error})"
+    return StoreUnavailableError(f"the store {path} {why}")
+
+
+@contextmanager
+def translate_errors(path: Path) -> Iterator[None]:
+    """Raise errors of the file as `StoreUnavailableError`."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise unavailable_error(path, error) from error

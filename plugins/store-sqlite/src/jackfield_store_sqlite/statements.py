@@ -1,0 +1,268 @@
+"""SQL statements of the store: values, counters, claims, streams and pruning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apsw
+from jackfield.store import Claim, ClaimState, Doubt, Entry
+
+from jackfield_store_sqlite.limits import MAX_KEY_BYTES
+from jackfield_store_sqlite.process import ClaimOwner
+
+_LAST = "\U0010ffff"
+INLINE_BYTES = 256 * 1024
+"""Larger values are read on a thread, because they would block the loop longer than the switch takes."""
+
+
+class LargeValueError(Exception):
+    """The value is too large to be read on the event loop."""
+
+
+def put_value(db: apsw.Connection, key: str, value: bytes, expires: float | None) -> None:
+    """Set a value."""
+    db.execute("INSERT OR REPLACE INTO kept (key, value, expires) VALUES (?, ?, ?)", (key, value, expires))
+
+
+def get_value(db: apsw.Connection, now: float, key: str, *, max_bytes: int) -> bytes | None:
+    """Return a current value; raise `LargeValueError` if it exceeds `max_bytes`."""
+    row = db.execute(
+        "SELECT CASE WHEN length(value) <= ? THEN value END, 1 FROM kept "
+        "WHERE key = ? AND (expires IS NULL OR expires > ?)",
+        (max_bytes, key, now),
+    ).get
+    if row is None:
+        return None
+    if row[0] is None:
+        raise LargeValueError
+    value: bytes = row[0]
+    return value
+
+
+def take_value(db: apsw.Connection, now: float, key: str) -> bytes | None:
+    """Delete a value and return it, unless it has expired."""
+    row = db.execute("DELETE FROM kept WHERE key = ? RETURNING value, expires", (key,)).get
+    if row is None or (row[1] is not None and row[1] <= now):
+        return None
+    value: bytes = row[0]
+    return value
+
+
+def delete_value(db: apsw.Connection, now: float, key: str) -> bool:
+    """Delete a value; return whether a current one existed."""
+    row = db.execute("DELETE FROM kept WHERE key = ? RETURNING 1, expires", (key,)).get
+    return row is not None and (row[1] is None or row[1] > now)
+
+
+def value_keys(db: apsw.Connection, now: float, prefix: str) -> list[str]:
+    """Return the current keys with a prefix, sorted."""
+    end = prefix_end(prefix)
+    rows = db.execute(
+        "SELECT key FROM kept WHERE key >= ? AND key < ? AND (expires IS NULL OR expires > ?) ORDER BY key",
+        (prefix, end, now),
+    )
+    return [key for (key,) in rows]
+
+
+def add_to_counter(db: apsw.Connection, now: float, key: str, amount: int, window: float) -> int:
+    """Add to a counter and return its value."""
+    row = db.execute("SELECT count, expires FROM counters WHERE key = ?", (key,)).get
+    count, expires = row if row is not None and row[1] > now else (0, now + window)
+    count += amount
+    db.execute(
+        "INSERT OR REPLACE INTO counters (key, count, expires) VALUES (?, ?, ?)", (key, count, expires)
+    )
+    return int(count)
+
+
+def prefix_end(prefix: str) -> str:
+    """Return the smallest text above all texts with a prefix: the end of an index range."""
+    stem = prefix.rstrip(_LAST)
+    if not stem:
+        return _LAST * MAX_KEY_BYTES  # Longer than any key.
+    # UTF-8 sorts by code point; the code points skipped here are surrogates.
+    following = 0xE000 if stem[-1] == "\ud7ff" else ord(stem[-1]) + 1
+    return stem[:-1] + chr(following)
+
+
+RUN, RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
+IN_DOUBT, CONFLICT, FREE = Claim(ClaimState.IN_DOUBT), Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
+_NO_OWNER = ""
+
+
+_CURRENT = "(expires IS NULL OR expires > ? OR note IS NOT NULL)"
+"""Current claims: not expired, or with a note, which a person has to resolve."""
+
+
+def find_claim(
+    db: apsw.Connection, now: float, key: str, fingerprint: bytes, owner: ClaimOwner
+) -> Claim | None:
+    """Return the state of an existing claim, or None."""
+    row = db.execute(
+        f"SELECT fingerprint = ?, owner, result FROM claims WHERE key = ? AND {_CURRENT}",  # noqa: S608
+        (fingerprint, key, now),
+    ).get
+    if row is None:
+        return None
+    same, holder, result = row
+    return _to_claim(db, now, holder, result, owner) if same else CONFLICT
+
+
+def make_claim(
+    db: apsw.Connection,
+    now: float,
+    key: str,
+    fingerprint: bytes,
+    *,
+    expires: float | None,
+    owner: ClaimOwner,
+    note: bytes = b"",
+    result: bytes | None = None,
+) -> Claim:
+    """Insert a claim, or return the state of the existing one."""
+    found = find_claim(db, now, key, fingerprint, owner)
+    if found is not None:
+        return found
+    db.execute(
+        "INSERT OR REPLACE INTO claims (key, fingerprint, owner, result, expires, note) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (key, fingerprint, owner.id, result, expires, note if note and result is None else None),
+    )
+    return RUN
+
+
+def claim_state(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> Claim:
+    """Return the state of a claim."""
+    row = db.execute(
+        f"SELECT owner, result FROM claims WHERE key = ? AND {_CURRENT}",  # noqa: S608
+        (key, now),
+    ).get
+    return FREE if row is None else _to_claim(db, now, row[0], row[1], owner)
+
+
+def holds_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> bool:
+    """True if this owner holds the claim and it has no result yet."""
+    row = db.execute(
+        f"SELECT owner FROM claims WHERE key = ? AND result IS NULL AND {_CURRENT}",  # noqa: S608
+        (key, now),
+    ).get
+    return bool(row == owner.id)
+
+
+def claims_in_doubt(db: apsw.Connection, now: float, prefix: str, owner: ClaimOwner) -> list[Doubt]:
+    """Return the claims with a note whose owners are expired."""
+    rows: list[Any] = db.execute(
+        "SELECT key, owner, note FROM claims WHERE note IS NOT NULL AND result IS NULL "
+        "AND key >= ? AND key < ? ORDER BY key",
+        (prefix, prefix_end(prefix)),
+    ).fetchall()
+    return [Doubt(key, note) for key, holder, note in rows if owner.is_expired(db, now, holder)]
+
+
+def _to_claim(db: apsw.Connection, now: float, holder: str, result: bytes | None, owner: ClaimOwner) -> Claim:
+    if result is not None:
+        return Claim(ClaimState.DONE, result)
+    return IN_DOUBT if owner.is_expired(db, now, holder) else RUNNING
+
+
+def take_over_claim(db: apsw.Connection, now: float, key: str, owner: ClaimOwner) -> bool:
+    """Take over a claim in doubt; the surrounding transaction lets one caller succeed."""
+    if claim_state(db, now, key, owner) is not IN_DOUBT:
+        return False
+    db.execute("UPDATE claims SET owner = ? WHERE key = ?", (owner.id, key))
+    return True
+
+
+def abandon_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
+    """Give up a held claim, which is then in doubt."""
+    db.execute(
+        "UPDATE claims SET owner = ? WHERE key = ? AND owner = ? AND result IS NULL",
+        (_NO_OWNER, key, owner.id),
+    )
+
+
+def complete_claim(
+    db: apsw.Connection, now: float, key: str, result: bytes, *, owner: ClaimOwner, ttl: float | None = None
+) -> bool:
+    """Record a result; return whether this owner still held the claim."""
+    db.execute(
+        "UPDATE claims SET result = ?, note = NULL, expires = coalesce(?, expires) "  # noqa: S608
+        f"WHERE key = ? AND owner = ? AND result IS NULL AND {_CURRENT}",
+        (result, None if ttl is None else now + ttl, key, owner.id, now),
+    )
+    return db.changes() == 1
+
+
+def release_claim(db: apsw.Connection, key: str, owner: ClaimOwner) -> None:
+    """Delete a held claim whose call did not run."""
+    db.execute("DELETE FROM claims WHERE key = ? AND owner = ? AND result IS NULL", (key, owner.id))
+
+
+def append_entry(db: apsw.Connection, stream: str, value: bytes, expires: float | None) -> int:
+    """Append an entry and return its id; a stream keeps its last id for good, so no id is reused."""
+    number, last = db.execute(
+        "INSERT INTO streams (name, last) VALUES (?, 1) ON CONFLICT (name) DO UPDATE SET last = last + 1 "
+        "RETURNING number, last",
+        (stream,),
+    ).get
+    db.execute(
+        "INSERT INTO entries (stream, id, value, expires) VALUES (?, ?, ?, ?)", (number, last, value, expires)
+    )
+    return int(last)
+
+
+def last_entry_id(db: apsw.Connection, stream: str) -> int:
+    """Return the highest id ever used in a stream, or 0."""
+    return db.execute("SELECT last FROM streams WHERE name = ?", (stream,)).get or 0
+
+
+def stream_names(db: apsw.Connection, now: float, prefix: str) -> list[str]:
+    """Return the streams with a prefix and a current entry, sorted."""
+    rows = db.execute(
+        "SELECT name FROM streams WHERE name >= ? AND name < ? AND EXISTS (SELECT 1 FROM entries "
+        "WHERE stream = number AND (expires IS NULL OR expires > ?)) ORDER BY name",
+        (prefix, prefix_end(prefix), now),
+    )
+    return [name for (name,) in rows]
+
+
+def clear_stream(db: apsw.Connection, now: float, stream: str) -> int:
+    """Delete all entries of a stream; return how many were current."""
+    gone = db.execute(
+        "DELETE FROM entries WHERE stream = (SELECT number FROM streams WHERE name = ?) "
+        "RETURNING expires IS NULL OR expires > ?",
+        (stream, now),
+    )
+    return sum(readable for (readable,) in gone)
+
+
+def read_entries(db: apsw.Connection, now: float, stream: str, after: int, limit: int) -> list[Entry]:
+    """Return the current entries after an id, oldest first."""
+    rows = db.execute(
+        "SELECT id, value FROM entries WHERE stream = (SELECT number FROM streams WHERE name = ?) "
+        "AND id > ? AND (expires IS NULL OR expires > ?) ORDER BY id LIMIT ?",
+        (stream, after, now, limit),
+    )
+    return [Entry(*row) for row in rows]
+
+
+CHUNK = 1000
+_EXPIRED = {
+    "kept": "expires <= ?",
+    "counters": "expires <= ?",
+    # A claim with a note stays until a person resolves it.
+    "claims": "expires <= ? AND note IS NULL",
+    "entries": "expires <= ?",
+}
+
+
+def prune(db: apsw.Connection, now: float) -> int:
+    """Delete up to `CHUNK` expired rows, so that writers wait briefly; return how many."""
+    gone = 0
+    for table, expired in _EXPIRED.items():
+        db.execute(
+            f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {expired} LIMIT ?)",  # noqa: S608
+            (now, CHUNK - gone),
+        )
+        gone += db.changes()
+    return gone

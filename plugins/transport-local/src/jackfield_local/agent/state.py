@@ -1,0 +1,165 @@
+"""The state of a dialogue: what the agent waits for, the last call, and what was said and shown so far."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from typing import Any
+
+import orjson
+
+from jackfield_local.agent.answers import records_in, title_of
+from jackfield_local.agent.decision import Turn, question_line, waiting_line
+from jackfield_local.agent.parameters import Parameter, Tool
+from jackfield_local.language.questions import has_pronoun, is_continuation
+
+_TURNS = 3
+"""Exchanges that the model is shown; each costs time to process."""
+
+_SEEN = 20_000
+"""Characters of results in which identifiers are looked for."""
+
+_SHOWN_RECORDS = 5
+_ANSWERED = re.compile(
+    r"^\[?(?:The user approved the call of|The answer to the call of|called) (\w+)[^{]*(\{.*\})\]?\s*$",
+    re.DOTALL,
+)
+_DECLINED = re.compile(r"^The user (?:declined|did not decide about) the call of (\w+)")
+
+Envelope = Mapping[str, Any]
+
+
+class Expects(Enum):
+    """What a question of the agent is answered with."""
+
+    VALUE = auto()
+    CONSENT = auto()
+    CHOICE = auto()
+    FORM = auto()
+
+
+@dataclass(frozen=True)
+class Question:
+    """What the agent asked the user and now waits for."""
+
+    expects: Expects
+    tools: tuple[Tool, ...]
+    """The tool that is to be called; for a choice, all that are offered."""
+    text: str
+    said: str
+    """All that the user said for this call so far, the last words first."""
+    args: Mapping[str, Any] = field(default_factory=dict)
+    parameter: Parameter | None = None
+    attempts: int = 1
+    passed: tuple[Tool, ...] = ()
+    """The tools that were offered before and not chosen."""
+
+    @property
+    def tool(self) -> Tool:
+        """The tool that is to be called, or the closest of those offered."""
+        return self.tools[0]
+
+
+@dataclass(frozen=True)
+class Call:
+    """The last call: what it was, and whether it still waits for the user's approval."""
+
+    tool: Tool
+    args: Mapping[str, Any]
+    waiting: bool = False
+    done: bool = False
+    """Whether it succeeded."""
+    recent: bool = True
+    """Whether it belongs to the turn before this one."""
+    replaces: bool = False
+    """Whether it was made in the place of one that still waits."""
+
+    def repeats(self, tool: Tool, args: Mapping[str, Any]) -> bool:
+        """Whether another call is the same."""
+        return self.tool is tool and dict(self.args) == dict(args)
+
+
+class DialogueState:
+    """Idle without a `question`; otherwise waiting for what it expects."""
+
+    def __init__(self) -> None:
+        self.question: Question | None = None
+        self.last: Call | None = None
+        self.turns: deque[Turn] = deque(maxlen=_TURNS)
+        self.said = ""
+        """The last message."""
+        self.request = ""
+        """The request for which the last call was made."""
+        self.searched: Sequence[Mapping[str, Any]] = ()
+        """The arguments of the last searches."""
+        self.records: tuple[Mapping[str, Any], ...] = ()
+        """The last results, to which the user can refer."""
+        self.seen = ""
+        self.topic = ""
+        """What the last turn was about: the record that answered it, or what was said."""
+
+    def note(self, said: str, written: str) -> None:
+        """Remember a turn, in the form in which the model is shown it."""
+        self.turns.append(Turn(said, written))
+        self.topic = self.topic if is_continuation(said) or has_pronoun(said) else said
+
+    def leave_last(self) -> None:
+        """The conversation has turned from the last call to something else."""
+        self.last = replace(self.last, recent=False) if self.last is not None else None
+
+    def take_result(self, tool_id: str, envelope: Envelope) -> None:
+        """Remember what a call came to."""
+        error = envelope.get("error")
+        if self.last is not None and self.last.tool.id == tool_id:
+            self.last = replace(self.last, waiting=is_waiting(envelope), done=not error)
+        if not error:
+            self.records = records_in(envelope.get("data")) or self.records
+            self.seen = (self.seen + orjson.dumps(envelope.get("data")).decode())[-_SEEN:]
+
+    def recall(self, text: str) -> None:
+        """Take up what the host says about a call."""
+        if (found := outcome_in(text)) is not None:
+            self.take_result(*found)
+        elif is_declined(text):
+            self.last = None
+
+    def context_lines(self, question: Question | None) -> str:
+        """What the model has to know besides the words: an open question, an open card, the last results."""
+        lines = [question_line(question.text)] if question is not None else []
+        if self.last is not None and self.last.waiting:
+            lines.append(waiting_line(self.last.tool.id, self.last.args))
+        shown = [
+            f"{place}. {title_of(each)[:60]} ({each['id']})"
+            for place, each in enumerate(self.records[:_SHOWN_RECORDS], 1)
+            if isinstance(each.get("id"), str)
+        ]
+        return "".join([*lines, f"[Results: {'; '.join(shown)}]\n"] if shown else lines)
+
+
+def is_waiting(envelope: Envelope) -> bool:
+    """Whether a call waits for the user's approval."""
+    error = envelope.get("error")
+    return isinstance(error, Mapping) and error.get("type") == "CONFIRMATION_REQUIRED"
+
+
+def outcome_in(text: str) -> tuple[str, Envelope] | None:
+    """The tool and the answer that the host tells in words."""
+    match = _ANSWERED.match(text)
+    return None if match is None else (match.group(1), read_envelope(match.group(2).encode()))
+
+
+def is_declined(text: str) -> bool:
+    """Whether the host says that the user declined a call."""
+    return _DECLINED.match(text) is not None
+
+
+def read_envelope(envelope: bytes) -> Envelope:
+    """The answer to a call; one that cannot be read counts as failed."""
+    try:
+        found = orjson.loads(envelope)
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {"error": {"message": "The tool's answer cannot be read."}}
