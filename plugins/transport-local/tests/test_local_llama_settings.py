@@ -150,14 +150,14 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
     assert "the model could not be prepared: server_error: no room" in caplog.text
 
 
-def test_a_summary_is_left_to_the_digest_of_the_conversation() -> None:
+def test_the_local_agent_leaves_summaries_to_the_session() -> None:
     async def go() -> str:
         transport = LocalTransport.from_settings({"mind": "router"})
-        memory = ChatHistory()
+        history = ChatHistory()
         for number in range(30):
-            memory.add("user", f"Remember the number {number}.")
-        await memory.compact(model_summarizer(transport))
+            history.add("user", f"Remember the number {number}.")
+        await history.compact(model_summarizer(transport))
         await transport.close()
-        return memory.summary
+        return history.summary
 
     assert asyncio.run(go()).startswith("user: Remember the number 0.")
