@@ -15,7 +15,7 @@ from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.session.machine import State
-from jackfield.session.session import Publish, Session
+from jackfield.session.session import Publish, Session, SessionFormatError
 from jackfield.settings import Settings, SettingsError
 from jackfield.store import Store
 from jackfield.transport.protocol import Transport
@@ -124,8 +124,14 @@ class Runtime:
         self.orchestrator.observers.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
-        """A session that was kept; on another registry than its own it is fatal in development."""
-        session = await Session.resume(session_id, self.store, publish)
+        """A session that was saved; `RegistryError` where it cannot go on.
+
+        That is so in the format of another version and, in development, on another registry than its own.
+        """
+        try:
+            session = await Session.resume(session_id, self.store, publish)
+        except SessionFormatError as error:
+            raise RegistryError(str(error)) from None
         if session is not None and session.registry_version != self.registry.version:
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
@@ -256,6 +257,25 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
 
     asyncio.run(main())
     assert "hst_note" in told[0]
+
+
+def test_a_session_of_another_version_is_refused_with_a_sentence(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided(echo) as served:
+            async with hosted(workshop, served) as host, host.client("text") as ada:
+                token, session_id = ada.token, ada.token.partition(".")[0]
+            async with hosted(workshop, served) as host:
+                assert host.house
+                store = host.house.sessions.runtime.store
+                saved = json.loads(await store.get(f"session/{session_id}") or b"")
+                del saved["format"]
+                await store.put(f"session/{session_id}", json.dumps(saved).encode())
+                async with host.connected("text") as back:
+                    await back.say("resume", token=token)
+                    assert (await back.until_closed())[0] == 4007
+                    assert "saved by another version of Jackfield" in back.of("error")[0]["message"]
+
+    asyncio.run(main())
 
 
 def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_of_date(
