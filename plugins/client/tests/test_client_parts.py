@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield import protocol
+from jackfield.protocol import close_codes
 from jackfield_client import keepsakes
 from jackfield_client.address import address
 from jackfield_client.answers import Answers
@@ -35,9 +37,8 @@ from jackfield_client.wire.messages import (
     ToolError,
 )
 from jackfield_client.wire.reading import KINDS, MEMBERS, read
-from jackfield_host import wire
 from jackfield_host.options import HostOptions
-from jackfield_host.wire import closing, incoming, outgoing
+from jackfield_host.wire import incoming, outgoing
 
 
 def test_every_message_of_the_host_is_known_with_all_its_members() -> None:
@@ -59,11 +60,11 @@ def test_every_message_of_the_host_is_known_with_all_its_members() -> None:
 
 
 def test_closes_and_limits_are_the_hosts() -> None:
-    assert PROTOCOL == wire.PROTOCOL
+    assert PROTOCOL == protocol.PROTOCOL
     assert {(each.name, each.code) for each in closings.CLOSINGS} == {
-        (each.name, each.code) for each in closing.CLOSINGS
+        (each.name, each.code) for each in close_codes.CLOSINGS
     }
-    advice = {each.name: each.advice for each in closing.CLOSINGS}
+    advice = {each.name: each.advice for each in close_codes.CLOSINGS}
     for each in closings.CLOSINGS:
         # The host's own words about what a client should do.
         resumes = each.then not in (closings.Then.OVER, closings.Then.FAILED)

@@ -246,7 +246,7 @@ def test_who_makes_mistakes_is_told_each_time_and_let_go_after_ten(workshop: Wor
 def test_a_session_whose_client_stays_away_is_let_go_as_such_and_can_be_resumed(
     workshop: Workshop, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO", "jackfield_host")
+    caplog.set_level("INFO", "jackfield_sessions")
 
     async def main() -> None:
         async with provided(echo) as served, hosted(workshop, served, grace_seconds=0.1) as host:
