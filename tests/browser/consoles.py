@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.providers.model import Script
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from jackfield import ToolCall
 from jackfield.session.machine import State
 from jackfield_agents.work import shortened
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
@@ -31,7 +31,7 @@ def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         for number in range(3):
-            await model.calls(Call("fab_look", {"text": f"room {number}"}))
+            await model.calls(ScriptedCall("fab_look", {"text": f"room {number}"}))
             heard.append(str(model.received[-1]["content"]))
 
     async def act() -> None:
@@ -67,8 +67,8 @@ def test_a_model_that_writes_nothing_is_asked_for_its_report(site: Site, tmp_pat
 
 async def looks_then_hangs(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("fab_look", {"text": "rooms"}))
-    await model.calls(Call("fab_slow", {"text": "x"}))
+    await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
+    await model.calls(ScriptedCall("fab_slow", {"text": "x"}))
 
 
 async def hangs(model: ScriptedModel) -> None:

@@ -12,7 +12,7 @@ from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import TransportError
 from jackfield.transport.troubles import TROUBLES
 from jackfield_agents import troubles, work
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
@@ -30,8 +30,8 @@ async def reports(model: ScriptedModel) -> None:
 def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("fab_look", {"text": "rooms"}))
-        await model.errs("server_error", "a fault of ours")
+        await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
+        await model.fails("server_error", "a fault of ours")
         await model.hears()
         await model.says("It was found.")
 
@@ -45,9 +45,9 @@ def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
 def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("fab_look", {"text": "rooms"}))
+        await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
         for _ in range(3):
-            await model.errs("server_error", "secret detail of the provider")
+            await model.fails("server_error", "secret detail of the provider")
             await model.hears()
 
     async def act() -> None:

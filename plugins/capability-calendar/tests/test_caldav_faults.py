@@ -21,8 +21,8 @@ from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, event
-from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale
+from jackfield_testkit.calendar import calendar, event
+from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale
 
 START = datetime(2027, 3, 2, 9, tzinfo=UTC)
 END = START + timedelta(hours=1)

@@ -23,7 +23,7 @@ from jackfield_calendar.calendars import Calendars
 from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import Agenda, CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, component, event
+from jackfield_testkit.calendar import calendar, component, event
 
 START = datetime(2027, 3, 2, 9, tzinfo=UTC)
 GOOD = calendar(event("20270302T100000", "20270302T110000", uid="good"))

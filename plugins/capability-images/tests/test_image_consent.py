@@ -16,7 +16,7 @@ from jackfield.offers import CapabilityOffer, PluginSettings, Services
 from jackfield.settings import SettingsError
 from jackfield_images.consent.policy import ImageConsent
 from jackfield_testkit import ImageServer
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from jackfield_tool_image_generate.handler import execute
 
 SCHEMA = json.loads(
@@ -50,7 +50,7 @@ class Studio:
             return self.images
 
         fields = {name: value for name, value in SCHEMA.items() if name not in ("$schema", "toolId")}
-        self.work = Workbench(
+        self.work = TestRuntime(
             make_tool("image_generate", execute, **fields),
             make_tool("other", execute, requiresConfirmation="policy"),
             policies=POLICIES,
@@ -179,5 +179,5 @@ def test_words_of_another_language_replace_the_english_ones(server: ImageServer,
 )
 def test_a_setting_that_makes_no_sense_is_refused_with_its_name(settings: Any, sentence: str) -> None:
     with pytest.raises(SettingsError, match=r"policies\.image_consent") as raised:
-        ImageConsent(settings, Services(Workbench().store))
+        ImageConsent(settings, Services(TestRuntime().store))
     assert sentence in str(raised.value)

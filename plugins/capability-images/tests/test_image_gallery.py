@@ -16,7 +16,7 @@ from jackfield_images.images import Images
 from jackfield_images.inspection import NotAnImageError, inspect
 from jackfield_images.options import Options
 from jackfield_testkit import ImageServer
-from jackfield_testkit.images_contract.png import png
+from jackfield_testkit.images import png
 from PIL import Image
 
 

@@ -18,7 +18,7 @@ from jackfield_images.consent.policy import ImageConsent
 from jackfield_images.options import _KINDS, Options
 from jackfield_images.prices import BUILT_IN
 from jackfield_testkit import ImagesContractTests
-from jackfield_testkit.sealing import suite_tests
+from jackfield_testkit.suite import suite_tests
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():

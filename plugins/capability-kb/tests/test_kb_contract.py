@@ -1,4 +1,4 @@
-"""The standard tests of a knowledge base, with words alone and with the local model."""
+"""The contract tests of a knowledge base, with words alone and with the local model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from jackfield_capability_types.knowledge import KnowledgeBase, Record
 from jackfield_kb import embedding, jackfield_capabilities
 from jackfield_kb.capability import LibraryKnowledge
 from jackfield_kb.settings import open_library
-from jackfield_testkit import KnowledgeContractTests
-from jackfield_testkit.knowledge_contract.shelf import STUDIO, Visitor
+from jackfield_testkit import KnowledgeContractTests, SessionStub
+from jackfield_testkit.knowledge.harness import RECORDS
 
 
 def knowledge(place: Path, records: Sequence[Record], **settings: Any) -> LibraryKnowledge:
@@ -32,21 +32,21 @@ def knowledge(place: Path, records: Sequence[Record], **settings: Any) -> Librar
 
 
 class TestWordsAlone(KnowledgeContractTests):
-    async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
-        return await asyncio.to_thread(knowledge, place, records, embeddings="off")
+    async def create_knowledge_base(self, folder: Path, records: Sequence[Record]) -> KnowledgeBase:
+        return await asyncio.to_thread(knowledge, folder, records, embeddings="off")
 
 
 @pytest.mark.skipif(bool(embedding.missing()), reason="the local model is not installed")
 class TestLocalModel(KnowledgeContractTests):
-    async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
-        return await asyncio.to_thread(knowledge, place, records, embeddings="local")
+    async def create_knowledge_base(self, folder: Path, records: Sequence[Record]) -> KnowledgeBase:
+        return await asyncio.to_thread(knowledge, folder, records, embeddings="local")
 
 
 def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
     async def main() -> None:
-        base = knowledge(tmp_path, STUDIO, embeddings="off", access={"studio": ["ann"]})
+        base = knowledge(tmp_path, RECORDS, embeddings="off", access={"studio": ["ann"]})
         for user, expected in (("ann", 1), ("ben", 0), (None, 0)):
-            view = base.for_session(Visitor(user))
+            view = base.for_session(SessionStub(user))
             assert len(await view.search("lighthouse")) == expected
             assert len(await view.get(["project:lighthouse"])) == expected
         await base.close()
@@ -56,12 +56,12 @@ def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
 
 def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_path: Path) -> None:
     async def main() -> None:
-        base = knowledge(tmp_path, STUDIO, embeddings="off")
+        base = knowledge(tmp_path, RECORDS, embeddings="off")
         await base.close()
         (tmp_path / "knowledge" / "knowledge.db").write_bytes(b"no database at all" * 300)
         again = LibraryKnowledge.from_settings({"folder": str(tmp_path / "knowledge"), "embeddings": "off"})
         with pytest.raises(ToolError) as raised:
-            await again.for_session(Visitor("ann")).search("lighthouse")
+            await again.for_session(SessionStub("ann")).search("lighthouse")
         assert raised.value.type is ErrorType.TRANSIENT
         assert raised.value.retryable
         assert str(tmp_path) not in raised.value.message
@@ -72,7 +72,7 @@ def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_pa
 
 def test_what_takes_too_long_is_given_up(tmp_path: Path) -> None:
     async def main() -> None:
-        base = knowledge(tmp_path, STUDIO, embeddings="off", patience=0.05)
+        base = knowledge(tmp_path, RECORDS, embeddings="off", patience=0.05)
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
 

@@ -44,7 +44,7 @@ def listed(site: Site) -> dict[str, Any]:
 def test_a_page_is_fetched_and_read(site: Site) -> None:
     packed = gzip.compress(PAGE.encode())
     site.page("/hours", packed, "text/html; charset=utf-8", headers={"Content-Encoding": "gzip"})
-    url = site.redirects("/", "/hours")
+    url = site.redirect("/", "/hours")
     began = datetime.now(UTC)
     page: Page = using(listed(site), lambda web: web.fetch(f"  {url} "))
     assert (page.url, page.title, page.content_type) == (site.url("/hours"), "Hours", "text/html")
@@ -66,11 +66,11 @@ def test_a_host_that_drips_is_given_up_in_time(site: Site) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", "text/plain")
         exchange.end_headers()
-        while not site.released.wait(0.02):
+        while not site.closing.wait(0.02):
             exchange.wfile.write(b".")
             exchange.wfile.flush()
 
-    url = site.behaves("/", drip)
+    url = site.handle("/", drip)
     with pytest.raises(ToolError) as raised:
         using({**listed(site), "timeout": 0.4}, lambda web: web.fetch(url))
     assert raised.value.type is ErrorType.TRANSIENT

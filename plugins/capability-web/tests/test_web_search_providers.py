@@ -136,7 +136,7 @@ def test_results_are_evidence_in_one_form(site: Site, provider: str) -> None:
 def test_searxng_is_asked_as_its_interface_wants_it(site: Site) -> None:
     put(site, "searxng")
     search(site, "searxng", "zwölf & mehr", recency="month", language="de", safe="strict")
-    (asked,) = site.asked
+    (asked,) = site.requests
     assert asked.path == "/search"
     assert asked.parameters == {
         "q": "zwölf & mehr",
@@ -148,13 +148,13 @@ def test_searxng_is_asked_as_its_interface_wants_it(site: Site) -> None:
     }
     assert "authorization" not in asked.headers
     search(site, "searxng", api_key_env="TEST_KEY")
-    assert site.asked[1].headers["authorization"] == f"Bearer {KEY}"
+    assert site.requests[1].headers["authorization"] == f"Bearer {KEY}"
 
 
 def test_brave_is_asked_as_its_interface_wants_it(site: Site) -> None:
     put(site, "brave")
     search(site, "brave", recency="week", limit=3, language="en", safe="off")
-    (asked,) = site.asked
+    (asked,) = site.requests
     assert asked.path == "/res/v1/web/search"
     assert asked.parameters == {
         "q": "harbour museum",
@@ -219,7 +219,7 @@ def test_a_refusal_says_whether_to_try_again_and_repeats_nothing(
     assert (raised.value.type, raised.value.retryable) == (kind, retryable)
     assert (raised.value.details == {"retryAfterSeconds": 9}) is (status == 429)
     assert raised.value.suggestion
-    assert len(site.asked) == 1
+    assert len(site.requests) == 1
     assert str(status) in caplog.text
     assert KEY not in caplog.text + raised.value.message
 
@@ -264,9 +264,9 @@ def test_an_answer_without_end_is_given_up(site: Site, provider: str) -> None:
 
 def test_a_provider_that_is_silent_or_gone_is_transient(site: Site, provider: str) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
-        site.released.wait()
+        site.closing.wait()
 
-    site.behaves(PATHS[provider], stall)
+    site.handle(PATHS[provider], stall)
     with pytest.raises(ToolError, match="in time") as raised:
         search(site, provider, timeout=0.3)
     assert raised.value.type is ErrorType.TRANSIENT

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield.offers import CapabilityOffer
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from jackfield_tool_bash.handler import execute as bash
 from jackfield_tool_edit_file.handler import execute as edit_file
 from jackfield_tool_write_file.handler import execute as write_file
@@ -36,7 +36,7 @@ class Desk:
         def offer(each: CapabilityOffer) -> CapabilityOffer:
             return CapabilityOffer(each.name, lambda _, services: each.create({"root": str(root)}, services))
 
-        self.work = Workbench(
+        self.work = TestRuntime(
             tool("write_file", write_file),
             tool("edit_file", edit_file),
             tool("bash", bash),

@@ -18,7 +18,7 @@ from typing import Any, Self
 from jackfield.settings import Settings
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 
 PATIENCE = 120.0

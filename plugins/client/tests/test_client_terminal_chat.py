@@ -9,9 +9,9 @@ from typing import Any
 
 from client_hosts import Deployment, HostProcess, at_terminal, command
 from jackfield_policies.bans import Bans
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 
 LONG = " ".join(f"word{number}" for number in range(10_000))
 """It takes minutes to say, so that whoever stops it stops it in the middle, however slow the machine is."""
@@ -23,13 +23,13 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
 
     async def first(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("cli_look", {"text": "one two"}))
-        await model.calls(Call("cli_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("cli_look", {"text": "one two"}))
+        await model.calls(ScriptedCall("cli_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         await model.says("Booked.")
         await model.hears()
-        await model.calls(Call("cli_book", {"text": "a boat"}))
+        await model.calls(ScriptedCall("cli_book", {"text": "a boat"}))
         await model.says("It waits again.\n\nFor you.\n\n")
         await model.hears()
         await model.says("Not booked.")

@@ -34,11 +34,11 @@ from jackfield_host.house import House
 from jackfield_host.options import HostOptions
 from jackfield_host.serving import Server, configured, listening
 from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, schemas, type_of
+from jackfield_scripted import Script, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiServer
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite.creation import initialise
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import GeminiServer
-from jackfield_testkit.providers.model import Script, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from pydantic import BaseModel
 from websockets.asyncio.client import ClientConnection

@@ -20,12 +20,12 @@ from jackfield_cli import main
 from jackfield_host.options import HostOptions
 from jackfield_host.security.gate import Arrival, Gate
 from jackfield_host.security.redaction import hidden
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions import archive
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.events import EventLog
 from jackfield_sessions.hub import EventHub
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from starlette.datastructures import Headers
 
 Jackfield = Callable[..., Result]
@@ -46,9 +46,9 @@ async def script(model: ScriptedModel) -> None:
     while True:
         heard = (await model.hears()).text
         if heard == "look":
-            await model.calls(Call("hst_look", {"text": "one two"}))
+            await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
         elif heard == "book":
-            await model.calls(Call("hst_book", {"text": "a table"}))
+            await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("Two words.\nNo \x1b[31mmore.")
 
 

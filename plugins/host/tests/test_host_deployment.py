@@ -29,7 +29,7 @@ from jackfield_host.commands.serve import serve
 from jackfield_host.options import HostOptions, variable
 from jackfield_host.security.keys import new_key
 from jackfield_host.security.settings import JwtSettings, KeySettings
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from pydantic import BaseModel
 from websockets.exceptions import InvalidStatus
 
@@ -210,7 +210,7 @@ async def model(model: ScriptedModel) -> None:
     while True:
         heard = (await model.hears()).text
         if heard == "look":
-            await model.calls(Call("hst_look", {"text": "one two"}))
+            await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
         await model.says("Two words.")
 
 

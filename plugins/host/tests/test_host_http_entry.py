@@ -15,8 +15,8 @@ from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import StoreUnavailableError
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.keys import digest, new_key
+from jackfield_scripted import Refusal, ScriptedModel
 from jackfield_sessions.admission import Identity
-from jackfield_testkit.providers.model import Refusal, ScriptedModel
 
 KEYS = {name: new_key(name, name).key for name in ("ada", "bob", "root", "speech")}
 

@@ -30,7 +30,7 @@ from jackfield_cli import main
 from jackfield_host.lifecycle import logs, readiness
 from jackfield_host.lifecycle.announcement import others, url
 from jackfield_host.options import HostOptions
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def silent(model: ScriptedModel) -> None:

@@ -8,7 +8,7 @@ import json
 import pytest
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Client, HostProcess, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:
@@ -137,14 +137,14 @@ def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
         if not killed.is_set():
             arrived.set()
             if moment != "before the call":
-                await model.calls(Call("hst_note", {"text": "it", **gates}, id="call_note_0001"))
+                await model.calls(ScriptedCall("hst_note", {"text": "it", **gates}, id="call_note_0001"))
                 await asyncio.Event().wait()
             await killed.wait()
             # A request that repeats another word for word is the same conversation to a scripted model.
             await model.hears()
         told.append(str(model.received))
         if moment == "before the call":
-            await model.calls(Call("hst_note", {"text": "it"}, id="call_note_0001"))
+            await model.calls(ScriptedCall("hst_note", {"text": "it"}, id="call_note_0001"))
         await model.says("That is what happened.")
 
     async def main() -> None:
@@ -184,10 +184,10 @@ def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its
 
     async def first(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
-        await model.calls(Call("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
+        await model.calls(ScriptedCall("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
 
     async def main() -> None:
         async with provided(first, numbered(told)) as served, HostProcess(workshop, served) as host:

@@ -10,7 +10,7 @@ import jackfield_policies
 import pytest
 from jackfield import ErrorType, Intent, ToolResponse, fail, ok
 from jackfield_policies.bans import Bans
-from jackfield_testkit.workbench import VERSION, Workbench, make_tool
+from jackfield_testkit.runtime import VERSION, TestRuntime, make_tool
 
 PARAMETERS = {
     "type": "object",
@@ -36,8 +36,8 @@ async def fine(args: dict[str, Any], ctx: Any) -> ToolResponse:
     return ok({"found": 1})
 
 
-def bench(handler: Any = fine, **fields: Any) -> Workbench:
-    return Workbench(
+def bench(handler: Any = fine, **fields: Any) -> TestRuntime:
+    return TestRuntime(
         make_tool("tool", handler, guide=GUIDE, **{"parameters": PARAMETERS, "version": "2.3.4", **fields}),
         policies=jackfield_policies.jackfield_policies(),
         capabilities=jackfield_policies.jackfield_capabilities(),

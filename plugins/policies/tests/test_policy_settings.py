@@ -13,7 +13,7 @@ from jackfield import ErrorType, ToolResponse, fail, ok
 from jackfield.offers import Services
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 PARAMETERS = {
     "type": "object",
@@ -22,8 +22,8 @@ PARAMETERS = {
 }
 
 
-def bench(handler: Any, settings: Any, store: Any = None, **fields: Any) -> Workbench:
-    return Workbench(
+def bench(handler: Any, settings: Any, store: Any = None, **fields: Any) -> TestRuntime:
+    return TestRuntime(
         make_tool("tool", handler, parameters=PARAMETERS, **fields),
         policies=jackfield_policies.jackfield_policies(),
         settings=settings,
@@ -66,7 +66,7 @@ def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
         def call_finished(self, call: Any, response: Any) -> None:
             seen.append(call.trail())
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", fine, parameters=PARAMETERS),
         policies=jackfield_policies.jackfield_policies(),
         settings={"budgets": {f"{mode}_tool_ms": 0.000001}},

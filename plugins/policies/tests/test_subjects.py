@@ -16,7 +16,7 @@ from jackfield.session.session import Session
 from jackfield.store import MemoryStore
 from jackfield_policies.bans import Bans
 from jackfield_policies.subjects import Subject, key, prefixes, subject
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 names = st.one_of(
     st.text(min_size=1),
@@ -51,8 +51,8 @@ async def ban(args: object, ctx: Any) -> ToolResponse:
     return ok({"until": await ctx.bans.impose(ctx.session.user, 60, ctx.session.id)})
 
 
-def bench(store: MemoryStore) -> Workbench:
-    return Workbench(
+def bench(store: MemoryStore) -> TestRuntime:
+    return TestRuntime(
         make_tool("tool", execute),
         make_tool("limited", execute, rateLimit={"calls": 1, "windowMs": 60_000}),
         make_tool("ban", ban, requires=["bans"]),
@@ -62,7 +62,7 @@ def bench(store: MemoryStore) -> Workbench:
     )
 
 
-async def passes(work: Workbench, session: Session, tool: str = "tool") -> bool:
+async def passes(work: TestRuntime, session: Session, tool: str = "tool") -> bool:
     """Whether a call is let through that was not made before."""
     return (await work.call(session, tool, call_id=os.urandom(8).hex())).response.ok
 

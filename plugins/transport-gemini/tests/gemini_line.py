@@ -13,7 +13,7 @@ from jackfield.contract.call import ToolCall
 from jackfield.transport.events import Event, ToolCalls
 from jackfield.transport.protocol import Connection, Opening
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.gemini import GeminiServer
+from jackfield_scripted.gemini import GeminiServer
 
 KEY = "key-of-a-test"
 DECLARED = {

@@ -17,9 +17,9 @@ from jackfield.transport.events import (
 from jackfield.transport.protocol import Opening, TransportError, Utterance, VoiceSettings
 from jackfield_gemini.schemas import native
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import GeminiServer, LiveModel
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiServer, LiveModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -111,7 +111,7 @@ def test_going_away_comes_before_the_end_and_the_end_can_be_resumed() -> None:
     async def leaves(model: ScriptedModel) -> None:
         await model.hears()
         await model.goes_away(9.5)
-        await model.errs("going_away")
+        await model.fails("going_away")
 
     async def talk() -> None:
         async with live(leaves) as line:
@@ -130,7 +130,7 @@ def test_a_refused_turn_is_trouble_and_no_answer() -> None:
         await model.hears()
         await model.refuses("PROHIBITED_INPUT_CONTENT")
         await model.hears()
-        await model.calls(Call("look_up", "{not json"))
+        await model.calls(ScriptedCall("look_up", "{not json"))
         await model.hears()
         await model.says("Good day.")
 

@@ -15,9 +15,9 @@ from jackfield.transport.events import (
     Transcript,
     TurnComplete,
 )
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import LiveHabits, LiveModel
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiOptions, LiveModel
 
 
 def test_an_interrupted_turn_is_not_completed_as_well() -> None:
@@ -131,7 +131,7 @@ def test_speech_that_the_provider_reports_is_believed() -> None:
         await model.says("A lamp.")
 
     async def talk() -> None:
-        async with live(listens, habits=LiveHabits(voice_activity=True)) as line:
+        async with live(listens, options=GeminiOptions(voice_activity=True)) as line:
             await line.connection.send_audio(tone(300))
             await line.next(TurnComplete)
             heard = [each for each in line.events if isinstance(each, SpeechStarted | SpeechStopped)]

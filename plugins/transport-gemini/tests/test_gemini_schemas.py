@@ -359,7 +359,7 @@ def test_nothing_that_a_schema_accepts_is_lost(case: tuple[dict[str, Any], dict[
     assert shared.validator(passed).is_valid(arguments)
 
 
-@given(shared.junk())
+@given(shared.malformed())
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 def test_even_what_is_no_schema_gives_a_legal_declaration(schema: dict[str, Any]) -> None:
     declared(schema)

@@ -8,7 +8,7 @@ from gemini_line import live, run, text
 from jackfield.transport.events import Trouble
 from jackfield.transport.protocol import Opening
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -75,8 +75,8 @@ def test_the_length_of_an_answer_is_limited_where_the_session_says_so() -> None:
         for wanted in (0, 250):
             async with text(answers, opening={"answer_tokens": wanted}) as line:
                 await line.connection.send_text("Hello.")
-                await line.until(lambda line=line: line.server.models and line.model.exchanges)  # type: ignore[misc]
-                config = line.model.exchanges[0].request.get("generationConfig") or {}
+                await line.until(lambda line=line: line.server.models and line.model.requests)  # type: ignore[misc]
+                config = line.model.requests[0].request.get("generationConfig") or {}
                 assert config.get("maxOutputTokens", 0) == wanted
             async with live(answers, opening={"answer_tokens": wanted}) as line:
                 assert line.model.setup["generationConfig"].get("maxOutputTokens", 0) == wanted

@@ -10,15 +10,17 @@ import pytest
 from gemini_line import envelope, run, text
 from jackfield.transport.events import Interrupted, TextDelta, ToolCalls, Trouble, TurnComplete, Usage
 from jackfield.transport.protocol import ToolResult
-from jackfield_testkit.providers.gemini import LiveHabits, TextModel
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
+from jackfield_scripted.gemini import GeminiOptions, TextModel
 
 
 def test_thoughts_go_back_with_their_signatures_and_are_not_shown() -> None:
     async def thinks(model: TextModel) -> None:
         await model.hears()
         await model.thinks("The user wants a lamp.")
-        await model.calls(*(Call("look_up", {"title": "lamp"}, f"call-{number}") for number in (1, 2)))
+        await model.calls(
+            *(ScriptedCall("look_up", {"title": "lamp"}, f"call-{number}") for number in (1, 2))
+        )
         await model.says("Here it is.")
         await model.hears()
         await model.says("You are welcome.")
@@ -66,11 +68,13 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
 
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        got.extend((await model.calls(*(Call("look_up", {"title": title}) for title in "ab"))).values())
+        got.extend(
+            (await model.calls(*(ScriptedCall("look_up", {"title": title}) for title in "ab"))).values()
+        )
         await model.says("Done.")
 
     async def talk() -> None:
-        async with text(asks, habits=LiveHabits(call_ids=False)) as line:
+        async with text(asks, options=GeminiOptions(call_ids=False)) as line:
             await line.connection.send_text("Look both up.")
             calls = await line.calls()
             assert [each.call_id for each in calls] == [None, None]
@@ -86,7 +90,7 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
 def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -107,7 +111,7 @@ def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
 def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
     async def asks(model: TextModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -116,7 +120,7 @@ def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
             await line.calls()
             await line.connection.send_results([ToolResult("call-1", "look_up", envelope())], respond=False)
             await asyncio.sleep(0.05)
-            assert len(line.model.exchanges) == 1
+            assert len(line.model.requests) == 1
             await line.connection.send_text("Well?")
             await line.next(TurnComplete)
             assert "Well?" in str(line.model.received)
@@ -159,7 +163,7 @@ def test_why_an_answer_ended(finish: str, said: str, code: str | None) -> None:
 def test_calls_of_an_answer_that_was_cut_at_its_limit_never_come() -> None:
     async def too_long(model: TextModel) -> None:
         await model.hears()
-        exchange = model.exchanges[-1]
+        exchange = model.requests[-1]
         exchange.send({"text": "I order "})
         exchange.send({"functionCall": {"id": "call-1", "name": "shop_order", "args": {"item": "all"}}})
         exchange.send(finish="MAX_TOKENS")
@@ -201,11 +205,11 @@ def test_a_question_that_is_blocked_does_not_block_the_next() -> None:
 def test_an_interruption_closes_the_stream_and_keeps_what_was_said() -> None:
     async def talks(model: TextModel) -> None:
         await model.hears()
-        exchange = model.exchanges[-1]
+        exchange = model.requests[-1]
         exchange.send({"text": "Once upon "})
         exchange.send({"text": "a time "})
         exchange.send({"functionCall": {"id": "call-1", "name": "shop_order", "args": {}}})
-        while not exchange.gone:  # noqa: ASYNC110
+        while not exchange.disconnected:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
         model._current = None
         await model.hears()

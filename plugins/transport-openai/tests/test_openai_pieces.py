@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from jackfield_openai.chat.reply import Reply
 from jackfield_openai.realtime.spoken import Spoken
 from jackfield_openai.realtime.turns import Turns
-from jackfield_testkit.providers.openai.chat_model import DeltaStyle, deltas
+from jackfield_scripted.openai.chat import DeltaStyle, deltas
 
 arguments = st.dictionaries(
     st.text(max_size=8), st.integers(-9, 9) | st.text(max_size=8) | st.none(), max_size=4

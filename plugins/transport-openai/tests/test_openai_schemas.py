@@ -440,7 +440,7 @@ def test_alternatives_that_leave_nothing_out_need_not_be_told_apart() -> None:
     assert given_up(tool({"p": lists, "q": objects}, ("p", "q"))) is None
 
 
-@given(st.one_of(shared.cases(), shared.cases(tame=True)))
+@given(st.one_of(shared.cases(), shared.cases(simple=True)))
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_a_reported_place_is_there_and_without_it_the_reason_is_another(
     case: tuple[dict[str, Any], dict[str, Any]],
@@ -647,7 +647,7 @@ def test_nothing_that_a_schema_accepts_is_lost(case: tuple[dict[str, Any], dict[
     check_round_trip(declared(schema), shared.validator(schema), arguments)
 
 
-@given(shared.cases(tame=True))
+@given(shared.cases(simple=True))
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_arguments_come_back_from_strict_mode_as_they_were(
     case: tuple[dict[str, Any], dict[str, Any]],
@@ -658,7 +658,7 @@ def test_arguments_come_back_from_strict_mode_as_they_were(
     check_round_trip(adapted, shared.validator(schema), arguments)
 
 
-@given(shared.junk())
+@given(shared.malformed())
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
 def test_even_what_is_no_schema_gives_a_legal_declaration(schema: dict[str, Any]) -> None:
     declared(schema)

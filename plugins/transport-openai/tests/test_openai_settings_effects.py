@@ -9,7 +9,7 @@ import pytest
 from jackfield.transport.events import Trouble
 from jackfield_openai.options import Options
 from jackfield_openai.transport import OpenAITransport
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -22,11 +22,11 @@ def test_the_model_and_the_temperature_of_text(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         options = {"text_model": "our-own-model", "temperature": 0.5}
         async with meeting.talk("text", answers, options=options) as (talk, server):
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             (request,) = server.requests
             assert (request["model"], request["temperature"]) == ("our-own-model", 0.5)
         async with meeting.talk("text", answers) as (talk, server):
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             # Some models refuse to be given one.
             assert "temperature" not in server.requests[0]
 
@@ -41,7 +41,7 @@ def test_a_request_that_stays_silent_is_given_up(meeting: Any, run: Any) -> None
     async def scenario() -> None:
         async with meeting.talk("text", silent, options={"request_timeout": 0.2}) as (talk, _):
             await talk.connection.send_text("Hello.")
-            assert (await talk.ear.next(Trouble)).code == "network"
+            assert (await talk.collector.next(Trouble)).code == "network"
 
     run(scenario())
 
@@ -70,11 +70,11 @@ def test_an_answer_is_limited_under_the_name_that_the_server_knows(
     async def scenario() -> None:
         told = {"refusals": [unknown] if refused else []}
         async with meeting.talk("text", answers, server=told, answer_tokens=200) as (talk, server):
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             names = [[name for name in request if name.startswith("max_")] for request in server.requests]
             assert names == ([["max_tokens"], ["max_completion_tokens"]] if refused else [["max_tokens"]])
         async with meeting.talk("text", answers) as (talk, server):
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             assert not [name for name in server.requests[0] if name.startswith("max_")]
 
     run(scenario())
@@ -86,11 +86,11 @@ def test_calls_that_run_into_the_limit_of_an_answer_do_not_have_the_conversation
 ) -> None:
     async def cut_off(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {"title": "lamp"}), taken_back=True)
+        await model.calls(ScriptedCall("look_up", {"title": "lamp"}), incomplete=True)
 
     async def scenario() -> None:
         async with meeting.talk("text", cut_off, answer_tokens=limit) as (talk, _):
             await talk.connection.send_text("Hello.")
-            assert (await talk.ear.next(Trouble)).code == code
+            assert (await talk.collector.next(Trouble)).code == code
 
     run(scenario())

@@ -1,4 +1,4 @@
-"""The standard tests of the tool, on a real calendar in a folder."""
+"""The contract tests of the tool, on a real calendar in a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, event
+from jackfield_testkit.calendar import calendar, event
 
 LUNCH = calendar(event("20260302T120000", "20260302T130000", uid="lunch"))
 DENTIST = {

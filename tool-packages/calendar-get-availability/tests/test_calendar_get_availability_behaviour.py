@@ -16,7 +16,7 @@ from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, component, event
+from jackfield_testkit.calendar import calendar, component, event
 from jackfield_tool_calendar_get_availability.handler import execute
 from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
 

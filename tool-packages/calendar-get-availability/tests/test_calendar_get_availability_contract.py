@@ -1,4 +1,4 @@
-"""The standard tests of the tool, on a real calendar in a folder."""
+"""The contract tests of the tool, on a real calendar in a folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, event
+from jackfield_testkit.calendar import calendar, event
 
 STANDUP = event(
     "20260105T150000", "20260105T160000", "RRULE:FREQ=WEEKLY;BYDAY=TU", uid="standup", title="Standup"

@@ -1,4 +1,4 @@
-"""The standard tests of the tool, with bans that are kept in a dict."""
+"""The contract tests of the tool, with bans that are kept in a dict."""
 
 from __future__ import annotations
 
