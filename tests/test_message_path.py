@@ -13,11 +13,11 @@ from call_path.tracer import CallPath, Counts, Hop, Trace, tracing
 from jackfield import ok
 
 CEILINGS = {
-    "build": Counts(53, 265, 574),
-    "text_message": Counts(73, 222, 265),
-    "confirmation": Counts(76, 278, 513),
-    "barge_in": Counts(38, 132, 81),
-    "voice_frame": Counts(8, 12, 4),
+    "build": Counts(50, 265, 574),
+    "text_message": Counts(61, 195, 255),
+    "confirmation": Counts(67, 258, 500),
+    "barge_in": Counts(31, 115, 74),
+    "voice_frame": Counts(7, 10, 4),
 }
 
 SPARE_SWITCHES = 1.05
