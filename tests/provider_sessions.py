@@ -23,7 +23,7 @@ from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
 
 INSTRUCTIONS = "You look things up and book tables."
-PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-transport-*")
+PLUGINS = ("fab-*", "jackfield-policies", "jackfield-transport-*")
 FRAME_MS = 20
 
 HANDLER = """\

@@ -41,7 +41,7 @@ async def chat(
 @pytest.fixture
 def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of tools that leave a trace."""
-    plugins = "jackfield-client,jackfield-policies,jackfield-intents,jackfield-transport-*"
+    plugins = "jackfield-client,jackfield-policies,jackfield-transport-*"
     monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
     tools(site, tmp_path / "log.txt")
     rebuild()

@@ -13,10 +13,10 @@ from call_path.tracer import CallPath, Counts, Hop, Trace, tracing
 from jackfield import ok
 
 CEILINGS = {
-    "build": Counts(50, 265, 574),
-    "text_message": Counts(61, 195, 255),
-    "confirmation": Counts(67, 258, 500),
-    "barge_in": Counts(31, 115, 74),
+    "build": Counts(49, 266, 572),
+    "text_message": Counts(56, 197, 255),
+    "confirmation": Counts(61, 258, 500),
+    "barge_in": Counts(28, 115, 70),
     "voice_frame": Counts(7, 10, 4),
 }
 

@@ -128,7 +128,7 @@ def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch:
     choice = _provision(*SHIPPED, provider="local").provider_choice
     assert choice == ProviderChoice("local", "the setting `provider` names it")
     with pytest.raises(
-        SettingsError, match="no installed plugin offers the provider 'nowhere'; there are openai"
+        SettingsError, match=r"^provider: no installed plugin offers 'nowhere'; choose one of openai"
     ):
         _ = _provision(*SHIPPED, provider="nowhere").provider_choice
 

@@ -35,7 +35,6 @@ expect.set_options(timeout=PATIENCE_MS)
 ALLOW = (
     "con-*",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",

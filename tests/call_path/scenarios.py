@@ -18,8 +18,8 @@ from typing import Any
 from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
+from jackfield_host.settings import HostSettings
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.openai import OpenAIServer
@@ -32,7 +32,6 @@ from call_path.tracer import CallPath, Trace, tracing
 ALLOW = (
     "path-*",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",
@@ -129,7 +128,7 @@ async def connected(settings: Settings, mode: str, script: Script) -> AsyncItera
             allow=settings.allow, provider="openai", registry=settings.registry, tables=tables
         )
         async with (
-            running(deployed, HostOptions(port=0)) as url,
+            running(deployed, HostSettings(port=0)) as url,
             connect(
                 f"{url.replace('http', 'ws', 1)}/ws/{mode}",
                 origin=Origin(url),

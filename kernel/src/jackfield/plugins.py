@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import is_dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -126,6 +127,11 @@ def _is_placed(offer: Any) -> bool:
     return isinstance(offer.stage, offers.Stage) and isinstance(offer.rank, int)
 
 
+def _is_declared(offer: Any) -> bool:
+    declaration = getattr(offer, "settings", None)
+    return declaration is None or (isinstance(declaration, type) and is_dataclass(declaration))
+
+
 def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
     """The offers that are of the right kind and alone in having their name."""
     complaints: list[Complaint] = []
@@ -137,6 +143,9 @@ def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
         elif isinstance(each.offer, PolicyOffer) and not _is_placed(each.offer):
             message = f"{each.name!r} needs a Stage and a whole number as its rank"
+            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+        elif not _is_declared(each.offer):
+            message = f"{each.name!r} needs a dataclass as its settings"
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
         elif not each.name:
             message = f"{each.hook} returned an offer without a name"

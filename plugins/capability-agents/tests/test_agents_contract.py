@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agency import agency
 from jackfield import SessionView
-from jackfield_agents import work
+from jackfield_agents import agent
 from jackfield_capability_types.agents import AgentsView
 from jackfield_scripted import Refusal, Script, ScriptedCall, ScriptedModel
 from jackfield_testkit import AgentsContractTests
@@ -73,7 +73,7 @@ class TestAgents(AgentsContractTests):
     def _deployment(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         self.site = site
         monkeypatch.setenv("FAB_KEY", "k")
-        monkeypatch.setattr(work, "PAUSES", (0.01,))
+        monkeypatch.setattr(agent, "PAUSES", (0.01,))
 
     async def create_agents(self, folder: Path, model: str, seconds: float) -> Deployment:
         limits = {"seconds": seconds, "per_user": 1}

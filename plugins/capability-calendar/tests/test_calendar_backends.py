@@ -11,8 +11,8 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from calendar_tables import read
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import Calendar
 from jackfield_testkit import CalendarContractTests, ToolTestContext
 from jackfield_testkit.calendar import calendar, component

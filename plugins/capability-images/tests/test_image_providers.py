@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
+from jackfield.settings import parse_settings
 from jackfield_capability_types.images import ImageOrder, Images, StoredImage
-from jackfield_images.images import Images as ProvidedImages
-from jackfield_images.options import Options
+from jackfield_images.images import ProviderImages
+from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests, ImageServer
 from jackfield_testkit.images import png
 
@@ -39,25 +40,22 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
-def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProvidedImages:
+def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProviderImages:
     address = server
     if isinstance(server, ImageServer):
         address = server.openai_url if kind == "openai" else server.url
-    return ProvidedImages(
-        Options.of(
-            {
-                "provider": "openai" if kind == "openai" else "gemini",
-                "model": MODELS[kind],
-                "api_key_env": "TEST_KEY",
-                "base_url": address,
-                "folder": str(folder),
-                **settings,
-            }
-        )
-    )
+    given = {
+        "provider": "openai" if kind == "openai" else "gemini",
+        "model": MODELS[kind],
+        "api_key_env": "TEST_KEY",
+        "base_url": address,
+        "folder": str(folder),
+        **settings,
+    }
+    return ProviderImages(ProviderConfig.of(parse_settings(ImagesSettings, given, "[capabilities.images]")))
 
 
-def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
+def generate(made: ProviderImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
     async def main() -> Sequence[StoredImage]:
         try:
             return await made.generate(order)
@@ -67,7 +65,7 @@ def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[Stored
     return asyncio.run(main())
 
 
-def refused(made: ProvidedImages, order: ImageOrder = ORDER) -> ToolError:
+def refused(made: ProviderImages, order: ImageOrder = ORDER) -> ToolError:
     with pytest.raises(ToolError) as raised:
         generate(made, order)
     return raised.value

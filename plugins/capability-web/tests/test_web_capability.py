@@ -12,23 +12,25 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import ToolTestContext
 from jackfield_testkit import WebSite as Site
 from jackfield_tool_web_fetch.handler import execute
 from jackfield_web import jackfield_capabilities
-from jackfield_web.web import Web
+from jackfield_web.web import WebFetcher
 
 PAGE = """<html><head><title>Hours</title></head><body>
 <h1>Hours</h1><p>Open at <b>nine</b>. <a href="/map">Map</a></p></body></html>"""
 
 
-def using(settings: dict[str, Any], work: Callable[[Web], Awaitable[Any]]) -> Any:
+def using(settings: dict[str, Any], work: Callable[[WebFetcher], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         offer = next(each for each in jackfield_capabilities() if each.name == "web")
-        assert offer.unavailable(settings) is None
-        web = offer.create(settings, Services(MemoryStore()))
+        declared = parse_offer("capabilities", offer, settings)
+        assert offer.unavailable(declared) is None
+        web = offer.create(declared, Services(MemoryStore()))
         try:
             return await work(web)
         finally:

@@ -19,12 +19,12 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
+from jackfield.settings import parse_settings
 from jackfield_testkit import WebSite as Site
-from jackfield_web.fetching.answers import Answer
-from jackfield_web.fetching.exchange import Exchange
-from jackfield_web.fetching.inflating import Body, DamagedError
-from jackfield_web.fetching.network import NoSuchHostError
-from jackfield_web.options import WebOptions
+from jackfield_web.client import NoSuchHostError, PageClient
+from jackfield_web.content import FetchedResponse
+from jackfield_web.decompression import CorruptBodyError, ResponseBody
+from jackfield_web.settings import WebSettings
 
 PUBLIC = "93.184.215.14"
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -45,9 +45,9 @@ class Names:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-def get(url: str, allow: Sequence[str], resolve: Resolve | None = None, **given: Any) -> Answer:
-    async def run() -> Answer:
-        exchange = Exchange(WebOptions.of({"allow": list(allow), **given}), resolve)
+def get(url: str, allow: Sequence[str], resolve: Resolve | None = None, **given: Any) -> FetchedResponse:
+    async def run() -> FetchedResponse:
+        exchange = PageClient(parse_settings(WebSettings, {"allow": allow, **given}, ""), resolve)
         try:
             return await exchange.get(url)
         finally:
@@ -258,7 +258,7 @@ def test_nothing_is_kept_between_two_pages(site: Site, monkeypatch: pytest.Monke
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
 
     async def run() -> None:
-        exchange = Exchange(WebOptions.of({"allow": listed(site)}))
+        exchange = PageClient(parse_settings(WebSettings, {"allow": listed(site)}, ""))
         await exchange.get(site.url())
         await exchange.get(site.url())
         await exchange.close()
@@ -305,7 +305,7 @@ def test_a_bomb_takes_no_more_memory_than_there_is_room_for() -> None:
     packed = gzip.compress(b"0" * 20_000_000)
     tracemalloc.start()
     try:
-        body = Body("gzip", 10_000)
+        body = ResponseBody("gzip", 10_000)
         assert not body.add(packed)
         _, most = tracemalloc.get_traced_memory()
     finally:
@@ -350,7 +350,7 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit: int, size: int) -> None:
     name, pack = PACKED[way]
     sent = pack(content)
-    body = Body(name, limit)
+    body = ResponseBody(name, limit)
     for start in range(0, len(sent), size):
         if not body.add(sent[start : start + size]):
             break
@@ -360,8 +360,8 @@ def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit
 
 @given(st.binary(min_size=1, max_size=500))
 def test_any_bytes_that_claim_to_be_compressed_end_in_bytes_or_a_refusal(content: bytes) -> None:
-    body = Body("gzip", 1000)
-    with suppress(DamagedError):
+    body = ResponseBody("gzip", 1000)
+    with suppress(CorruptBodyError):
         body.add(content)
     assert len(body.content) <= 1000
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import WebResult
 from jackfield_testkit import WebSite as Site
@@ -104,8 +105,9 @@ def search(site: Site, provider: str, query: str = "harbour museum", **given: An
 
     async def run() -> Sequence[WebResult]:
         offer = next(each for each in jackfield_capabilities() if each.name == "web_search")
-        assert offer.unavailable(settings) is None
-        made = offer.create(settings, Services(MemoryStore()))
+        declared = parse_offer("capabilities", offer, settings)
+        assert offer.unavailable(declared) is None
+        made = offer.create(declared, Services(MemoryStore()))
         try:
             found: Sequence[WebResult] = await made.search(query, **asked)
             return found
@@ -239,7 +241,7 @@ def test_a_searxng_without_json_says_in_the_log_what_to_set(
 )
 def test_an_answer_of_another_form_is_refused(site: Site, provider: str, body: bytes) -> None:
     put(site, provider, body or b" ")
-    with pytest.raises(ToolError, match="makes no sense") as raised:
+    with pytest.raises(ToolError, match="unexpected response") as raised:
         search(site, provider)
     assert raised.value.type is ErrorType.PERMANENT
 

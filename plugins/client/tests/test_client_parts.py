@@ -37,7 +37,7 @@ from jackfield_client.wire.messages import (
     ToolError,
 )
 from jackfield_client.wire.reading import KINDS, MEMBERS, read
-from jackfield_host.options import HostOptions
+from jackfield_host.settings import HostSettings
 from jackfield_host.wire import incoming, outgoing
 
 
@@ -78,7 +78,7 @@ def test_closes_and_limits_are_the_hosts() -> None:
         for kind in (incoming.Text, incoming.Context)
     }
     assert limits == {incoming.Text: LONGEST_TEXT, incoming.Context: LONGEST_NOTE}
-    assert HostOptions.model_fields["message_bytes"].default >= LARGEST_FRAME
+    assert HostSettings().message_bytes >= LARGEST_FRAME
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import stat
 from typing import Any
 
 from client_hosts import Deployment, HostProcess, at_terminal, command
-from jackfield_policies.bans import Bans
+from jackfield_policies.access import Bans
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite import SqliteStore
@@ -143,7 +143,7 @@ def test_who_is_banned_is_told_for_how_long(deployment: Deployment) -> None:
                 chat.write(b"hello\n")
                 await chat.until("Hello.\n")
                 store = await SqliteStore.open(str(deployment.folder / "jackfield.db"))
-                await Bans(store).impose("local", 3779)
+                await Bans(store).add("local", 3779)
                 await store.close()
                 chat.write(b"again\n")
                 status = await chat.ends()

@@ -31,8 +31,8 @@ from jackfield.settings import Settings
 from jackfield.store import Store
 from jackfield_host.app import application, opened
 from jackfield_host.house import House
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import Server, configured, listening
+from jackfield_host.settings import HostSettings
 from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, schemas, type_of
 from jackfield_scripted import Script, ScriptedModel
 from jackfield_scripted.audio import tone
@@ -50,7 +50,6 @@ PATIENCE = 60.0
 ALLOW = (
     "hst-*",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",
@@ -349,7 +348,7 @@ async def hosted(
 ) -> AsyncIterator[Hosted]:
     """A host in this process, on a free port; what the system buffers for a client may be made small."""
     settings = workshop.settings(served, tables)
-    async with opened(settings, HostOptions(port=0, **options)) as house:
+    async with opened(settings, HostSettings(port=0, **options)) as house:
         listener = listening(house.options)
         if send_buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)

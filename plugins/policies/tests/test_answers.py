@@ -9,7 +9,7 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, Intent, ToolResponse, fail, ok
-from jackfield_policies.bans import Bans
+from jackfield_policies.access import Bans
 from jackfield_testkit.runtime import VERSION, TestRuntime, make_tool
 
 PARAMETERS = {
@@ -92,7 +92,7 @@ async def refusal_of(kind: str) -> Any:
     work = bench(handler, **WRITES, **asks.get(kind, {}))
     session = work.session("voice", user="ada")
     if kind == "AUTH":
-        await Bans(work.store).impose("ada", 60)
+        await Bans(work.store).add("ada", 60)
     before = {"BUDGET_EXCEEDED": ["a", "b", "c"], "LOOP_DETECTED": ["x", "x"], "RATE_LIMIT": ["a"]}
     for query in before.get(kind, ()):
         await work.call(session, "tool", json.dumps({"query": query}), f"call_{len(ran):08}")

@@ -13,7 +13,7 @@ from jackfield import ErrorType, Intent, ToolCall, ToolResponse, fail, ok, stric
 from jackfield.offers import IntentHandlerOffer, PolicyOffer, Stage
 from jackfield.settings import SettingsError
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
-from jackfield_policies.bans import Bans
+from jackfield_policies.access import Bans
 from jackfield_testkit.runtime import TestRuntime, make_tool
 
 POLICIES = list(jackfield_policies.jackfield_policies())
@@ -235,15 +235,15 @@ def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
 
     async def main() -> None:
         nonlocal now
-        assert await bans.impose("ada", 60) == 1060
-        assert await bans.impose("ada", 60) == 1120
+        assert await bans.add("ada", 60) == 1060
+        assert await bans.add("ada", 60) == 1120
         refused = await work.call(work.session("voice", user="ada"), "tool")
         assert failure(refused)["details"] == {"retryAfterSeconds": 120}
         assert kind(await work.call(work.session(user="grace"), "tool")) == "ok"
         now += 121
         assert await bans.remaining("ada") == 0
         assert kind(await work.call(work.session(user="ada"), "tool")) == "ok"
-        assert await bans.impose("ada", 30) == now + 30, "an expired ban is paid for"
+        assert await bans.add("ada", 30) == now + 30, "an expired ban is paid for"
 
     run(main())
 

@@ -17,6 +17,7 @@ import jackfield_calendar
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types import calendar as protocol
 from jackfield_capability_types.calendar import Agenda, Calendar, CalendarView, CreatedEvent, EventDraft
@@ -38,7 +39,7 @@ def correct(folder: Path, objects: Sequence[str]) -> Calendar:
         (path / f"{number}.ics").write_bytes(text.encode())
     settings = {"zone": "Europe/Berlin", "calendars": {"primary": {"path": str(path)}}}
     (offer,) = jackfield_calendar.jackfield_capabilities()
-    made: Calendar = offer.create(settings, Services(MemoryStore()))
+    made: Calendar = offer.create(parse_offer("capabilities", offer, settings), Services(MemoryStore()))
     return made
 
 

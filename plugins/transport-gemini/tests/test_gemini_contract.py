@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from jackfield import Mode
 from jackfield_gemini.schemas import as_json_schema
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 from jackfield_scripted import Refusal, Script
 from jackfield_scripted.gemini import GeminiServer
@@ -17,8 +18,8 @@ from jackfield_testkit.transport import ServedTransport, TransportContractTests
 @asynccontextmanager
 async def _served(mode: Mode, scripts: Sequence[Script], **options: Any) -> AsyncIterator[ServedTransport]:
     async with GeminiServer(*scripts, tls=mode == "voice", **options) as server:
-        settings = {"base_url": server.base_url, "ca_file": server.ca_file or ""}
-        yield ServedTransport(GeminiTransport.from_settings(settings), server.models)
+        settings = GeminiSettings(base_url=server.base_url, ca_file=server.ca_file)
+        yield ServedTransport(GeminiTransport(settings), server.models)
 
 
 class TestGeminiTransport(TransportContractTests):

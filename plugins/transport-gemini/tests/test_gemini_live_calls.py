@@ -39,7 +39,7 @@ def test_a_session_cannot_be_resumed_while_a_call_is_open() -> None:
     run(talk())
 
 
-def test_cancelled_calls_are_told_and_not_answered() -> None:
+def test_cancelled_calls_are_reported_and_get_no_result() -> None:
     async def changes_its_mind(model: LiveModel) -> None:
         await model.hears()
         asking = asyncio.create_task(
@@ -79,7 +79,7 @@ def test_cancelled_calls_are_told_and_not_answered() -> None:
 
 
 @pytest.mark.parametrize("where", ["both", "content"])
-def test_a_call_comes_once_wherever_the_model_shows_it(where: Any) -> None:
+def test_a_call_is_delivered_once_wherever_it_appears(where: Any) -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(*(ScriptedCall("look_up", {"title": title}, f"call-{title}") for title in "ab"))
@@ -100,7 +100,7 @@ def test_a_call_comes_once_wherever_the_model_shows_it(where: Any) -> None:
 
 
 @pytest.mark.parametrize("where", ["tool_call", "both"])
-def test_calls_without_ids_stay_so_and_are_answered_all_the_same(where: Any) -> None:
+def test_calls_without_ids_get_their_results(where: Any) -> None:
     got: list[Any] = []
 
     async def asks(model: ScriptedModel) -> None:
@@ -123,7 +123,7 @@ def test_calls_without_ids_stay_so_and_are_answered_all_the_same(where: Any) -> 
     run(talk())
 
 
-def test_names_on_the_wire_are_the_tools_ids_again() -> None:
+def test_provider_names_are_mapped_back_to_tool_ids() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("shop_order", {"item": "oil"}, "call-1"))
@@ -144,7 +144,7 @@ def test_names_on_the_wire_are_the_tools_ids_again() -> None:
     run(talk())
 
 
-def test_results_that_nobody_waits_for_say_when_they_want_to_be_heard() -> None:
+def test_results_of_non_blocking_calls_have_a_scheduling() -> None:
     async def asks(model: ScriptedModel) -> None:
         for number in (1, 2):
             await model.hears()
@@ -166,7 +166,7 @@ def test_results_that_nobody_waits_for_say_when_they_want_to_be_heard() -> None:
     run(talk())
 
 
-def test_context_waits_until_it_cuts_nobody_short() -> None:
+def test_context_waits_until_it_interrupts_nothing() -> None:
     async def speaks(model: LiveModel) -> None:
         await model.hears()
         await model.speaks("Once upon a time", ms=80)
@@ -191,7 +191,7 @@ def test_context_waits_until_it_cuts_nobody_short() -> None:
     run(talk())
 
 
-def test_context_does_not_stop_an_answer_that_is_about_to_come() -> None:
+def test_context_does_not_stop_a_pending_answer() -> None:
     async def thinks(model: LiveModel) -> None:
         await model.hears()
         await asyncio.sleep(0.1)

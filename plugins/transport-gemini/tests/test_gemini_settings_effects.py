@@ -7,6 +7,7 @@ import asyncio
 from gemini_line import live, run, text
 from jackfield.transport.events import Trouble
 from jackfield.transport.protocol import Opening
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 from jackfield_scripted import ScriptedModel
 
@@ -31,8 +32,8 @@ def test_the_model_of_text_and_the_version_of_the_interface() -> None:
         server = await asyncio.start_server(refuse, "127.0.0.1", 0)
         async with server:
             base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            settings = {"base_url": base_url, "text_model": "our-own-model", "api_version": "v1alpha"}
-            transport = GeminiTransport.from_settings(settings)
+            settings = GeminiSettings(base_url=base_url, text_model="our-own-model", api_version="v1alpha")
+            transport = GeminiTransport(settings)
             connection = await transport.connect(Opening("text", "", {}))
             await connection.send_text("Hello.")
             async for event in connection.events():
@@ -57,7 +58,7 @@ def test_the_model_voice_and_language_of_speech() -> None:
     run(talk())
 
 
-def test_an_answer_that_stays_silent_is_given_up() -> None:
+def test_a_silent_answer_times_out() -> None:
     async def silent(model: ScriptedModel) -> None:
         await model.hears()
         await asyncio.sleep(60)

@@ -14,7 +14,7 @@ from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_scripted.gemini import GeminiOptions, TextModel
 
 
-def test_thoughts_go_back_with_their_signatures_and_are_not_shown() -> None:
+def test_thoughts_are_returned_with_their_signatures_and_not_shown() -> None:
     async def thinks(model: TextModel) -> None:
         await model.hears()
         await model.thinks("The user wants a lamp.")
@@ -87,7 +87,7 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
     run(talk())
 
 
-def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
+def test_a_message_during_a_tool_call_follows_its_result() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("look_up", {}, "call-1"))
@@ -108,7 +108,7 @@ def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
     run(talk())
 
 
-def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
+def test_a_result_without_response_waits_for_the_next_user_message() -> None:
     async def asks(model: TextModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("look_up", {}, "call-1"))
@@ -140,7 +140,7 @@ def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
         ("STOP", "", None),
     ],
 )
-def test_why_an_answer_ended(finish: str, said: str, code: str | None) -> None:
+def test_finish_reasons_are_mapped_to_events(finish: str, said: str, code: str | None) -> None:
     async def stops(model: TextModel) -> None:
         await model.hears()
         await model.stops(finish, said)
@@ -160,7 +160,7 @@ def test_why_an_answer_ended(finish: str, said: str, code: str | None) -> None:
     run(talk())
 
 
-def test_calls_of_an_answer_that_was_cut_at_its_limit_never_come() -> None:
+def test_calls_of_a_truncated_answer_are_not_delivered() -> None:
     async def too_long(model: TextModel) -> None:
         await model.hears()
         exchange = model.requests[-1]
@@ -182,7 +182,7 @@ def test_calls_of_an_answer_that_was_cut_at_its_limit_never_come() -> None:
     run(talk())
 
 
-def test_a_question_that_is_blocked_does_not_block_the_next() -> None:
+def test_a_blocked_message_does_not_block_the_next() -> None:
     async def blocks(model: TextModel) -> None:
         await model.hears()
         await model.blocks()
@@ -230,7 +230,7 @@ def test_an_interruption_closes_the_stream_and_keeps_what_was_said() -> None:
     run(talk())
 
 
-def test_a_rate_limit_says_how_long_to_wait_and_the_line_stands() -> None:
+def test_a_rate_limit_includes_the_retry_delay_and_keeps_the_connection() -> None:
     async def answers(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Good day.")
@@ -248,7 +248,7 @@ def test_a_rate_limit_says_how_long_to_wait_and_the_line_stands() -> None:
     run(talk())
 
 
-def test_tokens_are_counted_once_although_every_piece_counts_them() -> None:
+def test_tokens_of_an_answer_are_counted_once() -> None:
     async def answers(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("One.", pieces=1)

@@ -11,7 +11,7 @@ from jackfield import Mode
 from jackfield.transport.protocol import Opening
 from jackfield_local import as_it_is
 from jackfield_local.mind import Words
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
 from jackfield_scripted import Refusal, Script, split_text
 from jackfield_testkit.transport import ServedTransport, TransportContractTests
@@ -60,7 +60,7 @@ class _Minds:
 @asynccontextmanager
 async def _served(scripts: Sequence[Script], delay: float) -> AsyncIterator[ServedTransport]:
     minds = _Minds(scripts, delay)
-    yield ServedTransport(LocalTransport(Options(), minds), minds.models)
+    yield ServedTransport(LocalTransport(LocalSettings(), minds), minds.models)
 
 
 _NO_PROVIDER = "there is no provider that could refuse, fail or leave"

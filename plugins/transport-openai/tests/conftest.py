@@ -12,7 +12,7 @@ import pytest
 from jackfield import Mode
 from jackfield.transport.protocol import Opening
 from jackfield_openai import schemas
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import BrowserOpenAITransport
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
@@ -37,7 +37,9 @@ class Meeting:
         return replace(Opening(mode, "Be brief.", declarations), **changes)
 
     def transport(self, server: OpenAIServer, **options: Any) -> BrowserOpenAITransport:
-        return BrowserOpenAITransport(Options(**{"base_url": server.base_url, "retries": 0, **options}))
+        return BrowserOpenAITransport(
+            OpenAISettings(**{"base_url": server.base_url, "retries": 0, **options})
+        )
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait for something that no event tells of."""

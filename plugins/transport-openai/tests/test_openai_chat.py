@@ -65,7 +65,7 @@ def test_calls_of_every_compatible_server_are_understood(meeting: Any, run: Any,
     run(scenario())
 
 
-def test_the_signature_of_a_thought_goes_back(meeting: Any, run: Any) -> None:
+def test_the_signature_of_a_thought_is_returned_to_the_server(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("text", Caller(), server={"deltas": "gemini"}) as (talk, server):
             await talk.connection.send_text("Look both up.")
@@ -79,7 +79,7 @@ def test_the_signature_of_a_thought_goes_back(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_server_that_does_not_count_tokens_is_used_all_the_same(meeting: Any, run: Any) -> None:
+def test_a_server_without_token_counts_is_supported(meeting: Any, run: Any) -> None:
     unknown = Refusal(400, "unknown_parameter", "Unrecognized request argument supplied: stream_options")
 
     async def scenario() -> None:
@@ -92,7 +92,7 @@ def test_a_server_that_does_not_count_tokens_is_used_all_the_same(meeting: Any, 
     run(scenario())
 
 
-def test_what_was_said_before_an_interruption_is_remembered(meeting: Any, run: Any) -> None:
+def test_text_before_an_interruption_stays_in_the_history(meeting: Any, run: Any) -> None:
     story = " ".join(f"word{number}" for number in range(300))
 
     async def tells(model: ScriptedModel) -> None:
@@ -159,7 +159,7 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
     run(scenario())
 
 
-def test_a_filtered_answer_says_so(meeting: Any, run: Any) -> None:
+def test_a_filtered_answer_is_reported_as_content_refused(meeting: Any, run: Any) -> None:
     async def is_filtered(model: ScriptedModel) -> None:
         await model.hears()
         await model.fails("content_filter", "I would")
@@ -173,7 +173,7 @@ def test_a_filtered_answer_says_so(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_words_during_an_answer_are_answered_after_it(meeting: Any, run: Any) -> None:
+def test_a_message_during_an_answer_is_answered_after_it(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("text", answers, server={"split": 64, "delay": 0.002}) as (talk, server):
             await talk.connection.send_text("One.")
@@ -187,7 +187,7 @@ def test_words_during_an_answer_are_answered_after_it(meeting: Any, run: Any) ->
     run(scenario())
 
 
-def test_words_while_tools_run_come_after_their_results(meeting: Any, run: Any) -> None:
+def test_a_message_during_tool_calls_follows_their_results(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("text", Caller()) as (talk, server):
             await talk.connection.send_text("Look both up.")
@@ -204,7 +204,7 @@ def test_words_while_tools_run_come_after_their_results(meeting: Any, run: Any) 
     run(scenario())
 
 
-def test_malformed_arguments_do_not_stay_in_the_conversation(meeting: Any, run: Any) -> None:
+def test_malformed_arguments_are_not_kept_in_the_history(meeting: Any, run: Any) -> None:
     """Servers that read them would refuse every request from then on."""
 
     async def scribbles(model: ScriptedModel) -> None:
@@ -225,7 +225,7 @@ def test_malformed_arguments_do_not_stay_in_the_conversation(meeting: Any, run: 
     run(scenario())
 
 
-def test_results_can_wait_for_the_users_next_words(meeting: Any, run: Any) -> None:
+def test_results_can_wait_for_the_next_user_message(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("text", Caller()) as (talk, server):
             await talk.connection.send_text("Look both up.")
@@ -240,7 +240,7 @@ def test_results_can_wait_for_the_users_next_words(meeting: Any, run: Any) -> No
     run(scenario())
 
 
-def test_a_message_after_a_failure_brings_the_first_one_along(meeting: Any, run: Any) -> None:
+def test_a_message_after_a_failure_is_sent_with_the_first_one(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         failing = {"refusals": [Refusal(503, "server_error", "Overloaded.")]}
         async with meeting.talk("text", answers, server=failing) as (talk, server):
@@ -253,7 +253,7 @@ def test_a_message_after_a_failure_brings_the_first_one_along(meeting: Any, run:
     run(scenario())
 
 
-def test_the_sdk_repeats_a_request_that_could_not_be_begun(meeting: Any, run: Any) -> None:
+def test_the_sdk_retries_a_request_that_could_not_start(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         failing = {"refusals": [Refusal(503, "server_error", "Overloaded.", retry_after=0.01)]}
         async with meeting.talk("text", answers, server=failing, options={"retries": 1}) as (talk, server):
@@ -264,7 +264,7 @@ def test_the_sdk_repeats_a_request_that_could_not_be_begun(meeting: Any, run: An
     run(scenario())
 
 
-def test_an_id_that_openai_does_not_know_comes_back_as_ours(meeting: Any, run: Any) -> None:
+def test_a_renamed_tool_is_called_under_its_own_id(meeting: Any, run: Any) -> None:
     tool_id = "kb.search/v2 (beta)"
     declared = schemas.chat(tool_id, "A tool.", {"type": "object", "properties": {}}).declaration
 
@@ -311,7 +311,7 @@ def test_nulls_that_strict_mode_asked_for_are_dropped(meeting: Any, run: Any) ->
     run(scenario())
 
 
-def test_a_refused_key_is_not_repeated(meeting: Any, run: Any) -> None:
+def test_a_rejected_key_is_not_quoted(meeting: Any, run: Any) -> None:
     said = "Incorrect API key provided: sk-test-0123456789abcdef. You can find your API key at the dashboard."
 
     async def scenario() -> None:
@@ -363,7 +363,7 @@ def test_results_of_calls_without_ids_find_their_calls(meeting: Any, run: Any) -
     run(scenario())
 
 
-def test_a_reader_that_does_not_read_makes_the_stream_wait(meeting: Any, run: Any) -> None:
+def test_a_slow_reader_slows_the_stream_down(meeting: Any, run: Any) -> None:
     async def talks(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("x" * 5000, pieces=5000)

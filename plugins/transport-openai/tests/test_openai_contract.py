@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jackfield import Mode
 from jackfield_openai import schemas
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 from jackfield_scripted import Refusal, Script
 from jackfield_scripted.openai import OpenAIServer
@@ -36,7 +36,7 @@ class TestOpenAI(OpenAIContract):
         delay: float = 0.0,
     ) -> AsyncIterator[ServedTransport]:
         async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
-            options = Options(base_url=server.base_url, retries=0)
+            options = OpenAISettings(base_url=server.base_url, retries=0)
             yield ServedTransport(OpenAITransport(options), server.models)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
@@ -57,7 +57,7 @@ class TestOpenAIStrict(OpenAIContract):
         delay: float = 0.0,
     ) -> AsyncIterator[ServedTransport]:
         async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
-            options = Options(base_url=server.base_url, retries=0, strict=True)
+            options = OpenAISettings(base_url=server.base_url, retries=0, strict=True)
             yield ServedTransport(OpenAITransport(options), server.models)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:

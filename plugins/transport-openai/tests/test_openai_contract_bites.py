@@ -25,7 +25,7 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_openai import schemas
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 from jackfield_scripted import Refusal, Script
 from jackfield_scripted.openai import OpenAIServer
@@ -55,7 +55,7 @@ class BrokenConnection:
 
 
 class BrokenTransport(OpenAITransport):
-    def __init__(self, options: Options, change: Change, verbs: dict[str, Any]) -> None:
+    def __init__(self, options: OpenAISettings, change: Change, verbs: dict[str, Any]) -> None:
         super().__init__(options)
         self.change, self.verbs = change, verbs
 
@@ -198,7 +198,7 @@ BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("test", "mode", "change", "verbs", "sentence"), BROKEN)
-def test_a_broken_promise_is_found(
+def test_a_broken_transport_fails_its_contract_test(
     test: str,
     mode: Mode,
     change: Change,
@@ -216,7 +216,7 @@ def test_a_broken_promise_is_found(
         mode: Mode, *scripts: Script, refusals: Sequence[Refusal] = (), split: int = 0, delay: float = 0.0
     ) -> AsyncIterator[ServedTransport]:
         async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
-            options = Options(base_url=server.base_url, retries=0)
+            options = OpenAISettings(base_url=server.base_url, retries=0)
             yield ServedTransport(BrokenTransport(options, change, verbs), server.models)
 
     def declare(mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:

@@ -55,7 +55,7 @@ async def asked(talk: Any) -> Any:
     return call
 
 
-def test_a_filler_is_heard_while_a_call_is_unanswered_and_ends_no_turn(meeting: Any, run: Any) -> None:
+def test_a_filler_plays_during_a_call_and_ends_no_turn(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", calls_once) as (talk, _):
             call = await asked(talk)
@@ -80,7 +80,7 @@ def test_a_filler_is_heard_while_a_call_is_unanswered_and_ends_no_turn(meeting: 
     run(scenario())
 
 
-def test_a_filler_is_asked_for_in_the_language_of_the_session(meeting: Any, run: Any) -> None:
+def test_a_filler_is_requested_in_the_language_of_the_session(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", calls_once, voice=VoiceSettings(language="pt-BR")) as (talk, _):
             await asked(talk)
@@ -91,7 +91,7 @@ def test_a_filler_is_asked_for_in_the_language_of_the_session(meeting: Any, run:
     run(scenario())
 
 
-def test_an_answer_waits_for_a_filler_that_can_be_heard_already(meeting: Any, run: Any) -> None:
+def test_an_answer_waits_for_an_audible_filler(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         script = Held()
         async with meeting.talk("voice", script) as (talk, _):
@@ -115,7 +115,7 @@ def test_an_answer_waits_for_a_filler_that_can_be_heard_already(meeting: Any, ru
     run(scenario())
 
 
-def test_an_answer_takes_the_place_of_a_filler_that_nobody_has_heard(meeting: Any, run: Any) -> None:
+def test_an_answer_replaces_a_filler_that_is_not_audible_yet(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         script = Held()
         async with meeting.talk("voice", script) as (talk, _):
@@ -168,7 +168,7 @@ def test_a_filler_stops_when_the_user_speaks_or_interrupts(meeting: Any, run: An
     run(scenario())
 
 
-def test_a_filler_that_is_stopped_before_it_began_is_never_heard(meeting: Any, run: Any) -> None:
+def test_a_filler_that_is_stopped_before_it_starts_never_plays(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         script = Held()
         async with meeting.talk("voice", script) as (talk, _):
@@ -203,7 +203,7 @@ def test_there_is_no_filler_while_the_model_speaks_or_is_about_to(meeting: Any, 
 
 
 @pytest.mark.parametrize("code", ["conversation_already_has_active_response", "invalid_request_error"])
-def test_a_filler_that_is_refused_bothers_nobody(meeting: Any, run: Any, code: str) -> None:
+def test_a_rejected_filler_has_no_effect(meeting: Any, run: Any, code: str) -> None:
     async def refuses(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         session = model.session
@@ -231,10 +231,10 @@ def test_a_filler_that_is_refused_bothers_nobody(meeting: Any, run: Any, code: s
     run(scenario())
 
 
-def test_a_filler_that_never_ends_does_not_hold_up_the_answer(
+def test_a_filler_that_never_ends_does_not_delay_the_answer(
     meeting: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jackfield_openai.realtime.filler.PATIENCE", 0.1)
+    monkeypatch.setattr("jackfield_openai.realtime.responses.FILLER_SECONDS", 0.1)
 
     async def scenario() -> None:
         script = Held()

@@ -64,7 +64,7 @@ def test_the_active_response_race(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_response_that_was_refused_is_asked_for_again(meeting: Any, run: Any) -> None:
+def test_a_rejected_response_is_requested_again(meeting: Any, run: Any) -> None:
     """The server began a response of its own while our message was under way."""
 
     async def begins_by_itself(model: ScriptedModel) -> None:
@@ -98,7 +98,7 @@ def test_a_response_that_was_refused_is_asked_for_again(meeting: Any, run: Any) 
     run(scenario())
 
 
-def test_results_during_speech_are_answered_with_it(meeting: Any, run: Any) -> None:
+def test_results_during_speech_are_answered_with_the_speech(meeting: Any, run: Any) -> None:
     """The server answers what the user says; asking about the result too would make two answers."""
 
     async def is_talked_over(model: ScriptedModel) -> None:
@@ -126,7 +126,7 @@ def test_results_during_speech_are_answered_with_it(meeting: Any, run: Any) -> N
     run(scenario())
 
 
-def test_results_can_wait_for_the_users_words(meeting: Any, run: Any) -> None:
+def test_results_can_wait_for_the_next_speech(meeting: Any, run: Any) -> None:
     async def waits(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("look_up", {"title": "lamp"}))
@@ -145,7 +145,7 @@ def test_results_can_wait_for_the_users_words(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_the_model_is_asked_on_only_when_every_result_is_there(meeting: Any, run: Any) -> None:
+def test_a_response_is_requested_only_after_every_result(meeting: Any, run: Any) -> None:
     async def calls_twice(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("look_up", {"title": "a"}), ScriptedCall("look_up", {"title": "b"}))
@@ -164,7 +164,7 @@ def test_the_model_is_asked_on_only_when_every_result_is_there(meeting: Any, run
     run(scenario())
 
 
-def test_nothing_is_cancelled_when_nothing_is_said(meeting: Any, run: Any) -> None:
+def test_nothing_is_cancelled_without_a_response(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers) as (talk, _):
             await talk.connection.interrupt()
@@ -177,7 +177,7 @@ def test_nothing_is_cancelled_when_nothing_is_said(meeting: Any, run: Any) -> No
     run(scenario())
 
 
-def test_an_interrupt_before_the_answer_to_speech_begins_cancels_it(meeting: Any, run: Any) -> None:
+def test_an_interrupt_cancels_a_response_that_has_not_started(meeting: Any, run: Any) -> None:
     """The server is about to answer by itself; there is nothing to cancel yet."""
     interrupted = asyncio.Event()
 
@@ -207,7 +207,7 @@ def test_an_interrupt_before_the_answer_to_speech_begins_cancels_it(meeting: Any
     run(scenario())
 
 
-def test_a_cancel_that_comes_too_late_is_harmless(meeting: Any, run: Any) -> None:
+def test_a_late_cancel_is_ignored(meeting: Any, run: Any) -> None:
     """The answer was over before the message came; the server says so, and nobody is bothered with it."""
 
     async def scenario() -> None:
@@ -231,7 +231,7 @@ def test_a_cancel_that_comes_too_late_is_harmless(meeting: Any, run: Any) -> Non
     run(scenario())
 
 
-def test_a_session_is_what_the_settings_say(meeting: Any, run: Any) -> None:
+def test_a_session_is_configured_by_the_settings(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         options = {
             "voice_name": "cedar",
@@ -269,7 +269,7 @@ def test_a_session_is_what_the_settings_say(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_session_that_is_refused_does_not_stand(meeting: Any, run: Any) -> None:
+def test_a_rejected_session_is_not_opened(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with OpenAIServer(answers, allow=["invalid_request_error"]) as server:
             transport = meeting.transport(server)
@@ -282,7 +282,7 @@ def test_a_session_that_is_refused_does_not_stand(meeting: Any, run: Any) -> Non
     run(scenario())
 
 
-def test_the_end_of_an_hour_is_announced(meeting: Any, run: Any) -> None:
+def test_the_end_of_the_session_is_announced(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers, options={"renew_after_minutes": 0.001}) as (talk, _):
             warning = await talk.collector.next(GoingAway)
@@ -319,7 +319,9 @@ def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
         ("cancelled", {"reason": "turn_detected"}, Interrupted()),
     ],
 )
-def test_responses_that_fall_short(meeting: Any, run: Any, status: str, details: Any, event: Any) -> None:
+def test_incomplete_and_failed_responses(
+    meeting: Any, run: Any, status: str, details: Any, event: Any
+) -> None:
     async def falls_short(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.hears()
@@ -355,7 +357,7 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
     run(scenario())
 
 
-def test_nonsense_from_the_server_is_trouble_and_no_more(meeting: Any, run: Any) -> None:
+def test_an_invalid_event_is_reported_and_ends_nothing(meeting: Any, run: Any) -> None:
     async def babbles(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         async with model.session.changed:
@@ -376,7 +378,7 @@ def test_nonsense_from_the_server_is_trouble_and_no_more(meeting: Any, run: Any)
     run(scenario())
 
 
-def test_a_server_that_never_answers_is_given_up(meeting: Any, run: Any) -> None:
+def test_a_silent_server_times_out(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         left = asyncio.Event()
 
@@ -399,7 +401,7 @@ def test_a_server_that_never_answers_is_given_up(meeting: Any, run: Any) -> None
     run(scenario())
 
 
-def test_a_refusal_says_how_long_to_wait(meeting: Any, run: Any) -> None:
+def test_a_rejection_includes_the_retry_delay(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         busy = Refusal(429, "rate_limit_exceeded", "Slow down.", retry_after=7)
         async with OpenAIServer(answers, refusals=[busy]) as server:
@@ -412,7 +414,7 @@ def test_a_refusal_says_how_long_to_wait(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_socket_that_breaks_is_trouble_of_the_network(meeting: Any, run: Any) -> None:
+def test_a_broken_socket_is_a_network_error(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers) as (talk, server):
             await talk.send("Hello.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from jackfield.transport.events import Trouble
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 
@@ -33,7 +33,7 @@ def test_the_model_and_the_temperature_of_text(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_request_that_stays_silent_is_given_up(meeting: Any, run: Any) -> None:
+def test_a_silent_request_times_out(meeting: Any, run: Any) -> None:
     async def silent(model: ScriptedModel) -> None:
         await model.hears()
         await asyncio.sleep(60)
@@ -58,13 +58,11 @@ def test_a_request_that_stays_silent_is_given_up(meeting: Any, run: Any) -> None
     ],
 )
 def test_a_server_on_this_machine_gets_a_shorter_prompt(base_url: str | None, tokens: int | None) -> None:
-    assert OpenAITransport(Options(base_url=base_url)).prompt_tokens == tokens
+    assert OpenAITransport(OpenAISettings(base_url=base_url)).prompt_tokens == tokens
 
 
 @pytest.mark.parametrize("refused", ["", "max_tokens"])
-def test_an_answer_is_limited_under_the_name_that_the_server_knows(
-    refused: str, meeting: Any, run: Any
-) -> None:
+def test_the_answer_limit_uses_the_parameter_name_of_the_server(refused: str, meeting: Any, run: Any) -> None:
     unknown = Refusal(400, "unsupported_parameter", f"Unsupported parameter: {refused!r}")
 
     async def scenario() -> None:
@@ -81,7 +79,7 @@ def test_an_answer_is_limited_under_the_name_that_the_server_knows(
 
 
 @pytest.mark.parametrize(("limit", "code"), [(200, "server_error"), (0, "context_length_exceeded")])
-def test_calls_that_run_into_the_limit_of_an_answer_do_not_have_the_conversation_summarised(
+def test_calls_over_the_answer_limit_do_not_cause_a_summary(
     limit: int, code: str, meeting: Any, run: Any
 ) -> None:
     async def cut_off(model: ScriptedModel) -> None:

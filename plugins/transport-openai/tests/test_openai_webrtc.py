@@ -110,7 +110,7 @@ def test_a_browser_opens_its_call_with_a_key_of_its_own(meeting: Any, run: Any) 
     run(scenario())
 
 
-def test_tools_run_beside_the_call(meeting: Any, run: Any) -> None:
+def test_tools_run_during_a_browser_call(meeting: Any, run: Any) -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears_speech("Look it up and note it.")
         await model.calls(
@@ -134,7 +134,7 @@ def test_tools_run_beside_the_call(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_words_and_tools_are_ours_whatever_the_browser_asked_for(meeting: Any, run: Any) -> None:
+def test_the_host_sets_instructions_and_tools_of_a_browser_call(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with OpenAIServer(answers) as server:
             transport = meeting.transport(server)
@@ -153,7 +153,7 @@ def test_words_and_tools_are_ours_whatever_the_browser_asked_for(meeting: Any, r
     run(scenario())
 
 
-def test_sound_is_the_browsers_own(meeting: Any, run: Any) -> None:
+def test_audio_of_a_browser_call_bypasses_the_host(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with beside(meeting, answers) as (talk, _):
             await talk.connection.send_audio(tone(100))
@@ -165,7 +165,7 @@ def test_sound_is_the_browsers_own(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_an_interruption_clears_what_is_still_to_be_played(meeting: Any, run: Any) -> None:
+def test_an_interruption_clears_unplayed_audio(meeting: Any, run: Any) -> None:
     async def tells(model: ScriptedModel) -> None:
         await model.hears()
         await model.speaks("Once upon a time.", ms=2000)
@@ -187,7 +187,7 @@ def test_an_interruption_clears_what_is_still_to_be_played(meeting: Any, run: An
     run(scenario())
 
 
-def test_what_plays_on_after_the_answer_is_cleared_without_a_cancel(meeting: Any, run: Any) -> None:
+def test_audio_after_the_response_is_cleared_without_a_cancel(meeting: Any, run: Any) -> None:
     async def plays_on(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.hears()
@@ -208,7 +208,7 @@ def test_what_plays_on_after_the_answer_is_cleared_without_a_cancel(meeting: Any
     run(scenario())
 
 
-def test_hanging_up_ends_the_line_beside_it(meeting: Any, run: Any) -> None:
+def test_hanging_up_closes_the_tool_connection(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with beside(meeting, answers) as (talk, server):
             (call_id,) = server.calls.opened
@@ -220,7 +220,7 @@ def test_hanging_up_ends_the_line_beside_it(meeting: Any, run: Any) -> None:
 
 
 @pytest.mark.parametrize("call_id", ["", "../../v1/models", "rtc_1/hangup?x=", "rtc_1\r\nx: y", "r" * 200])
-def test_an_id_that_is_none_reaches_no_url(meeting: Any, run: Any, call_id: str) -> None:
+def test_an_invalid_call_id_is_not_put_into_a_url(meeting: Any, run: Any, call_id: str) -> None:
     async def scenario() -> None:
         async with OpenAIServer(answers) as server:
             transport = meeting.transport(server)
@@ -232,7 +232,7 @@ def test_an_id_that_is_none_reaches_no_url(meeting: Any, run: Any, call_id: str)
     run(scenario())
 
 
-def test_refusals_of_calls_are_named(meeting: Any, run: Any) -> None:
+def test_rejected_browser_calls_are_reported(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         refusals = [Refusal(401, "invalid_api_key"), Refusal(429, "insufficient_quota"), Refusal(503)]
         async with OpenAIServer(answers, refusals=refusals) as server:

@@ -8,6 +8,7 @@ from tempfile import mkdtemp
 import pytest
 from jackfield import Mode, ToolContext
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
@@ -35,7 +36,7 @@ class TestCalendarCreateEvent(ToolContractTests):
         (folder / "lunch.ics").write_bytes(LUNCH.encode())
         (offer,) = jackfield_capabilities()
         settings = {"zone": "Europe/Berlin", "calendars": {"primary": {"path": str(folder)}}}
-        made = offer.create(settings, Services(MemoryStore()))
+        made = offer.create(parse_offer("capabilities", offer, settings), Services(MemoryStore()))
         return ToolTestContext(mode, calendar=made.for_session(ToolTestContext(mode).session))
 
     examples = (

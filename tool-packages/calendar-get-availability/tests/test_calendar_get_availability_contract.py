@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from jackfield import Mode, ToolContext
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
@@ -29,7 +30,8 @@ class TestCalendarGetAvailability(ToolContractTests):
 
     def context(self, mode: Mode) -> ToolContext:
         (offer,) = jackfield_capabilities()
-        made = offer.create({"calendars": {"primary": {"path": str(self.folder)}}}, Services(MemoryStore()))
+        table = {"calendars": {"primary": {"path": str(self.folder)}}}
+        made = offer.create(parse_offer("capabilities", offer, table), Services(MemoryStore()))
         context = ToolTestContext(mode)
         return ToolTestContext(mode, calendar=made.for_session(context.session))
 

@@ -17,6 +17,7 @@ from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.registry.invoke import as_handler
 from jackfield.registry.registry import RegisteredTool, Registry
 from jackfield.session.session import Session
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore, Store
 from jackfield_builder.discovery import discover
 
@@ -46,6 +47,15 @@ def make_tool(tool_id: str, execute: Callable[..., Any], *, guide: str = "", **f
     return RegisteredTool(frozen, as_handler(execute), VERSION)
 
 
+def _create(
+    kind: str,
+    offer: PolicyOffer | IntentHandlerOffer | CapabilityOffer,
+    table: Mapping[str, Any],
+    services: Services,
+) -> Any:
+    return offer.create(parse_offer(kind, offer, table), services)
+
+
 class TestRuntime:
     """Tools, policies and a store, combined without a build; for tests of policies, intents and stores."""
 
@@ -67,7 +77,7 @@ class TestRuntime:
         tables = settings or {}
         offers = list(capabilities)
         services = Services(self.store, frozenset(offer.name for offer in offers))
-        instances = {offer.name: offer.create({}, services) for offer in offers}
+        instances = {offer.name: _create("capabilities", offer, {}, services) for offer in offers}
         services = replace(services, lent=instances)
         by_id = {tool.id: tool for tool in tools}
         snapshot = Snapshot(VERSION, "", {tool.id: tool.frozen for tool in tools}, {"capabilities": []})
@@ -75,10 +85,10 @@ class TestRuntime:
         self.orchestrator = Orchestrator(
             Registry(snapshot, by_id),
             [
-                (offer.name, offer.stage, offer.create(tables.get(offer.name, {}), services))
+                (offer.name, offer.stage, _create("policies", offer, tables.get(offer.name, {}), services))
                 for offer in ordered
             ],
-            intents={offer.name: offer.create({}, services) for offer in intents},
+            intents={offer.name: _create("intents", offer, {}, services) for offer in intents},
             capabilities=instances,
             observers=list(observers),
             enforce_returns=enforce_returns,
@@ -115,5 +125,5 @@ def capability(name: str, settings: Mapping[str, Any] | None = None) -> Any:
     """
     for each in plugins(discover().plugins).of("jackfield_capabilities"):
         if isinstance(each.offer, CapabilityOffer) and each.name == name:
-            return each.offer.create(dict(settings or {}), Services(MemoryStore()))
+            return _create("capabilities", each.offer, settings or {}, Services(MemoryStore()))
     raise LookupError(f"no installed plugin offers the capability {name!r}; install one to test with it")
