@@ -140,7 +140,7 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
     (first, _, unknown), (second, _, missing) = asyncio.run(main())
     assert (first, second) == (1, 1)
     assert "'opnai'; there are gemini, local, openai" in unknown
-    assert "'nowhere', and there is no such folder" in missing
+    assert "prompts: there is no directory 'nowhere'" in missing
 
 
 def test_the_prompts_ship_with_the_conversation() -> None:

@@ -113,10 +113,10 @@ def bases(path: str, name: str) -> set[str]:
 
 
 def is_run(reference: str, others: Iterable[str]) -> bool:
-    """Whether one of the classes named beside a standard test runs the suite that it belongs to."""
+    """Return whether one of the classes named next to a contract test runs the suite it belongs to."""
     path, mixin, _ = reference.split("::")
     suite = (Path(path).parent / "suite.py").as_posix()
-    owners = {name for name in defined(suite) if mixin in bases(suite, name)}
+    owners = {name for name in defined(suite) if mixin in {name, *bases(suite, name)}}
     return any(owners & bases(*other.split("::")[:2]) for other in others)
 
 

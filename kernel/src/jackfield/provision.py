@@ -355,7 +355,7 @@ class Provision:
         todo = [*absent, *hints, *named] or [
             "install one, such as jackfield-transport-openai, and `jackfield build`"
         ]
-        raise SettingsError(f"no provider can be used here: {'; or '.join(todo)}")
+        raise SettingsError(f"provider: none can be used here; {'; or '.join(todo)}")
 
     def _absent(self, hook: str, name: str) -> str:
         """Why something is not there that the snapshot has, if its plugin was left out."""

@@ -401,7 +401,7 @@ def bomb() -> bytes:
         ),
         ("x.md", "---\nlast_updated: yesterday\n---\ntext", None, "not a date", "2026-10-31"),
         ("x.md", "---\ntitle: [a]\n---\ntext", None, "title is not text", "quotation marks"),
-        ("x.md", "---\nmetadata: {a: .nan}\n---\ntext", None, "is not JSON", "as a text"),
+        ("x.md", "---\nmetadata: {a: .nan}\n---\ntext", None, "is not JSON", "as text"),
         ("x.vcf", "hello", 1, "no card", "BEGIN:VCARD"),
         ("x.vcf", CARDS + "BEGIN:VCARD\nFN\nEND:VCARD\n", 32, "cannot be read", "export that contact"),
         ("x.vcf", "BEGIN:VCARD\nFN:Cut off\n", 1, "never closed", "export that contact"),

@@ -181,8 +181,8 @@ def test_a_port_in_use_is_told(workshop: Workshop) -> None:
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"Error: [host] 127.0.0.1:{port} cannot be listened on: something serves there already, perhaps "
-        f"another host; stop that, or take another port: jackfield serve --port {port + 1}\n"
+        f"Error: [host] port: 127.0.0.1:{port} cannot be listened on: something serves there already, "
+        f"perhaps another host; stop that, or take another port: jackfield serve --port {port + 1}\n"
     )
 
 

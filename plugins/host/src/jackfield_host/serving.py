@@ -140,7 +140,7 @@ def listening(options: HostSettings) -> socket.socket:
 
 
 def _refused(options: HostSettings, error: OSError) -> str:
-    place = f"[host] {options.address}:{options.port} cannot be listened on"
+    place = f"[host] port: {options.address}:{options.port} cannot be listened on"
     if error.errno != errno.EADDRINUSE:
         return f"{place}: {error.strerror}; choose another `port` or `address`"
     other = options.port + 1 if options.port < LAST_PORT else 0
