@@ -21,7 +21,7 @@ CEILINGS = {
 }
 
 SPARE_FUNCTIONS, SPARE_SWITCHES = 3, 1.1
-"""The counts vary a little with the load: tasks are scheduled in another order, a lease is looked at again."""
+"""The counts vary a little with the load: tasks are scheduled in another order, a lease is checked again."""
 
 
 @pytest.fixture(scope="module")
