@@ -109,6 +109,13 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", "-n", "auto", "--dist", "worksteal", *session.posargs)
 
 
+@nox.session
+def settings_docs(session: nox.Session) -> None:
+    """Write the tables of settings in the documentation from the declarations."""
+    workspace(session)
+    session.run("python", "tests/settings_tables.py")
+
+
 MODEL_TESTS = ["plugins/transport-local/tests/test_agent_model.py"]
 """The tests that `tests` skips where the language model has not been downloaded."""
 

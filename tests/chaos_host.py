@@ -19,7 +19,7 @@ import jackfield_policies
 from jackfield import ToolResponse, ok
 from jackfield.store import Claim
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 SLOW_DISK: dict[str, Any] = {"patience": 60.0, "lease": 120.0}
 """What is shown here is what happens to calls, however long a flush takes where it is shown."""
@@ -44,7 +44,7 @@ class Host:
             "parameters": PARAMETERS,
             "timeoutMs": 120_000,
         }
-        self.work = Workbench(
+        self.work = TestRuntime(
             make_tool("write", self._write, idempotent=False, **fields),
             make_tool("rewrite", self._write, idempotent=True, **fields),
             make_tool("ask", self._write, idempotent=False, requiresConfirmation=True, **fields),

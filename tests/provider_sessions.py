@@ -16,15 +16,15 @@ from jackfield.settings import Settings
 from jackfield.transport.protocol import BrowserTransport, Connection, Opening, Transport
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_scripted import Script, ScriptedModel, UserInput
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiServer
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import GeminiServer
-from jackfield_testkit.providers.model import Heard, Script, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 
 INSTRUCTIONS = "You look things up and book tables."
-PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-transport-*")
+PLUGINS = ("fab-*", "jackfield-policies", "jackfield-transport-*")
 FRAME_MS = 20
 
 HANDLER = """\
@@ -212,10 +212,10 @@ def tools(site: Any, log: Path) -> None:
     add("fab_voice_only", allowedModes=["voice"])
 
 
-def hears(way: Way) -> Callable[[ScriptedModel, str], Awaitable[Heard]]:
+def hears(way: Way) -> Callable[[ScriptedModel, str], Awaitable[UserInput]]:
     """How a script waits for the user on this way."""
 
-    async def wait(model: ScriptedModel, words: str) -> Heard:
+    async def wait(model: ScriptedModel, words: str) -> UserInput:
         if way.table.get("voice") == "webrtc":
             # The browser's sound goes past us, so nothing here says when the user has spoken.
             await asyncio.sleep(0.3)

@@ -19,16 +19,16 @@ from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_client import connect
 from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
+from jackfield_host.settings import HostSettings
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.live_session import LiveSession
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 from provider_sessions import INSTRUCTIONS, PLUGINS, WAYS, Client, hears, provider_session, tools
 
 WITH_AGENTS = (*PLUGINS, "jackfield-capability-agents", "jackfield-tool-task")
-TASK = Call(
+TASK = ScriptedCall(
     "task", {"title": "Rooms", "instructions": "Find out how rooms are booked."}, id="call_stable_task"
 )
 REPORT = "Rooms are booked at the desk, says the note on rooms."
@@ -49,7 +49,7 @@ class Agent:
     async def __call__(self, model: ScriptedModel) -> None:
         await model.hears()
         self.tools = set(model.tools)
-        await model.calls(Call("fab_look", {"text": "rooms"}))
+        await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
         # Not for ever, so that a conversation that waits for it fails and does not hang.
         async with asyncio.timeout(15):
             await self.may_report.wait()
@@ -103,7 +103,7 @@ def test_a_task_beside_other_calls_of_its_message_keeps_none_of_them_waiting(
 
     async def talker(model: ScriptedModel) -> None:
         await model.hears()
-        seen.update(await model.calls(TASK, Call("fab_note", {"text": "x"}, id="call_stable_note")))
+        seen.update(await model.calls(TASK, ScriptedCall("fab_note", {"text": "x"}, id="call_stable_note")))
         await model.says("Noted, and begun.")
         await model.hears()
         await model.says("It is done.")
@@ -218,7 +218,7 @@ def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None
             assert built.snapshot, built.findings
             freeze.write(built.snapshot, settings.registry)
             async with (
-                running(settings, HostOptions.load({}, port=0)) as url,
+                running(settings, HostSettings.load({}, port=0)) as url,
                 connect(url) as session,
                 asyncio.timeout(30),
                 httpx.AsyncClient(base_url=url) as client,

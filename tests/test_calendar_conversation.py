@@ -14,8 +14,8 @@ from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_testkit.calendar_contract.objects import calendar, event
-from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale, running
+from jackfield_testkit.calendar import calendar, event
+from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale, run_radicale
 
 TAKES_PART = (
     "jackfield-policies",
@@ -38,7 +38,7 @@ LUNCH = event("20270329T120000", "20270329T130000", "CLASS:PRIVATE", uid="lunch"
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Radicale]:
-    with running(tmp_path) as radicale:
+    with run_radicale(tmp_path) as radicale:
         yield radicale
 
 

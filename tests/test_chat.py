@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from provider_sessions import tools
 
 
@@ -41,7 +41,7 @@ async def chat(
 @pytest.fixture
 def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A registry of tools that leave a trace."""
-    plugins = "jackfield-client,jackfield-policies,jackfield-intents,jackfield-transport-*"
+    plugins = "jackfield-client,jackfield-policies,jackfield-transport-*"
     monkeypatch.setenv("JACKFIELD_ALLOW", f"fab-*,{plugins}")
     tools(site, tmp_path / "log.txt")
     rebuild()
@@ -61,7 +61,7 @@ def rebuild() -> None:
 
 
 def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any) -> None:
-    site.plugin("fab-forms", "from jackfield_testkit.providers.forms import *\n")
+    site.plugin("fab-forms", "from jackfield_scripted.form_transport import *\n")
     rebuild()
 
     async def main() -> tuple[int, str, str]:
@@ -80,10 +80,10 @@ def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: boo
     async def script(model: ScriptedModel) -> None:
         seen["asked"] = (await model.hears()).text
         seen["told"] = model.instructions
-        await model.calls(Call("fab_look", {"text": "one two"}))
+        await model.calls(ScriptedCall("fab_look", {"text": "one two"}))
         await model.says("Two words.")
         await model.hears()
-        await model.calls(Call("fab_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("fab_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         seen["settled"] = str(model.received)
@@ -140,7 +140,7 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
     (first, _, unknown), (second, _, missing) = asyncio.run(main())
     assert (first, second) == (1, 1)
     assert "'opnai'; there are gemini, local, openai" in unknown
-    assert "'nowhere', and there is no such folder" in missing
+    assert "prompts: there is no directory 'nowhere'" in missing
 
 
 def test_the_prompts_ship_with_the_conversation() -> None:
@@ -156,7 +156,7 @@ def test_control_c_ends_an_answer_and_not_the_conversation(built: Path) -> None:
 
     async def script(model: ScriptedModel) -> None:
         heard.append((await model.hears()).text)
-        await model.calls(Call("fab_slow_look", {"text": "x"}))
+        await model.calls(ScriptedCall("fab_slow_look", {"text": "x"}))
         await model.says("I stopped.")
         heard.append((await model.hears()).text)
         await model.says("Still here.")

@@ -21,7 +21,7 @@ from jackfield.contract.manifest import tool_schema
 from jackfield.installed import Distribution, Entry
 from jackfield.offers import Services
 from jackfield.plugins import KINDS, load
-from jackfield.settings import KEYS, TABLES
+from jackfield.settings import KEYS, TABLES, describe_settings, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
 from jackfield_builder.findings import Code, Severity
@@ -77,7 +77,8 @@ def test_every_hooks_example_runs(hook: str, tmp_path: Path, monkeypatch: pytest
     assert [type(each.offer) for each in plugins.offered] == [KINDS[hook]]
     for each in plugins.offered:
         if create := getattr(each.offer, "create", None):
-            given = [{}, Services(MemoryStore())][: len(inspect.signature(create).parameters)]
+            settings = parse_offer("example", each.offer, {})
+            given = [settings, Services(MemoryStore())][: len(inspect.signature(create).parameters)]
             assert create(*given) is not None
 
 
@@ -281,16 +282,12 @@ def test_the_readmes_two_commands_are_the_sessions_that_exist() -> None:
 def test_every_standard_policy_is_documented_with_its_settings() -> None:
     import jackfield_policies
 
-    names = {offer.name for offer in jackfield_policies.jackfield_policies()}
-    assert headings("policies.md") == names
-    sources = {
-        path.stem: path.read_text("utf-8") for path in Path(jackfield_policies.__path__[0]).glob("*.py")
-    }
-    for name in names:
-        documented = set(re.findall(r"^\| `(\w+)` \|", section("policies.md", name), re.MULTILINE))
-        assert {setting for setting in documented if f'"{setting}"' not in sources[name]} == set()
-        for setting in re.findall(r'^    "(\w+)": ', sources[name], re.MULTILINE):
-            assert setting in documented
+    offers = {offer.name: offer for offer in jackfield_policies.jackfield_policies()}
+    assert headings("policies.md") == set(offers)
+    for name, offer in offers.items():
+        documented = re.findall(r"^\| `(\w+)` \| [^|]+ \| an? ", section("policies.md", name), re.MULTILINE)
+        assert offer.settings is not None
+        assert documented == [each.name for each in describe_settings(offer.settings)]
 
 
 def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told() -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from jackfield.contract.snapshot import Snapshot
@@ -134,7 +134,7 @@ def assert_withheld(settings: Settings, reason: str, tools: set[str]) -> None:
     assert all(reason.replace("\\", "") in why for why in registry.withdrawn.values()), registry.withdrawn
 
 
-def start(settings: Settings, deployment: str = "production") -> Runtime:
+def start(settings: Settings, deployment: Literal["development", "production"] = "production") -> Runtime:
     async def main() -> Runtime:
         runtime = await Runtime.start(replace(settings, deployment=deployment))
         await runtime.close()

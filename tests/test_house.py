@@ -42,5 +42,6 @@ def imported(path: Path) -> set[str]:
 OWNERS = {
     package.name: tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["project"]["name"]
     for folder in DISTRIBUTIONS
-    for package in (folder / "src").iterdir()
+    # The distribution `jackfield` only has dependencies.
+    for package in folder.glob("src/*")
 }

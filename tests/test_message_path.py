@@ -13,15 +13,15 @@ from call_path.tracer import CallPath, Counts, Hop, Trace, tracing
 from jackfield import ok
 
 CEILINGS = {
-    "build": Counts(53, 265, 574),
-    "text_message": Counts(73, 222, 265),
-    "confirmation": Counts(76, 278, 513),
-    "barge_in": Counts(38, 132, 81),
-    "voice_frame": Counts(8, 12, 4),
+    "build": Counts(49, 266, 572),
+    "text_message": Counts(56, 197, 255),
+    "confirmation": Counts(61, 258, 500),
+    "barge_in": Counts(28, 115, 70),
+    "voice_frame": Counts(7, 10, 4),
 }
 
-SPARE_SWITCHES = 1.05
-"""The count varies a little: concurrent tasks are not always scheduled in the same order."""
+SPARE_FUNCTIONS, SPARE_SWITCHES = 3, 1.1
+"""The counts vary a little with the load: tasks are scheduled in another order, a lease is checked again."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CallPath]:
 def test_a_path_does_not_become_longer(paths: dict[str, CallPath], name: str) -> None:
     ceiling, counts = CEILINGS[name], paths[name].counts
     assert counts.files <= ceiling.files, paths[name].listing
-    assert counts.functions <= ceiling.functions, paths[name].listing
+    assert counts.functions <= ceiling.functions + SPARE_FUNCTIONS, paths[name].listing
     assert counts.switches <= ceiling.switches * SPARE_SWITCHES, paths[name].listing
 
 

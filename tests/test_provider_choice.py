@@ -128,7 +128,7 @@ def test_a_provider_that_is_named_is_used_and_nothing_is_looked_for(monkeypatch:
     choice = _provision(*SHIPPED, provider="local").provider_choice
     assert choice == ProviderChoice("local", "the setting `provider` names it")
     with pytest.raises(
-        SettingsError, match="no installed plugin offers the provider 'nowhere'; there are openai"
+        SettingsError, match=r"^provider: no installed plugin offers 'nowhere'; choose one of openai"
     ):
         _ = _provision(*SHIPPED, provider="nowhere").provider_choice
 
@@ -179,8 +179,8 @@ def test_a_transport_that_is_switched_off_is_not_found() -> None:
 
 def test_where_nothing_is_found_the_error_says_what_to_do() -> None:
     with pytest.raises(
-        SettingsError, match=r"no provider can be used here: set A KEY; or name one with .*: plain"
+        SettingsError, match=r"^provider: none can be used here; set A KEY; or name one with .*: plain"
     ):
         _ = _provision(_offer("one", (1, _none("set A KEY"))), _offer("plain")).provider_choice
-    with pytest.raises(SettingsError, match="no provider can be used here: install one"):
+    with pytest.raises(SettingsError, match=r"^provider: none can be used here; install one"):
         _ = _provision(provider="").provider_choice

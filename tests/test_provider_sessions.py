@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from jackfield.outcomes import CallState, state_of
 from jackfield.session.machine import State
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import RealtimeModel
-from jackfield_testkit.providers.openai.realtime_response import Response
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import RealtimeModel
+from jackfield_scripted.openai.realtime_response import RealtimeResponse
 from provider_sessions import INSTRUCTIONS, WAYS, hears, provider_session
 
 EVERY = pytest.mark.parametrize("way", WAYS)
@@ -36,12 +36,14 @@ def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
         assert INSTRUCTIONS in model.instructions
         assert "fab_look" in model.tools
         assert other not in model.tools
-        both = await model.calls(Call("fab_look", {"text": "one two"}), Call("fab_look", {"text": "three"}))
+        both = await model.calls(
+            ScriptedCall("fab_look", {"text": "one two"}), ScriptedCall("fab_look", {"text": "three"})
+        )
         seen["both"] = [each["data"]["words"] for each in both.values()]
-        (seen["refused"],) = (await model.calls(Call(other, {"text": "x"}))).values()
+        (seen["refused"],) = (await model.calls(ScriptedCall(other, {"text": "x"}))).values()
         await model.says("I know this.")
         await hears(there)(model, "book a table")
-        (seen["pending"],) = (await model.calls(Call("fab_book", {"text": "a table"}))).values()
+        (seen["pending"],) = (await model.calls(ScriptedCall("fab_book", {"text": "a table"}))).values()
         await model.says("It waits for you.")
         seen["told"] = (await model.hears()).text + str(model.received)
         await model.says("It is booked.")
@@ -82,7 +84,7 @@ def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
         await hears(there)(model, "note it")
         for _ in range(2):
             answers.extend(
-                (await model.calls(Call("fab_note", {"text": "x"}, id="call_stable_0001"))).values()
+                (await model.calls(ScriptedCall("fab_note", {"text": "x"}, id="call_stable_0001"))).values()
             )
         await model.says("Noted.")
 
@@ -145,7 +147,7 @@ def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
             await asyncio.Event().wait()
         else:
             await model.hears()
-            await model.errs("context_length_exceeded", "too long")
+            await model.fails("context_length_exceeded", "too long")
 
     async def second(model: ScriptedModel) -> None:
         await hears(there)(model, "who am I")
@@ -241,7 +243,7 @@ def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, t
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("note it")
         calling = asyncio.create_task(
-            model.calls(Call("fab_slow_note", {"text": "x"}, id="call_stable_0002"))
+            model.calls(ScriptedCall("fab_slow_note", {"text": "x"}, id="call_stable_0002"))
         )
         await begun.wait()
         await model.is_interrupted()
@@ -273,8 +275,8 @@ def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_pa
         await hears(there)(model, "both")
         seen.update(
             await model.calls(
-                Call("fab_slow_look", {"text": "x"}, id="call_slow_look"),
-                Call("fab_slow_note", {"text": "x"}, id="call_slow_note"),
+                ScriptedCall("fab_slow_look", {"text": "x"}, id="call_slow_look"),
+                ScriptedCall("fab_slow_note", {"text": "x"}, id="call_slow_note"),
             )
         )
         await model.says("Here is what happened.")
@@ -301,7 +303,7 @@ def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "look")
-        await model.calls(Call("fab_slow_look", {"text": "x"}))
+        await model.calls(ScriptedCall("fab_slow_look", {"text": "x"}))
         await model.says("I stopped looking.")
         await hears(there)(model, "again")
         await model.says("Still here.")
@@ -327,7 +329,7 @@ def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
 
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("note it")
-        calling = asyncio.create_task(model.calls(Call("fab_slow_note", {"text": "x"})))
+        calling = asyncio.create_task(model.calls(ScriptedCall("fab_slow_note", {"text": "x"})))
         await asyncio.sleep(0.05)
         await calling
         await model.says("Noted.")
@@ -351,7 +353,7 @@ def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "note it")
-        await model.calls(Call("fab_slow_note", {"text": "x"}))
+        await model.calls(ScriptedCall("fab_slow_note", {"text": "x"}))
         await model.says("Noted.")
 
     async def main() -> None:
@@ -372,10 +374,12 @@ def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "note it")
-        await model.calls(Call("fab_slow_note", {"text": "x"}), Call("fab_slow_note", {"text": "y"}))
+        await model.calls(
+            ScriptedCall("fab_slow_note", {"text": "x"}), ScriptedCall("fab_slow_note", {"text": "y"})
+        )
         await model.says("Noted.")
         await hears(there)(model, "again")
-        await model.calls(Call("fab_slow_note", {"text": "z"}))
+        await model.calls(ScriptedCall("fab_slow_note", {"text": "z"}))
         await model.says("Noted again.")
 
     async def main() -> None:
@@ -402,13 +406,13 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there = WAYS[way]
-    fillers: asyncio.Queue[Response] = asyncio.Queue()
+    fillers: asyncio.Queue[RealtimeResponse] = asyncio.Queue()
 
     async def script(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         model.session.out_of_band = fillers
         await hears(there)(model, "note it")
-        await model.calls(Call("fab_slow_note", {"text": "x"}))
+        await model.calls(ScriptedCall("fab_slow_note", {"text": "x"}))
         await model.says("Noted.")
 
     async def main() -> None:
@@ -416,10 +420,10 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
             await user.says("note it")
             filler = await fillers.get()
             await user.live.interrupt()
-            await filler.begin_message()
-            await filler.sound(300)
+            await filler.start_message()
+            await filler.send_audio(300)
             await user.turn_ends(1)
-            assert filler.over
+            assert filler.complete
             assert fillers.empty()
             assert not user.fillers
             assert user.effects("fab_slow_note") == 1
@@ -435,7 +439,7 @@ def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_
         assert isinstance(model, RealtimeModel)
         await hears(there)(model, "note it")
         await model.speaks("Let me note that.", ms=200)
-        noting = asyncio.create_task(model.calls(Call("fab_slow_note", {"text": "x"})))
+        noting = asyncio.create_task(model.calls(ScriptedCall("fab_slow_note", {"text": "x"})))
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: "'conversation': 'none'" in str(model.received))
         await model.is_interrupted()
@@ -462,10 +466,10 @@ def test_silence_because_an_unknown_denied_or_malformed_call_was_never_answered(
 ) -> None:
     there = WAYS[way]
     kinds: list[str] = []
-    calls = [Call("fab_nowhere", {"text": "x"}), Call("fab_look", {"txt": "x"})]
+    calls = [ScriptedCall("fab_nowhere", {"text": "x"}), ScriptedCall("fab_look", {"txt": "x"})]
     if there.provider == "openai":
         # Gemini has no way to send what is no JSON.
-        calls.append(Call("fab_look", '{"text": '))
+        calls.append(ScriptedCall("fab_look", '{"text": '))
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "go on")
@@ -490,7 +494,7 @@ def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> No
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "note it")
-        await model.calls(Call("fab_note", {"text": "x"}, id="call_stable_0003"), taken_back=True)
+        await model.calls(ScriptedCall("fab_note", {"text": "x"}, id="call_stable_0003"), incomplete=True)
         await going_on(model)
 
     async def going_on(model: ScriptedModel) -> None:
@@ -518,7 +522,7 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
 
     async def first(model: ScriptedModel) -> None:
         await hears(there)(model, "note it")
-        calling = asyncio.create_task(model.calls(Call("fab_slow_note", {"text": "x"})))
+        calling = asyncio.create_task(model.calls(ScriptedCall("fab_slow_note", {"text": "x"})))
         if there.mode == "voice":
             await begun.wait()
             await model.closes(1011, "gone")
@@ -583,7 +587,7 @@ def test_the_model_claims_success_while_approval_is_pending(way: str, site: Any,
 
     async def script(model: ScriptedModel) -> None:
         await hears(there)(model, "book a table")
-        (seen["pending"],) = (await model.calls(Call("fab_book", {"text": "a table"}))).values()
+        (seen["pending"],) = (await model.calls(ScriptedCall("fab_book", {"text": "a table"}))).values()
         await model.says("It waits for you.")
         seen["told"] = (await model.hears()).text + str(model.received)
         await model.says("Then not.")

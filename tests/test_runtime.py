@@ -13,7 +13,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from jackfield import ToolCall
@@ -21,12 +21,12 @@ from jackfield.contract.snapshot import SnapshotError
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.machine import TRANSITIONS, State
-from jackfield.settings import Settings, SettingsError
+from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_store_sqlite.creation import initialise
 
-PLUGINS = ("fab-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite")
+PLUGINS = ("fab-*", "jackfield-policies", "jackfield-store-sqlite")
 TEXT = '{"text": "one two three"}'
 
 
@@ -160,7 +160,7 @@ def test_a_package_that_cannot_be_read_is_not_the_one_that_was_frozen(site: Any,
     settings = frozen(store="memory")
     (folder / "notes.txt").symlink_to("notes.txt")
 
-    async def start(deployment: str) -> set[str]:
+    async def start(deployment: Literal["development", "production"]) -> set[str]:
         runtime = await Runtime.start(replace(settings, deployment=deployment))
         await runtime.close()
         return set(runtime.registry.tools)
@@ -271,7 +271,7 @@ def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(
     site.tool("fab_words")
     settings = frozen(store="cloud")
     with pytest.raises(
-        SettingsError, match="no installed plugin offers the store 'cloud'; there are memory, sqlite"
+        SettingsError, match=r"^store: no installed plugin offers 'cloud'; choose one of memory, sqlite$"
     ):
         asyncio.run(Runtime.start(settings))
     wrong = Settings(allow=PLUGINS, store="memory", tables={"policies": {"budgets": {"voice_cals": 3}}})
@@ -279,7 +279,7 @@ def test_a_store_nobody_offers_and_a_setting_that_makes_no_sense_stop_the_start(
         asyncio.run(Runtime.start(wrong))
 
 
-def test_all_that_plugins_cannot_use_is_told_at_once(site: Any) -> None:
+def test_all_faults_in_the_tables_of_plugins_are_reported_in_one_run(site: Any) -> None:
     site.tool("fab_words")
     tables = {
         "policies": {"budgets": {"voice_cals": 3}, "loops": {"identical": 1}, "budget": {}},
@@ -287,18 +287,40 @@ def test_all_that_plugins_cannot_use_is_told_at_once(site: Any) -> None:
     }
     with pytest.raises(SettingsError) as caught:
         asyncio.run(Runtime.start(frozen(store="memory", tables=tables)))
-    named = ["[policies.budget]:", "[capabilities.bans]", "policies.budgets:", "policies.loops:"]
-    assert [line.split()[0] for line in str(caught.value).splitlines()] == named
-    # Without a store nothing can be made, and what is known by then is told.
-    with pytest.raises(SettingsError, match=r"(?s)\[policies.budget\].*the store 'cloud'"):
+    faults = [
+        "[policies.budgets] voice_cals: unknown setting; did you mean 'voice_calls'?",
+        "[policies.loops] identical: unknown setting; did you mean 'identical_calls'?",
+        "[capabilities.bans] x: unknown setting; this table has no settings",
+        "[policies.budget]: no installed plugin offers this; did you mean [policies.budgets]?",
+    ]
+    assert str(caught.value).splitlines() == faults
+    with pytest.raises(SettingsError) as caught:
         asyncio.run(Runtime.start(frozen(store="cloud", tables=tables)))
+    store = "store: no installed plugin offers 'cloud'; choose one of memory, sqlite"
+    assert str(caught.value).splitlines() == [*faults, store]
+
+
+def test_faults_that_were_found_before_are_reported_too(site: Any) -> None:
+    site.tool("fab_words")
+    faults = SettingsFaults()
+    faults.add("[host] prot: unknown setting; did you mean 'port'?")
+    tables = {"policies": {"budgets": {"voice_cals": 3}}}
+    with pytest.raises(SettingsError) as caught:
+        asyncio.run(Runtime.start(frozen(store="memory", tables=tables), faults=faults))
+    assert [line.split(":")[0] for line in str(caught.value).splitlines()] == [
+        "[host] prot",
+        "[policies.budgets] voice_cals",
+    ]
 
 
 @pytest.mark.parametrize(
     ("tables", "reason"),
     [
         ({"policies": {"budget": {}}}, r"\[policies.budget\].*did you mean \[policies.budgets\]"),
-        ({"observers": {"nobody": {}}}, r"\[observers.nobody\].*offered are"),
+        (
+            {"observers": {"nobody": {}}},
+            r"\[observers.nobody\]: no installed plugin offers this; known",
+        ),
     ],
 )
 def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: Any, reason: str) -> None:
@@ -614,11 +636,22 @@ def test_a_start_that_fails_closes_what_it_had_opened(site: Any) -> None:
     import importlib
 
     site.plugin("fab-diary", LENDER)
+    site.plugin("fab-refused", REFUSED)
+    reader(site)
+    with pytest.raises(SettingsError, match=r"^\[policies.refused\] key: it does not work$"):
+        asyncio.run(Runtime.start(frozen(store="memory")))
+    assert importlib.import_module("fab_diary").Diary.closed
+
+
+def test_nothing_is_created_while_a_table_has_a_fault(site: Any) -> None:
+    import importlib
+
+    site.plugin("fab-diary", LENDER)
     reader(site)
     tables = {"policies": {"budgets": {"voice_calls": -1}}}
     with pytest.raises(SettingsError, match="voice_calls"):
         asyncio.run(Runtime.start(frozen(store="memory", tables=tables)))
-    assert importlib.import_module("fab_diary").Diary.closed
+    assert not importlib.import_module("fab_diary").Diary.closed
 
 
 def test_a_tool_whose_capability_is_not_set_up_is_not_there_and_says_why(site: Any) -> None:
@@ -638,6 +671,19 @@ def test_a_tool_whose_capability_is_not_set_up_is_not_there_and_says_why(site: A
         why = "no diary was bought" if "why" in said else "is switched off"
         assert why in answer["error"]["message"]
 
+
+REFUSED = """\
+from jackfield import hookimpl
+from jackfield.offers import PolicyOffer, Stage
+from jackfield.settings import SettingsError
+
+def refuse(settings, services):
+    raise SettingsError("[policies.refused] key: it does not work")
+
+@hookimpl
+def jackfield_policies():
+    return [PolicyOffer("refused", Stage.SHAPE, 99, refuse)]
+"""
 
 VOUCHER = """\
 from jackfield import hookimpl

@@ -24,13 +24,13 @@ from jackfield_client.messages import (
     TurnComplete,
 )
 from jackfield_client.session import Session
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
+from jackfield_host.settings import HostSettings
 from jackfield_local.models import speech
 
 pytestmark = pytest.mark.skipif(bool(speech.missing()), reason="the extra `voice` is not installed")
 
-TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-intents", "jackfield-transport-local")
+TOOLS = ("jackfield-tool-*", "jackfield-policies", "jackfield-transport-local")
 FRAME_MS, BYTES_PER_MS = 20, 48
 PATIENCE = 180
 
@@ -92,7 +92,7 @@ async def calling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     assert built.snapshot, built.findings
     freeze.write(built.snapshot, settings.registry)
     async with (
-        running(settings, HostOptions.load({}, port=0)) as url,
+        running(settings, HostSettings.load({}, port=0)) as url,
         connect(url, mode="voice", time_zone="Europe/Berlin") as session,
     ):
         caller = Caller(session)

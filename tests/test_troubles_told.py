@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from jackfield.transport.troubles import TROUBLES
+from jackfield_scripted import ScriptedModel
 from jackfield_sessions import model_connection
-from jackfield_testkit.providers.model import ScriptedModel
 from provider_sessions import WAYS, provider_session
 
 CODES = [
@@ -31,7 +31,7 @@ def test_what_the_user_and_the_log_are_told(
 
     async def fails(model: ScriptedModel) -> None:
         await model.hears_speech("are you there")
-        await model.errs(code, "so it was said")
+        await model.fails(code, "so it was said")
 
     async def works(model: ScriptedModel) -> None:
         await model.hears()
@@ -56,7 +56,7 @@ def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
 
     async def fails_until_asked_anew(model: ScriptedModel) -> None:
         while "and now?" not in (await model.hears()).text:
-            await model.errs("server_error", "out of order")
+            await model.fails("server_error", "out of order")
         await model.says("Here I am.")
 
     async def main() -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from jackfield import ErrorType, ToolContext, ToolError, ToolResponse, fail, ok
 from jackfield.registry.invoke import as_handler
 
 # Where the kernel is tried alone, the kit that has a call without a registry is not there.
-invoke = pytest.importorskip("jackfield_testkit.tool_contract.invoking").invoke
+invoke = pytest.importorskip("jackfield_testkit.tool.runner").invoke
 
 CTX = cast("ToolContext", None)
 

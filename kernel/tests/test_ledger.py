@@ -19,7 +19,7 @@ from jackfield.outcomes import CallState, declined
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 from jackfield.store import ClaimState, StoreUnavailableError
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from shared_store import SharedStore
 
 ID = "call_1234567890"
@@ -102,7 +102,7 @@ class Host:
         self.ends.set()
         self.answer = ok({"sent": True})
         asking = {**WRITES, "requiresConfirmation": True}
-        self._bench = Workbench(
+        self._bench = TestRuntime(
             make_tool("send", self._handle, **WRITES),
             make_tool("read", self._handle),
             make_tool("ask", self._handle, **asking),

@@ -24,8 +24,8 @@ from typing import Any
 import pytest
 from jackfield.protocol.codec import members, message_type
 from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
-from jackfield_testkit.providers.model import Script
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from playwright.async_api import BrowserContext, Page, async_playwright, expect
 
@@ -38,7 +38,6 @@ ALLOW = (
     "con-*",
     "jackfield-console",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from jackfield_host.security.keys import new_key
-from jackfield_testkit.providers.model import Call, Script, ScriptedModel
+from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocketRoute, expect
 
 from browser.consoles import Console, Deployment, consoled
@@ -67,7 +67,7 @@ def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Dep
 
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        envelopes = await model.calls(Call("kb_search", {"query": "book the photo room", "top_k": 2}))
+        envelopes = await model.calls(ScriptedCall("kb_search", {"query": "book the photo room", "top_k": 2}))
         (envelope,) = envelopes.values()
         found.update(envelope["data"]["results"][0])
         await model.says(
@@ -104,7 +104,7 @@ def test_an_answer_is_rendered_and_its_citation_opens_the_record(deployment: Dep
 async def books(model: ScriptedModel) -> None:
     """A model that wants to book a room, and tells what became of it."""
     await model.hears()
-    await model.calls(Call("book_room", {"room": "Photo room", "day": "2026-11-20"}))
+    await model.calls(ScriptedCall("book_room", {"room": "Photo room", "day": "2026-11-20"}))
     await model.says("Please confirm.")
     await model.hears()
     await model.says("It is booked." if "The user approved" in str(model.received) else "Then not.")
@@ -246,7 +246,7 @@ def test_a_call_in_doubt_is_shown_as_such_until_an_operator_settles_it(deploymen
 
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("book_room", {"room": name, "day": "2026-11-20"}))
+        await model.calls(ScriptedCall("book_room", {"room": name, "day": "2026-11-20"}))
         await model.says("Please confirm.")
 
     async def learns(model: ScriptedModel) -> None:
@@ -313,7 +313,7 @@ def test_a_word_for_something_else_is_refused_and_explained(deployment: Deployme
 async def counts(model: ScriptedModel) -> None:
     """A model that has something counted, and tells how it ended."""
     await model.hears()
-    envelopes = await model.calls(Call("count_stock", {"item": "lamps"}))
+    envelopes = await model.calls(ScriptedCall("count_stock", {"item": "lamps"}))
     (envelope,) = envelopes.values()
     await model.says("There are 12." if envelope["ok"] else "Then I stop.")
 
@@ -376,7 +376,7 @@ def test_a_banned_user_sees_the_time_run_down_and_comes_back(deployment: Deploym
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         arguments = {"duration_seconds": 30, "farewell_message": "Enough for now."}
-        await model.calls(Call("ignore_user", arguments))
+        await model.calls(ScriptedCall("ignore_user", arguments))
         await model.says("Goodbye.")
 
     async def steps(console: Console) -> None:
@@ -428,7 +428,7 @@ def test_a_window_too_many_says_so_once_and_goes_on_when_there_is_a_place(deploy
 def test_an_answer_that_goes_on_after_a_call_stands_below_it(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
+        await model.calls(ScriptedCall("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
         await model.says("It is ten.")
 
     async def steps(console: Console) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from jackfield_host.security.keys import new_key
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from playwright.async_api import expect

@@ -17,7 +17,7 @@ from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_local.models import speech
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted.openai import OpenAIServer
 from playwright.async_api import expect
 
 from browser.consoles import ALLOW, PATIENCE_MS, Console, Deployment, consoled

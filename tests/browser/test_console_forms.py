@@ -25,7 +25,7 @@ ASK = 'form book_room {"room": "Photo room"}'
 def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tools of these tests, with a transport that asks with forms."""
     folder = tmp_path_factory.mktemp("forms-site")
-    Site(folder).plugin("con-forms", "from jackfield_testkit.providers.forms import *\n")
+    Site(folder).plugin("con-forms", "from jackfield_scripted.form_transport import *\n")
     return make_site(folder).folder
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 from playwright.async_api import expect
 
 from browser.consoles import Deployment, consoled

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from jackfield.store import Store
 from jackfield_host.security.keys import new_key
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_store_sqlite.store import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from playwright.async_api import Locator, expect
 
 from browser.consoles import Console, Deployment, consoled
@@ -19,7 +19,7 @@ from browser.consoles import Console, Deployment, consoled
 
 async def conversation(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
+    await model.calls(ScriptedCall("format_datetime", {"datetime": "2026-03-01T10:00:00Z"}))
     await model.says("It is **ten o'clock**.")
 
 
@@ -121,7 +121,7 @@ def test_a_conversation_is_listed_read_and_taken_away(deployment: Deployment, tm
 
 async def booking(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("book_room", {"room": "Photo room", "day": "2026-11-20"}))
+    await model.calls(ScriptedCall("book_room", {"room": "Photo room", "day": "2026-11-20"}))
     await model.says("It is up to you.")
 
 

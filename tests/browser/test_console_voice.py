@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from jackfield_testkit.providers.model import Call, Script, ScriptedModel
+from jackfield_scripted import Script, ScriptedCall, ScriptedModel
 from playwright.async_api import WebSocket, WebSocketRoute, expect
 
 from browser.consoles import Console, Deployment, consoled
@@ -240,7 +240,7 @@ def test_speaking_over_the_answer_cuts_it_where_it_was_heard(deployment: Deploym
 def test_a_call_goes_on_after_the_host_was_killed(deployment: Deployment) -> None:
     async def before(model: ScriptedModel) -> None:
         await model.hears_speech("Count the lamps.")
-        await model.calls(Call("count_stock", {"item": "lamps"}))
+        await model.calls(ScriptedCall("count_stock", {"item": "lamps"}))
 
     async def after(model: ScriptedModel) -> None:
         await model.hears()
@@ -271,7 +271,9 @@ def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployme
 
     async def writing(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("start_voice_session", {"pending_request": "Tell me about the photo room"}))
+        await model.calls(
+            ScriptedCall("start_voice_session", {"pending_request": "Tell me about the photo room"})
+        )
         await model.says("Let us talk.")
         await model.hears()
         asked.append(str(model.received))
@@ -288,7 +290,7 @@ def test_a_conversation_goes_from_writing_to_voice_and_back(deployment: Deployme
             "closing_message": "Goodbye.",
             "text_message": "The plan of the floor hangs by the lift.",
         }
-        await model.calls(Call("end_voice_session", arguments))
+        await model.calls(ScriptedCall("end_voice_session", arguments))
         await model.says("Goodbye.")
 
     async def steps(console: Console) -> None:

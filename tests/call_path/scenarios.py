@@ -18,11 +18,11 @@ from typing import Any
 from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Script, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_host.settings import HostSettings
+from jackfield_scripted import Script, ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
@@ -32,7 +32,6 @@ from call_path.tracer import CallPath, Trace, tracing
 ALLOW = (
     "path-*",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",
@@ -129,7 +128,7 @@ async def connected(settings: Settings, mode: str, script: Script) -> AsyncItera
             allow=settings.allow, provider="openai", registry=settings.registry, tables=tables
         )
         async with (
-            running(deployed, HostOptions(port=0)) as url,
+            running(deployed, HostSettings(port=0)) as url,
             connect(
                 f"{url.replace('http', 'ws', 1)}/ws/{mode}",
                 origin=Origin(url),
@@ -154,7 +153,7 @@ async def text_message(settings: Settings) -> CallPath:
     async def script(model: ScriptedModel) -> None:
         while True:
             await model.hears()
-            await model.calls(Call("look", {"text": "room 4"}))
+            await model.calls(ScriptedCall("look", {"text": "room 4"}))
             await model.says("It is free.")
 
     async with connected(settings, "text", script) as client:
@@ -175,7 +174,7 @@ async def confirmation(settings: Settings) -> CallPath:
     async def script(model: ScriptedModel) -> None:
         while True:
             await model.hears()
-            await model.calls(Call("book", {"text": "room 4"}))
+            await model.calls(ScriptedCall("book", {"text": "room 4"}))
             await model.says("Please confirm it.")
             await model.hears()
             await model.says("It is booked.")

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[2]
 
-NOT_TRACED = frozenset({"testkit", "client"})
+NOT_TRACED = frozenset({"testkit", "scripted-providers", "client"})
 """Distributions that play the provider and the user in the same process."""
 
 

@@ -25,7 +25,7 @@ REGISTRIES = (REGISTRY, GOLDEN / "registry-format-1-distributions.json")
 PATIENCE = 60.0
 """Seconds after which a test that waits says that it waited in vain."""
 
-BESIDES = "jackfield-policies,jackfield-intents,jackfield-host"
+BESIDES = "jackfield-policies,jackfield-host"
 """What a deployment has installed besides."""
 
 

@@ -22,7 +22,6 @@ from jackfield_testkit.sites import Site
 ALLOW = (
     "fault-*",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-local",

@@ -2,6 +2,10 @@
 
 An offer is a name and a way to make the thing, so that asking costs nothing: a factory runs only when a
 deployment uses what it makes, and imports what it needs then.
+
+`settings` of an offer is the dataclass that declares its table, as `jackfield.settings` describes. The
+kernel reads the tables of all offers before it creates anything, and reports every fault in one run. The
+functions of the offer receive the instance; without a declaration they receive the table as it is.
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
     from jackfield.transport.protocol import Transport
 
 PluginSettings = Mapping[str, Any]
-"""What a deployment says about one offer; empty when it says nothing."""
+"""The table of an offer that declares no settings; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +111,9 @@ class PolicyOffer:
     name: str
     stage: Stage
     rank: int
-    create: Callable[[PluginSettings, Services], Policy | Check]
+    create: Callable[[Any, Services], Policy | Check]
     enforces: tuple[str, ...] = ()
+    settings: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +121,11 @@ class IntentHandlerOffer:
     """A handler of one intent type; its name is that type."""
 
     name: str
-    create: Callable[[PluginSettings, Services], IntentHandler]
+    create: Callable[[Any, Services], IntentHandler]
+    settings: type | None = None
 
 
-def _always(settings: PluginSettings) -> str | None:  # noqa: ARG001
+def _always(settings: Any) -> str | None:  # noqa: ARG001
     return None
 
 
@@ -134,8 +140,9 @@ class CapabilityOffer:
     """
 
     name: str
-    create: Callable[[PluginSettings, Services], Any]
-    unavailable: Callable[[PluginSettings], str | None] = _always
+    create: Callable[[Any, Services], Any]
+    unavailable: Callable[[Any], str | None] = _always
+    settings: type | None = None
 
 
 class Detected(NamedTuple):
@@ -187,12 +194,12 @@ class Detector:
     """One way in which `provider = "auto"` finds a transport.
 
     Detectors of all transports are asked by rank, then by the transport's name, and the first that detects
-    something decides. `detect` gets the transport's table. It may block for a moment, is called once at the
-    start of a deployment and in a thread, and treats what it reads from the network as untrusted.
+    something decides. `detect` receives the transport's settings. It may block for a moment, is called once
+    at the start of a deployment and in a thread, and treats what it reads from the network as untrusted.
     """
 
     rank: int
-    detect: Callable[[PluginSettings], Detected | Undetected]
+    detect: Callable[[Any], Detected | Undetected]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +212,10 @@ class TransportOffer:
     """
 
     name: str
-    create: Callable[[PluginSettings], Transport]
-    unavailable: Callable[[PluginSettings], str | None] = _always
+    create: Callable[[Any], Transport]
+    unavailable: Callable[[Any], str | None] = _always
     detectors: tuple[Detector, ...] = ()
+    settings: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +234,11 @@ class StoreOffer:
     """
 
     name: str
-    create: Callable[[PluginSettings], Store]
-    missing: Callable[[PluginSettings], str | None] = _always
-    initialise: Callable[[PluginSettings], str] | None = None
-    describe: Callable[[PluginSettings], Mapping[str, Any]] | None = None
+    create: Callable[[Any], Store]
+    missing: Callable[[Any], str | None] = _always
+    initialise: Callable[[Any], str] | None = None
+    describe: Callable[[Any], Mapping[str, Any]] | None = None
+    settings: type | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +246,8 @@ class ObserverOffer:
     """Something that is told about every finished call."""
 
     name: str
-    create: Callable[[PluginSettings, Services], Observer]
+    create: Callable[[Any, Services], Observer]
+    settings: type | None = None
 
 
 @dataclass(frozen=True, slots=True)

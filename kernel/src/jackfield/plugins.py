@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Collection, Iterable, Iterator
+from dataclasses import is_dataclass
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -138,6 +139,11 @@ def _wrong_endpoint(offer: EndpointOffer) -> str | None:
     return None
 
 
+def _is_declared(offer: Any) -> bool:
+    declaration = getattr(offer, "settings", None)
+    return declaration is None or (isinstance(declaration, type) and is_dataclass(declaration))
+
+
 def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
     """The offers that are of the right kind and alone in having their name."""
     complaints: list[Complaint] = []
@@ -152,6 +158,9 @@ def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
         elif isinstance(each.offer, EndpointOffer) and (wrong := _wrong_endpoint(each.offer)):
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, f"{each.name!r} {wrong}"))
+        elif not _is_declared(each.offer):
+            message = f"{each.name!r} needs a dataclass as its settings"
+            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
         elif not each.name:
             message = f"{each.hook} returned an offer without a name"
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))

@@ -5,13 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
-from jackfield.contract.snapshot import FrozenTool, Snapshot
+from jackfield.contract.snapshot import FrozenTool, Snapshot, SnapshotError
 from jackfield.drift import Drift
 from jackfield.governance import Check
 from jackfield.installed import PLUGINS, Distribution, Entry
@@ -26,13 +25,13 @@ from jackfield.offers import (
 from jackfield.plugins import Offered, Plugins, load
 from jackfield.registry.invoke import is_for_others
 from jackfield.registry.registry import Deployment, RegistryError, compared
-from jackfield.settings import AUTO, Mistakes, Settings, SettingsError
+from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults, merge_tables, read_offer
 from jackfield.store import MemoryStore, Store, StoreUnavailableError
 from jackfield.transport.protocol import Transport, is_described
 
 _log = logging.getLogger(__name__)
 
-_HOOKS = {
+HOOKS = {
     "policies": "jackfield_policies",
     "intents": "jackfield_intent_handlers",
     "capabilities": "jackfield_capabilities",
@@ -41,7 +40,7 @@ _HOOKS = {
     "transports": "jackfield_transports",
     "endpoints": "jackfield_endpoints",
 }
-"""The question whose answers each kind of table sets up."""
+"""The hook of each kind of table."""
 
 # What is made from an offer has to have these, or it would fail in the middle of a call.
 _SHAPES = {
@@ -54,6 +53,9 @@ _SHAPES = {
 _GOVERNING = ("jackfield_policies", "jackfield_intent_handlers", "jackfield_stores")
 
 _Made = TypeVar("_Made")
+
+_FAULTY: Any = object()
+"""Stands for the settings of an offer whose table has faults."""
 
 
 class LeftOut(NamedTuple):
@@ -103,19 +105,33 @@ class ProviderChoice(NamedTuple):
 class Provision:
     """The plugins that a snapshot names, not those that happen to be installed, and their settings."""
 
-    def __init__(self, plugins: Plugins, settings: Settings, left_out: Sequence[LeftOut] = ()) -> None:
+    def __init__(
+        self,
+        plugins: Plugins,
+        settings: Settings,
+        left_out: Sequence[LeftOut] = (),
+        faults: SettingsFaults | None = None,
+    ) -> None:
         self.plugins = plugins
         self.left_out = tuple(left_out)
-        self.mistakes = Mistakes()
-        """What plugins cannot use of their settings; to be told before anything that was made is used."""
+        self.faults = SettingsFaults() if faults is None else faults
+        """The faults in the tables of all plugins, to be checked before anything is created."""
         self._held = AsyncExitStack()
         self._settings = settings
         self._choosing = Lock()
         self._choice: ProviderChoice | None = None
+        self._read: dict[tuple[str, str], Any] = {}
+        self._read_tables()
 
     @classmethod
-    def of(cls, snapshot: Snapshot, settings: Settings, drift: Drift | None = None) -> Provision:
-        """Import the plugins that are what was frozen.
+    def of(
+        cls,
+        snapshot: Snapshot,
+        settings: Settings,
+        drift: Drift | None = None,
+        faults: SettingsFaults | None = None,
+    ) -> Provision:
+        """Import the plugins that are what was frozen, and read the tables of all of them.
 
         One that is not stops development. In production it stops the start if it governs or records calls;
         otherwise it is not imported, and what it offers is not there.
@@ -136,9 +152,31 @@ class Provision:
         plugins = load(entries)
         for complaint in plugins.complaints:
             raise RegistryError(f"plugin {complaint.plugin.distribution}: {complaint.message}")
-        provision = cls(plugins, settings, left_out)
-        provision.note_unknown_tables()
-        return provision
+        return cls(plugins, settings, left_out, faults)
+
+    def _read_tables(self) -> None:
+        """Read the table of every offer that is used; what else has a table is checked, too."""
+        for kind, hook in HOOKS.items():
+            tables = self._settings.tables.get(kind, {})
+            for each in self.plugins.of(hook):
+                # Of stores and transports one is used, and the others may lack settings that they require.
+                used = kind not in ("stores", "transports") or each.name in tables
+                if used and self._settings.enabled(kind, each.name):
+                    self._settings_of(kind, each.offer)
+        self._add_unknown_tables()
+
+    def _settings_of(self, kind: str, offer: Any) -> Any:
+        """What the functions of an offer receive; `_FAULTY` if its table has faults, which are added."""
+        key = kind, offer.name
+        if key not in self._read:
+            self._read[key] = self._read_offer(kind, offer, self._settings.table(kind, offer.name))
+        return self._read[key]
+
+    def _read_offer(self, kind: str, offer: Any, table: PluginSettings) -> Any:
+        found = SettingsFaults()
+        read = read_offer(kind, offer, table, found)
+        self.faults.add(str(found))
+        return _FAULTY if found else read
 
     @property
     def store_name(self) -> str:
@@ -146,53 +184,71 @@ class Provision:
         offered = {each.name for each in self.plugins.of("jackfield_stores")}
         return self._settings.store or ("sqlite" if "sqlite" in offered else "memory")
 
-    def store(self, *, create: bool = True) -> Store:
-        """The store the settings name.
+    def check_store(self, *, create: bool = False) -> None:
+        """Add a fault if the store can neither be opened nor created; with `create`, create it if needed."""
+        if self.store_name == "memory":
+            return
+        found = self.faults.collect(self.store_offer)
+        if found is None:
+            return
+        offer, settings = found
+        try:
+            why = offer.missing(settings)
+        except StoreUnavailableError as error:
+            why = str(error)
+        else:
+            if why and self._may_create(offer):
+                why = None
+                if create:
+                    self.faults.collect(partial(self._create_store, offer, settings))
+        if why:
+            self.faults.add(why)
 
-        One that does not exist yet is created in development, unless `create` is false. In production that
-        is one of the `mistakes`, to be told with the others before the store is used. A store that was not
-        created refuses every operation.
-        """
+    def _may_create(self, offer: StoreOffer) -> bool:
+        # Only a person can tell a new deployment from one whose store was lost.
+        return offer.initialise is not None and _is_development(self._settings)
+
+    def store(self) -> Store:
+        """The store the settings name; development creates a missing one, production refuses to start."""
         if self.store_name == "memory":
             return self._closed_last(MemoryStore())
         offer, settings = self.store_offer()
+        if why := offer.missing(settings):
+            if not self._may_create(offer):
+                raise SettingsError(why)
+            self._create_store(offer, settings)
         try:
-            store = self._closed_last(offer.create(settings))
+            return self._closed_last(offer.create(settings))
         except ValueError as error:
             raise SettingsError(f"[stores.{offer.name}]: {error}") from None
-        with self.mistakes:
-            self._require_store(offer, settings, create=create)
-        return store
 
     def store_missing(self) -> str | None:
         """Why the store cannot be opened as it is, and what to do; None when it can."""
         if self.store_name == "memory":
             return None
         offer, settings = self.store_offer()
-        try:
-            return offer.missing(settings)
-        except ValueError as error:
-            raise SettingsError(f"[stores.{offer.name}]: {error}") from None
+        return offer.missing(settings)
 
-    def store_offer(self) -> tuple[StoreOffer, PluginSettings]:
-        """The offer of the store the settings name, and what they say about it; `memory` has none."""
+    def store_offer(self) -> tuple[StoreOffer, Any]:
+        """The offer of the store the settings name, and its settings; `memory` has none."""
         offers = {each.name: each.offer for each in self.plugins.of("jackfield_stores")}
         offer = offers.get(self.store_name)
         if not isinstance(offer, StoreOffer):
             known = ", ".join(["memory", *offers])
             raise SettingsError(
-                f"no installed plugin offers the store {self.store_name!r}; there are {known}"
+                f"store: no installed plugin offers {self.store_name!r}; choose one of {known}"
             )
-        return offer, self._settings.table("stores", self.store_name)
+        return offer, self._usable("stores", offer)
 
-    def _require_store(self, offer: StoreOffer, settings: PluginSettings, *, create: bool) -> None:
-        why = offer.missing(settings)
-        if why is None:
-            return
-        # Only a person can tell a new deployment from one whose store was lost.
-        if self._settings.deployment != Deployment.DEVELOPMENT or offer.initialise is None:
-            raise SettingsError(why)
-        if not create:
+    def _usable(self, kind: str, offer: Any) -> Any:
+        """The settings of an offer; `SettingsError` with all faults if its table has any."""
+        settings = self._settings_of(kind, offer)
+        if settings is _FAULTY:
+            self.faults.check()
+        return settings
+
+    def _create_store(self, offer: StoreOffer, settings: Any) -> None:
+        if offer.initialise is None:
             return
         try:
             created = offer.initialise(settings)
@@ -231,12 +287,16 @@ class Provision:
                 self._choice = self._named(name) if name not in ("", AUTO) else self._detected()
             return self._choice
 
-    def _provider(self) -> tuple[TransportOffer, PluginSettings]:
+    def _provider(self) -> tuple[TransportOffer, Any]:
         choice = self.provider_choice
-        return self._transports[choice.name], {
-            **self._settings.table("transports", choice.name),
-            **choice.settings,
-        }
+        offer = self._transports[choice.name]
+        if not choice.settings:
+            return offer, self._usable("transports", offer)
+        table = merge_tables(self._settings.table("transports", choice.name), choice.settings)
+        settings = self._read_offer("transports", offer, table)
+        if settings is _FAULTY:
+            self.faults.check()
+        return offer, settings
 
     @cached_property
     def _transports(self) -> Mapping[str, TransportOffer]:
@@ -245,9 +305,10 @@ class Provision:
 
     def _named(self, name: str) -> ProviderChoice:
         if name not in self._transports:
-            known = ", ".join(self._transports) or "none: install one, such as jackfield-transport-openai"
-            wrong = f"no installed plugin offers the provider {name!r}"
-            raise SettingsError(f"{self._absent('jackfield_transports', name) or wrong}; there are {known}")
+            why = self._absent("jackfield_transports", name) or f"no installed plugin offers {name!r}"
+            known = ", ".join(self._transports)
+            fix = f"choose one of {known}" if known else "install one, such as jackfield-transport-openai"
+            raise SettingsError(f"provider: {why}; {fix}")
         return ProviderChoice(name, "the setting `provider` names it")
 
     def _detected(self) -> ProviderChoice:
@@ -260,9 +321,12 @@ class Provision:
         hints: list[str] = []
         downloads: list[ProviderDownload] = []
         for _, name, position in asked:
-            detector = self._transports[name].detectors[position]
+            offer = self._transports[name]
+            settings = self._settings_of("transports", offer)
+            if settings is _FAULTY:
+                continue
             try:
-                found = detector.detect(self._settings.table("transports", name))
+                found = offer.detectors[position].detect(settings)
             except SettingsError:
                 raise
             except Exception:  # noqa: BLE001 - a plugin is third-party code
@@ -278,6 +342,9 @@ class Provision:
             hints.append(found.hint)
             if found.download is not None:
                 downloads.append(ProviderDownload(name, found.hint, found.download))
+        # With the faults out of its table, one of the transports may do.
+        if any(self._read.get(("transports", name)) is _FAULTY for _, name, _ in asked):
+            self.faults.check()
         absent = [
             f"{name}: {each}"
             for each in self.left_out
@@ -288,7 +355,7 @@ class Provision:
         todo = [*absent, *hints, *named] or [
             "install one, such as jackfield-transport-openai, and `jackfield build`"
         ]
-        raise SettingsError(f"no provider can be used here: {'; or '.join(todo)}")
+        raise SettingsError(f"provider: none can be used here; {'; or '.join(todo)}")
 
     def _absent(self, hook: str, name: str) -> str:
         """Why something is not there that the snapshot has, if its plugin was left out."""
@@ -307,10 +374,11 @@ class Provision:
             if not self._settings.enabled("capabilities", offered.name):
                 reasons[offered.name] = f"[capabilities.{offered.name}] is switched off"
             elif isinstance(offer, CapabilityOffer):
-                with self.mistakes:
-                    reason = offer.unavailable(self._settings.table("capabilities", offered.name))
-                    if reason:
-                        reasons[offered.name] = reason
+                settings = self._settings_of("capabilities", offer)
+                if settings is _FAULTY:
+                    continue
+                if reason := self.faults.collect(partial(offer.unavailable, settings)):
+                    reasons[offered.name] = reason
         return reasons
 
     def withheld(self, tool: FrozenTool) -> str | None:
@@ -321,13 +389,14 @@ class Provision:
         return None
 
     def made(self, kind: str, services: Any) -> dict[str, Any]:
-        """Everything of one kind that is switched on and can be had, by name."""
+        """Everything of one kind that is enabled and available, by name; faults in settings are added."""
         left_out = self.unavailable if kind == "capabilities" else {}
         made: dict[str, Any] = {}
-        for each in self.plugins.of(_HOOKS[kind]):
+        for each in self.plugins.of(HOOKS[kind]):
             if self._settings.enabled(kind, each.name) and each.name not in left_out:
-                with self.mistakes:
-                    made[each.name] = self._make(each, kind, services)
+                created = self.faults.collect(partial(self._make, each, kind, services))
+                if created is not None:
+                    made[each.name] = created
         return made
 
     def _make(self, offered: Offered, kind: str, services: Any) -> Any:
@@ -335,7 +404,7 @@ class Provision:
         owner = f"plugin {offered.plugin.distribution}: {offered.name}"
         offer: Any = offered.offer
         try:
-            made = offer.create(self._settings.table(kind, offered.name), services)
+            made = offer.create(self._usable(kind, offer), services)
         except SettingsError:
             raise
         except Exception as error:
@@ -361,24 +430,39 @@ class Provision:
     def owner(self, kind: str, name: str) -> str:
         """The distribution, with its version, whose plugin offers something."""
         return next(
-            str(each.plugin.distribution) for each in self.plugins.of(_HOOKS[kind]) if each.name == name
+            str(each.plugin.distribution) for each in self.plugins.of(HOOKS[kind]) if each.name == name
         )
 
-    def note_unknown_tables(self) -> None:
-        """A table for something that nobody offers is a mistake that would otherwise go unnoticed."""
+    def _add_unknown_tables(self) -> None:
+        """A table for something that nobody offers is a fault that would otherwise go unnoticed."""
+        from difflib import get_close_matches
+
         for kind, tables in self._settings.tables.items():
-            known = [each.name for each in self.plugins.of(_HOOKS[kind])]
-            absent = [name for each in self.left_out for name in each.offers.get(_HOOKS[kind], ())]
-            for name in sorted(set(tables).difference(known, absent)):
+            known = [each.name for each in self.plugins.of(HOOKS[kind])]
+            absent = [name for each in self.left_out for name in each.offers.get(HOOKS[kind], ())]
+            for name in (name for name in tables if name not in (*known, *absent)):
                 close = get_close_matches(name, known, 1)
-                offered = f"offered are {', '.join(known) or 'none'}"
-                meant = f"did you mean [{kind}.{close[0]}]?" if close else offered
-                self.mistakes.note(f"[{kind}.{name}]: no installed plugin offers that; {meant}")
+                offered = f"known tables: {', '.join(f'[{kind}.{each}]' for each in known) or 'none'}"
+                fix = f"did you mean [{kind}.{close[0]}]?" if close else offered
+                self.faults.add(f"[{kind}.{name}]: no installed plugin offers this; {fix}")
+
+
+def add_table_faults(settings: Settings, faults: SettingsFaults) -> None:
+    """Add the faults in the tables of plugins, as far as there is a registry that names them."""
+    try:
+        Provision.of(Snapshot.load(settings.registry), settings, faults=faults)
+    except (SnapshotError, RegistryError):
+        # The registry may be named by a setting that is faulty itself.
+        return
+
+
+def _is_development(settings: Settings) -> bool:
+    return Deployment(settings.deployment) is Deployment.DEVELOPMENT
 
 
 def _refuse(plugin: LeftOut, frozen: Mapping[str, Any], settings: Settings) -> None:
     """Stop at a drifted plugin that cannot be left out: any in development, those that govern everywhere."""
-    if settings.deployment == Deployment.DEVELOPMENT:
+    if _is_development(settings):
         raise RegistryError(f"{plugin}; run `jackfield build`")
     offers = {hook: names for hook, names in plugin.offers.items() if hook in _GOVERNING and names}
     # Old snapshots do not say who observes; a plugin that offers nothing else may well do so.

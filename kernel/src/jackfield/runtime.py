@@ -15,8 +15,8 @@ from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.session.machine import State
-from jackfield.session.session import Publish, Session
-from jackfield.settings import Settings, SettingsError
+from jackfield.session.session import Publish, Session, SessionFormatError
+from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield.store import Store
 from jackfield.transport.protocol import Transport
 
@@ -37,22 +37,46 @@ class Runtime:
 
     @classmethod
     async def start(
-        cls, settings: Settings, observers: Sequence[Observer] = (), *, create_store: bool = True
+        cls,
+        settings: Settings,
+        observers: Sequence[Observer] = (),
+        *,
+        faults: SettingsFaults | None = None,
     ) -> Runtime:
-        """Load, verify and lock; what cannot be served stops the start with a sentence.
+        """Load and verify the registry, read all settings, then create everything that they ask for.
 
-        Without `create_store` a store that development would create is left uncreated, and unusable: for a
-        start that only finds out what is wrong.
+        Faults in settings are added to `faults`; one `SettingsError` reports them all, before anything is
+        created.
         """
         registry = Registry.load(settings.registry, Deployment(settings.deployment))
-        provision = Provision.of(registry.snapshot(), settings, registry.drift)
+        provision = Provision.of(registry.snapshot(), settings, registry.drift, faults)
+        return await cls.assemble(registry, provision, settings, observers)
+
+    @classmethod
+    async def assemble(
+        cls,
+        registry: Registry,
+        provision: Provision,
+        settings: Settings,
+        observers: Sequence[Observer] = (),
+    ) -> Runtime:
+        """A runtime from plugins whose settings have been read; on failure everything is closed again."""
+        faults = provision.faults
         try:
-            with provision.mistakes:
-                enforce = settings.returns == "enforce"
+            for tool in list(registry.tools.values()):
+                if reason := provision.withheld(tool.frozen):
+                    registry.withhold(tool.id, reason)
+            provision.check_store()
+            faults.check()
+            try:
                 runtime = cls._made(
-                    registry, provision, observers, create_store=create_store, enforce_returns=enforce
+                    registry, provision, observers, enforce_returns=settings.returns == "enforce"
                 )
-            provision.mistakes.tell()
+            except RegistryError:
+                # A plugin may fail because another one could not be created.
+                faults.check()
+                raise
+            faults.check()
             registry.lock()
             _tell_started(runtime)
         except BaseException:
@@ -68,13 +92,9 @@ class Runtime:
         provision: Provision,
         observers: Sequence[Observer],
         *,
-        create_store: bool,
         enforce_returns: bool,
     ) -> Runtime:
-        for tool in list(registry.tools.values()):
-            if reason := provision.withheld(tool.frozen):
-                registry.withhold(tool.id, reason)
-        store = provision.store(create=create_store)
+        store = provision.store()
         offered = {each.name for each in provision.plugins.of("jackfield_capabilities")}
         services = Services(store, frozenset(offered - set(provision.unavailable)))
         capabilities = provision.made("capabilities", services)
@@ -124,8 +144,14 @@ class Runtime:
         self.orchestrator.observers.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
-        """A session that was kept; on another registry than its own it is fatal in development."""
-        session = await Session.resume(session_id, self.store, publish)
+        """A session that was saved; `RegistryError` where it cannot go on.
+
+        That is so in the format of another version and, in development, on another registry than its own.
+        """
+        try:
+            session = await Session.resume(session_id, self.store, publish)
+        except SessionFormatError as error:
+            raise RegistryError(str(error)) from None
         if session is not None and session.registry_version != self.registry.version:
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:

@@ -325,6 +325,12 @@ BROKEN = {
         Code.BAD_OFFER,
         "jackfield_stores returned CapabilityOffer instead of StoreOffer",
     ),
+    "declares settings that are no dataclass": (
+        "from jackfield import hookimpl\nfrom jackfield.offers import StoreOffer\n"
+        "@hookimpl\ndef jackfield_stores():\n    return [StoreOffer('x', dict, settings={'path': str})]\n",
+        Code.BAD_OFFER,
+        "'x' needs a dataclass as its settings",
+    ),
     "offers something nameless": (
         "from jackfield import hookimpl\nfrom jackfield.offers import StoreOffer\n"
         "@hookimpl\ndef jackfield_stores():\n    return [StoreOffer('', dict)]\n",

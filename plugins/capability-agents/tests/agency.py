@@ -17,8 +17,8 @@ from jackfield.session.session import Session
 from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
-from jackfield_testkit.providers.model import Script
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 
 ASKED = "Please look into the rooms and report back."

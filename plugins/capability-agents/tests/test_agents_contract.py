@@ -11,23 +11,23 @@ from typing import Any
 import pytest
 from agency import agency
 from jackfield import SessionView
-from jackfield_agents import work
+from jackfield_agents import agent
 from jackfield_capability_types.agents import AgentsView
+from jackfield_scripted import Refusal, Script, ScriptedCall, ScriptedModel
 from jackfield_testkit import AgentsContractTests
-from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
 async def looking(model: ScriptedModel) -> None:
     asked = (await model.hears()).text
-    await model.calls(Call("fab_look", {"text": "rooms"}))
+    await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
     await model.says(f"You asked: {asked}")
 
 
 async def endless(model: ScriptedModel) -> None:
     await model.hears()
     for number in count():
-        await model.calls(Call("fab_look", {"text": f"room {number}"}))
+        await model.calls(ScriptedCall("fab_look", {"text": f"room {number}"}))
 
 
 async def silent(model: ScriptedModel) -> None:
@@ -38,7 +38,7 @@ async def silent(model: ScriptedModel) -> None:
 async def failing(model: ScriptedModel) -> None:
     await model.hears()
     while True:
-        await model.errs("server_error", "a fault of ours")
+        await model.fails("server_error", "a fault of ours")
         await model.hears()
 
 
@@ -73,12 +73,12 @@ class TestAgents(AgentsContractTests):
     def _deployment(self, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
         self.site = site
         monkeypatch.setenv("FAB_KEY", "k")
-        monkeypatch.setattr(work, "PAUSES", (0.01,))
+        monkeypatch.setattr(agent, "PAUSES", (0.01,))
 
-    async def agents(self, place: Path, model: str, seconds: float) -> Deployment:
+    async def create_agents(self, folder: Path, model: str, seconds: float) -> Deployment:
         limits = {"seconds": seconds, "per_user": 1}
         refusals = [Refusal(401, "invalid_api_key", "no")] * (9 if model == "refusing" else 0)
         standing = AsyncExitStack()
-        made = agency(self.site, place, SCRIPTS[model], agents=limits, refusals=refusals)
+        made = agency(self.site, folder, SCRIPTS[model], agents=limits, refusals=refusals)
         there = await standing.enter_async_context(made)
         return Deployment(there.runtime.capabilities["agents"], standing)

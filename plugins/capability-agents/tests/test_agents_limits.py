@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ToolCall
 from jackfield.session.machine import State
-from jackfield_agents.work import shortened
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_agents.agent import truncated
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
@@ -31,7 +31,7 @@ def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         for number in range(3):
-            await model.calls(Call("fab_look", {"text": f"room {number}"}))
+            await model.calls(ScriptedCall("fab_look", {"text": f"room {number}"}))
             heard.append(str(model.received[-1]["content"]))
 
     async def act() -> None:
@@ -67,8 +67,8 @@ def test_a_model_that_writes_nothing_is_asked_for_its_report(site: Site, tmp_pat
 
 async def looks_then_hangs(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("fab_look", {"text": "rooms"}))
-    await model.calls(Call("fab_slow", {"text": "x"}))
+    await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
+    await model.calls(ScriptedCall("fab_slow", {"text": "x"}))
 
 
 async def hangs(model: ScriptedModel) -> None:
@@ -132,8 +132,12 @@ def test_a_cancelled_call_leaves_no_agent_behind(site: Site, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("limits", "users", "sentence"),
     [
-        ({"per_user": 1}, ("ada", "ada"), "A task is under way for this user, and no more may be."),
-        ({"at_once": 2}, ("ada", "bob", "cyd"), "2 tasks are under way on this host, and no more may be."),
+        ({"per_user": 1}, ("ada", "ada"), "A task is already running for this user; that is the limit."),
+        (
+            {"at_once": 2},
+            ("ada", "bob", "cyd"),
+            "2 tasks are already running on this host; that is the limit.",
+        ),
     ],
 )
 def test_no_more_agents_work_at_once_than_may(
@@ -177,7 +181,7 @@ def test_a_long_report_is_cut_and_says_so(site: Site, tmp_path: Path) -> None:
 
 @given(st.text(st.characters(codec=None), max_size=400), st.integers(200, 300))
 def test_what_is_shortened_fits_and_can_be_written_down(text: str, limit: int) -> None:
-    short = shortened(text, limit)
+    short = truncated(text, limit)
     assert len(short) <= limit
     assert len(short) == len(short.encode().decode())
     assert short.endswith("[...]") or len(text) == len(short)

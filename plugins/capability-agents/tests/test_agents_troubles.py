@@ -11,15 +11,15 @@ from jackfield import ToolError
 from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import TransportError
 from jackfield.transport.troubles import TROUBLES
-from jackfield_agents import troubles, work
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_agents import agent, tool_errors
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
-    monkeypatch.setattr(work, "PAUSES", (0.01, 0.01))
+    monkeypatch.setattr(agent, "PAUSES", (0.01, 0.01))
 
 
 async def reports(model: ScriptedModel) -> None:
@@ -30,8 +30,8 @@ async def reports(model: ScriptedModel) -> None:
 def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("fab_look", {"text": "rooms"}))
-        await model.errs("server_error", "a fault of ours")
+        await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
+        await model.fails("server_error", "a fault of ours")
         await model.hears()
         await model.says("It was found.")
 
@@ -45,9 +45,9 @@ def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
 def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("fab_look", {"text": "rooms"}))
+        await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
         for _ in range(3):
-            await model.errs("server_error", "secret detail of the provider")
+            await model.fails("server_error", "secret detail of the provider")
             await model.hears()
 
     async def act() -> None:
@@ -55,9 +55,7 @@ def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, 
             envelope = await there.hand_over()
             error = envelope["error"]
             assert error["type"] == "TRANSIENT"
-            assert (
-                error["message"] == "The agent could not finish: its model's provider had a fault of its own."
-            )
+            assert error["message"] == "The agent could not finish: its model's provider failed."
             assert error["details"] == {
                 "steps": 1,
                 "tools": ["fab_look"],
@@ -92,7 +90,7 @@ def test_a_fault_that_cannot_be_waited_out_is_permanent(
 
 def test_every_trouble_of_a_transport_has_a_sentence() -> None:
     for code, kind in TROUBLES.items():
-        told = troubles.failure(TransportError(code, "detail"), wrote=False, so_far={})
+        told = tool_errors.failure(TransportError(code, "detail"), wrote=False, so_far={})
         if code != "no_audio":  # Agents work in text.
             assert told.message != "The agent could not finish: its model failed."
         if not kind.recoverable:
@@ -100,8 +98,12 @@ def test_every_trouble_of_a_transport_has_a_sentence() -> None:
 
 
 def test_work_that_wrote_something_is_not_to_be_repeated() -> None:
-    told = troubles.failure(TransportError("network"), wrote=True, so_far={})
-    assert (told.type, told.retryable, told.partial_side_effects) == ("TRANSIENT", False, True)
+    told = tool_errors.failure(TransportError("network"), wrote=True, so_far={})
+    assert (told.type, told.retryable, told.partial_side_effects) == (
+        "TRANSIENT",
+        False,
+        True,
+    )
 
 
 def test_without_a_provider_no_agent_works(site: Site, tmp_path: Path) -> None:

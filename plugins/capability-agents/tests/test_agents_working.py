@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agency import agency, run
 from jackfield.session.machine import State
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_testkit.sites import Site
 
 
@@ -24,9 +24,11 @@ def test_an_agent_searches_and_reports_in_a_session_of_its_own(site: Site, tmp_p
     async def script(model: ScriptedModel) -> None:
         seen["task"] = (await model.hears()).text
         seen["instructions"], seen["tools"] = model.instructions, set(model.tools)
-        first = await model.calls(Call("fab_look", {"text": "rooms"}), Call("fab_look", {"text": "keys"}))
+        first = await model.calls(
+            ScriptedCall("fab_look", {"text": "rooms"}), ScriptedCall("fab_look", {"text": "keys"})
+        )
         seen["found"] = sorted(each["data"]["results"][0]["id"] for each in first.values())
-        await model.calls(Call("fab_look", {"text": "lamps"}))
+        await model.calls(ScriptedCall("fab_look", {"text": "lamps"}))
         await model.says("Rooms are booked at the desk. Sources: About keys, doc:keys.")
 
     async def act() -> None:
@@ -67,10 +69,10 @@ def test_what_may_not_run_unattended_is_refused_though_the_model_asks_for_it(
         await model.hears()
         more = {"title": "More", "instructions": "Go on."}
         for call in (
-            Call("fab_note", {"text": "x"}),
-            Call("fab_book", {"text": "x"}),
-            Call("task", more),
-            Call("fab_through", {"text": "x"}),
+            ScriptedCall("fab_note", {"text": "x"}),
+            ScriptedCall("fab_book", {"text": "x"}),
+            ScriptedCall("task", more),
+            ScriptedCall("fab_through", {"text": "x"}),
         ):
             (refused[call.tool],) = (await model.calls(call)).values()
         await model.says("Nothing could be done.")
@@ -94,7 +96,7 @@ def test_an_agent_has_the_tools_it_was_given_and_no_others(site: Site, tmp_path:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         seen.append(set(model.tools))
-        seen.extend((await model.calls(Call("fab_through", {"text": "x"}))).values())
+        seen.extend((await model.calls(ScriptedCall("fab_through", {"text": "x"}))).values())
         await model.says("Done.")
 
     async def act() -> None:
@@ -114,7 +116,7 @@ def test_an_agent_has_the_tools_it_was_given_and_no_others(site: Site, tmp_path:
 def test_a_deployment_may_allow_more_and_then_the_user_is_asked(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("fab_note", {"text": "noted by the agent"}))
+        await model.calls(ScriptedCall("fab_note", {"text": "noted by the agent"}))
         await model.says("Noted.")
 
     async def act() -> None:
@@ -139,7 +141,7 @@ def test_turn_budgets_and_loops_hold_for_an_agent(site: Site, tmp_path: Path) ->
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         for number, text in enumerate(("a", "a", "a", "b", "c", "d", "e")):
-            call = Call("fab_look", {"text": text}, id=f"call_stable_{number}")
+            call = ScriptedCall("fab_look", {"text": text}, id=f"call_stable_{number}")
             (answer,) = (await model.calls(call)).values()
             kinds.append("ok" if answer["ok"] else answer["error"]["type"])
         await model.says("That is all.")
@@ -155,7 +157,7 @@ def test_turn_budgets_and_loops_hold_for_an_agent(site: Site, tmp_path: Path) ->
 def test_an_agent_has_its_users_roles_and_none_of_a_users_words(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("fab_staff", {"text": "wages"}))
+        await model.calls(ScriptedCall("fab_staff", {"text": "wages"}))
         await model.says("Looked.")
 
     async def act() -> None:

@@ -1,14 +1,18 @@
-"""A CalDAV server for all tests of a process."""
+"""The tests' own modules, for them to import, and a CalDAV server for all tests of a process."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from jackfield_testkit.calendar_contract.radicale import Radicale, running
+from jackfield_testkit.calendar.radicale import Radicale, run_radicale
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(scope="session")
 def radicale(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Radicale]:
-    with running(tmp_path_factory.mktemp("radicale")) as server:
+    with run_radicale(tmp_path_factory.mktemp("radicale")) as server:
         yield server

@@ -16,13 +16,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from calendar_tables import read
 from jackfield import ErrorType, ToolError
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, event
-from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale
+from jackfield_testkit.calendar import calendar, event
+from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale
 
 START = datetime(2027, 3, 2, 9, tzinfo=UTC)
 END = START + timedelta(hours=1)
@@ -292,7 +292,7 @@ def test_a_calendar_the_server_does_not_know_is_a_mistake_in_the_settings(gate: 
     place.said["url"] += "gone/"
     with failing(ErrorType.PERMANENT) as errors:
         place.run(look)
-    assert "does not know the primary calendar" in errors[0].message
+    assert "does not know the configured primary calendar" in errors[0].message
 
 
 def test_nobody_at_the_address(gate: Gate) -> None:

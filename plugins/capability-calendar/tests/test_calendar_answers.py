@@ -10,15 +10,15 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
+from calendar_tables import read
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield_calendar import calendars
-from jackfield_calendar.backend import Span, Taken
+from jackfield_calendar.backend import Occurrence, TimeRange
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_calendar.drafts import prepared, uid_of
-from jackfield_calendar.merging import times
+from jackfield_calendar.session import times
 from jackfield_capability_types.calendar import Busy, EventDraft
 from jackfield_testkit import ToolTestContext
 
@@ -45,13 +45,13 @@ pairs = st.tuples(st.integers(-60, 260), st.integers(1, 120)).map(lambda pair: (
 def test_without_details_exactly_the_taken_minutes_are_busy_in_as_few_pieces_as_can_be(
     taken: list[tuple[int, int]],
 ) -> None:
-    events = [Taken(at(start), at(end), title="Secret") for start, end in taken]
-    busy = times("primary", events, Span(at(0), at(200)), details=False)
+    events = [Occurrence(at(start), at(end), title="Secret") for start, end in taken]
+    busy = times("primary", events, TimeRange(at(0), at(200)), details=False)
     wanted = {number for start, end in taken for number in range(max(start, 0), min(end, 200))}
     assert minutes(busy) == wanted
     assert all(first.end < second.start for first, second in pairwise(busy))
     assert all(each.title is None for each in busy)
-    detailed = times("primary", events, Span(at(0), at(200)), details=True)
+    detailed = times("primary", events, TimeRange(at(0), at(200)), details=True)
     assert minutes(detailed) == wanted
     assert len(detailed) == sum(start < 200 and end > 0 for start, end in taken)
 

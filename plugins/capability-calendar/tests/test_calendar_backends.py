@@ -1,4 +1,4 @@
-"""The standard tests of a calendar, on a folder and on a real CalDAV server."""
+"""The contract tests of a calendar, on a folder and on a real CalDAV server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from calendar_tables import read
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import Calendar
 from jackfield_testkit import CalendarContractTests, ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, component
-from jackfield_testkit.calendar_contract.radicale import PASSWORD, USER, Radicale
+from jackfield_testkit.calendar import calendar, component
+from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale
 
 
 def calendars(primary: dict[str, Any], **said: Any) -> Calendars:
@@ -26,23 +26,23 @@ def calendars(primary: dict[str, Any], **said: Any) -> Calendars:
 
 
 class TestFolder(CalendarContractTests):
-    async def filled(self, place: Path, objects: Sequence[str]) -> Calendar:
-        folder = place / secrets.token_hex(4)
-        folder.mkdir()
+    async def create_calendar(self, folder: Path, objects: Sequence[str]) -> Calendar:
+        path = folder / secrets.token_hex(4)
+        path.mkdir()
         for number, text in enumerate(objects):
-            (folder / f"{number}.ics").write_bytes(text.encode())
-        return calendars({"path": str(folder)})
+            (path / f"{number}.ics").write_bytes(text.encode())
+        return calendars({"path": str(path)})
 
 
 class TestFolderWithLinks(CalendarContractTests):
-    async def filled(self, place: Path, objects: Sequence[str]) -> Calendar:
+    async def create_calendar(self, folder: Path, objects: Sequence[str]) -> Calendar:
         # All in one file, as an export of another program has them.
         text = "".join(objects).replace("END:VCALENDAR\r\nBEGIN:VCALENDAR\r\n", "")
-        (place / "calendar").mkdir()
+        (folder / "calendar").mkdir()
         if text:
-            (place / "calendar" / "export.ics").write_bytes(text.encode())
+            (folder / "calendar" / "export.ics").write_bytes(text.encode())
         meetings = {"template": "https://meet.example.org/{id}"}
-        return calendars({"path": str(place / "calendar")}, meetings=meetings)
+        return calendars({"path": str(folder / "calendar")}, meetings=meetings)
 
 
 class TestCalDav(CalendarContractTests):
@@ -52,7 +52,7 @@ class TestCalDav(CalendarContractTests):
     def _use(self, radicale: Radicale) -> None:
         self.server = radicale
 
-    async def filled(self, place: Path, objects: Sequence[str]) -> Calendar:
+    async def create_calendar(self, folder: Path, objects: Sequence[str]) -> Calendar:
         url = self.server.make(secrets.token_hex(8), list(objects))
         return calendars(
             {

@@ -17,13 +17,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from calendar_tables import read
 from icalendar import Calendar as ICalendar
 from jackfield import ErrorType, ToolError
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import Agenda, CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, component, event
+from jackfield_testkit.calendar import calendar, component, event
 
 START = datetime(2027, 3, 2, 9, tzinfo=UTC)
 GOOD = calendar(event("20270302T100000", "20270302T110000", uid="good"))
@@ -322,10 +322,12 @@ from types import SimpleNamespace
 from jackfield import ToolError
 from jackfield_capability_types.calendar import EventDraft
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
+from jackfield.settings import parse_settings
+from jackfield_calendar.settings import CalendarCapabilitySettings
 
 folder, title, mode = sys.argv[1:]
-calendars = Calendars(read({"calendars": {"primary": {"path": folder}}}), {})
+table = {"calendars": {"primary": {"path": folder}}}
+calendars = Calendars(parse_settings(CalendarCapabilitySettings, table, ""), {})
 view = calendars.for_session(SimpleNamespace(user="ada"))
 first = datetime.fromisoformat("2027-03-02T09:00:00+00:00")
 

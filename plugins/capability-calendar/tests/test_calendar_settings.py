@@ -4,35 +4,31 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import jackfield_calendar
 import pytest
+from calendar_tables import read
 from jackfield.offers import Services
 from jackfield.settings import SettingsError
 from jackfield.store import MemoryStore
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import BACKENDS, read
 from jackfield_testkit import ToolTestContext
 
-DOCS = Path(__file__).parents[3] / "docs"
-PAGE = (DOCS / "calendar.md").read_text("utf-8") if DOCS.is_dir() else ""
-needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
 CALDAV = {"backend": "caldav", "url": "https://dav.example.org/ada/"}
 GOOGLE = {"backend": "google", "calendar_id": "primary"}
 
 
 def test_without_settings_there_is_a_primary_calendar_and_no_other() -> None:
     (offer,) = jackfield_calendar.jackfield_capabilities()
-    assert offer.unavailable({}) is None
-    view = offer.create({}, Services(MemoryStore())).for_session(ToolTestContext().session)
+    assert offer.unavailable(read({})) is None
+    view = offer.create(read({}), Services(MemoryStore())).for_session(ToolTestContext().session)
     assert (list(view.names), view.zone, view.has_meeting_links) == (["primary"], "UTC", False)
 
 
 def test_an_empty_list_of_calendars_makes_the_capability_unavailable() -> None:
     (offer,) = jackfield_calendar.jackfield_capabilities()
-    assert "no calendar is set up" in str(offer.unavailable({"calendars": {}}))
+    assert "no calendar is set up" in str(offer.unavailable(read({"calendars": {}})))
 
 
 def test_importing_the_plugin_loads_nothing_heavy() -> None:
@@ -47,78 +43,117 @@ def primary(**said: Any) -> dict[str, Any]:
     return {"calendars": {"primary": said}}
 
 
+CALENDAR = "[capabilities.calendar]"
+PRIMARY = "[capabilities.calendar.calendars.primary]"
+MEETINGS = "[capabilities.calendar.meetings]"
+EITHER = (
+    "service_account_file: expected either this, or client_id_env, client_secret_env and refresh_token_env "
+    "together"
+)
+
+
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "fault"),
     [
-        ({"zon": "UTC"}, r"\[capabilities\.calendar\] has no setting 'zon'; did you mean 'zone'\?"),
+        ({"zon": "UTC"}, f"{CALENDAR} zon: unknown setting; did you mean 'zone'?"),
         (
             {"zone": "Europe/Berln"},
-            r"zone: there is no time zone 'Europe/Berln'; did you mean Europe/Berlin\?",
+            f"{CALENDAR} zone: there is no time zone 'Europe/Berln'; did you mean Europe/Berlin?",
         ),
-        ({"zone": "../../etc/passwd"}, "there is no time zone"),
-        ({"zone": "America"}, "there is no time zone 'America'"),
-        ({"zone": 1}, "zone is a text, not 1"),
-        ({"organizer": "Ada"}, "organizer is an e-mail address"),
-        ({"calendars": {"primry": {}}}, r"calendars\.primry\].*did you mean 'primary'\?"),
-        ({"calendars": {"primary": "folder"}}, r"\[capabilities\.calendar\.calendars\.primary\] is a table"),
-        ({"calendars": "primary"}, "calendars is a table"),
-        (primary(backend="caldev"), r"one of folder, caldav, google; did you mean 'caldav'\?"),
-        (primary(path=7), "path is a text, not 7"),
+        ({"zone": 1}, f"{CALENDAR} zone: expected an IANA time zone such as Europe/Berlin, got 1"),
         (
-            primary(url="https://dav.example.org"),
-            r"has no setting 'url'; there are backend, zone, organizer, path",
+            {"organizer": "Ada"},
+            f'{CALENDAR} organizer: expected an e-mail address such as "studio@example.org", or {{user}}, '
+            "got 'Ada'",
         ),
-        (primary(backend="caldav"), "names no url, which the caldav backend needs"),
-        (primary(**CALDAV, timeout_seconds=0), "timeout_seconds is a number of seconds above 0"),
-        (primary(**CALDAV, timeout_seconds=True), "timeout_seconds is a number of seconds, not True"),
-        (primary(backend="google"), "names no calendar_id"),
-        ({"meetings": {"template": "https://meet.example.org/room"}}, "an https address with {id} in it"),
-        ({"meetings": {"template": "http://meet.example.org/{id}"}}, "an https address"),
-        ({"meetings": {"google_meet": True}}, "google_meet needs a calendar with backend"),
         (
-            {
-                **primary(**GOOGLE),
-                "meetings": {"google_meet": True, "template": "https://x.example.org/{id}"},
-            },
-            "template or google_meet, not both",
+            {"calendars": {"primry": {}}},
+            "[capabilities.calendar.calendars] primry: expected one of 'primary', 'team', 'personal', got "
+            "'primry'",
         ),
-    ],
-)
-def test_a_setting_that_makes_no_sense_is_refused_with_a_sentence(settings: Any, sentence: str) -> None:
-    with pytest.raises(SettingsError, match=sentence):
-        read(settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "sentence"),
-    [
         (
-            primary(**CALDAV, password_env="NOT_SET"),
-            "password_env names the variable NOT_SET, which is not set",
+            {"calendars": {"primary": "folder"}},
+            "[capabilities.calendar.calendars] primary: expected a table, got 'folder'",
         ),
-        (primary(**GOOGLE), "either service_account_file, or client_id_env"),
-        (primary(**GOOGLE, client_id_env="SET"), "either service_account_file, or client_id_env"),
+        ({"calendars": "primary"}, f"{CALENDAR} calendars: expected a table, got 'primary'"),
+        (
+            primary(backend="caldev"),
+            f"{PRIMARY} backend: expected one of 'folder', 'caldav', 'google', got 'caldev'",
+        ),
+        (primary(path=7), f"{PRIMARY} path: expected a non-empty string, got 7"),
+        (primary(url="https://dav.example.org"), f"{PRIMARY} url: only used with backend = 'caldav'"),
+        (
+            primary(timeout_seconds=3),
+            f"{PRIMARY} timeout_seconds: only used with backend = 'caldav' or 'google'",
+        ),
+        (primary(backend="caldav"), f"{PRIMARY} url: missing; the caldav backend needs it"),
+        (
+            primary(**CALDAV, timeout_seconds=0),
+            f"{PRIMARY} timeout_seconds: expected a number of seconds above 0, got 0",
+        ),
+        (
+            primary(**CALDAV, timeout_seconds=True),
+            f"{PRIMARY} timeout_seconds: expected a number of seconds above 0, got true",
+        ),
+        (
+            primary(**CALDAV, password="hunter2"),
+            f"{PRIMARY} password: unknown setting; a secret does not belong in this file: put it into an "
+            "environment variable, and set password_env to the name of that variable",
+        ),
+        (
+            primary(backend="google", service_account_file="x.json"),
+            f"{PRIMARY} calendar_id: missing; the google backend needs it",
+        ),
+        (primary(**GOOGLE), f"{PRIMARY} {EITHER}"),
+        (primary(**GOOGLE, client_id_env="SET"), f"{PRIMARY} {EITHER}"),
         (
             primary(**GOOGLE, client_id_env="SET", service_account_file="x.json"),
-            "either service_account_file",
+            f"{PRIMARY} {EITHER}",
+        ),
+        (
+            {"meetings": {"template": "https://meet.example.org/room"}},
+            f"{MEETINGS} template: expected an https URL with {{id}} in it, such as "
+            "\"https://meet.example.org/{id}\", got 'https://meet.example.org/room'",
+        ),
+        (
+            {"meetings": {"template": "http://meet.example.org/{id}"}},
+            f"{MEETINGS} template: expected an https URL with {{id}} in it, such as "
+            "\"https://meet.example.org/{id}\", got 'http://meet.example.org/{id}'",
+        ),
+        (
+            {"meetings": {"google_meet": True}},
+            f'{MEETINGS} google_meet: needs a calendar with backend = "google"; there is none',
+        ),
+        (
+            {
+                **primary(**GOOGLE, service_account_file="x.json"),
+                "meetings": {"google_meet": True, "template": "https://x.example.org/{id}"},
+            },
+            f"{MEETINGS} google_meet: expected either template or google_meet, not both",
         ),
     ],
 )
-def test_credentials_that_are_missing_stop_the_start(settings: Any, sentence: str) -> None:
-    with pytest.raises(SettingsError, match=sentence):
-        Calendars(read(settings), {"SET": "a"})
+def test_a_wrong_setting_is_reported_with_its_place(settings: Any, fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read(settings)
+    assert str(raised.value) == fault
+
+
+@pytest.mark.parametrize("zone", ["../../etc/passwd", "America"])
+def test_a_zone_is_not_a_path(zone: str) -> None:
+    with pytest.raises(SettingsError, match=f"zone: there is no time zone '{zone}'"):
+        read({"zone": zone})
+
+
+def test_a_variable_that_is_not_set_stops_the_start() -> None:
+    settings = read(primary(**CALDAV, password_env="NOT_SET"))
+    with pytest.raises(SettingsError, match="password_env: the environment variable NOT_SET is not set"):
+        Calendars(settings, {"SET": "a"})
 
 
 def test_a_library_that_is_missing_is_named_with_the_way_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jackfield_calendar.calendars.find_spec", lambda name: None)
     with pytest.raises(
-        SettingsError, match=r"needs caldav: pip install 'jackfield-capability-calendar\[caldav\]'"
+        SettingsError, match=r"needs caldav; pip install 'jackfield-capability-calendar\[caldav\]'"
     ):
         Calendars(read(primary(**CALDAV)), {})
-
-
-@needs_pages
-def test_every_setting_is_documented() -> None:
-    named = {name for settings in BACKENDS.values() for name in settings}
-    named |= {"backend", "zone", "organizer", "template", "google_meet"}
-    assert [name for name in sorted(named) if f"| `{name}` |" not in PAGE] == []

@@ -17,12 +17,12 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from calendar_tables import read
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jackfield import ErrorType, ToolError
 from jackfield.settings import SettingsError
 from jackfield_calendar.calendars import Calendars
-from jackfield_calendar.configuration import read
 from jackfield_capability_types.calendar import CalendarView, EventDraft
 from jackfield_testkit import ToolTestContext
 
@@ -449,6 +449,6 @@ def test_a_key_file_that_is_none_is_named_and_not_shown(google: Google, tmp_path
     path = tmp_path / "account.json"
     path.write_text('{"private_key": "hush"}')
     tokens = dict.fromkeys(("client_id_env", "client_secret_env", "refresh_token_env"))
-    with pytest.raises(SettingsError, match=r"service_account_file .*account\.json") as caught:
+    with pytest.raises(SettingsError, match=r"service_account_file: .*account\.json") as caught:
         run(google, look, primary={**tokens, "service_account_file": str(path)})
     assert "hush" not in str(caught.value)

@@ -10,9 +10,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from jackfield_calendar.backend import Span
+from jackfield_calendar.backend import TimeRange
 from jackfield_calendar.ical.occurrences import Occurrences
-from jackfield_calendar.ical.reading import read
+from jackfield_calendar.ical.parser import read
 
 CASES = Path(__file__).parents[3] / "../shared/data/calendar/rrule_cases.jsonl"
 README = Path(__file__).parents[1].joinpath("README.md").read_text("utf-8")
@@ -34,7 +34,7 @@ def starts(case: dict[str, Any]) -> list[str] | str:
     sheet = read(f"BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\n{event}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n")
     last = max([*(case["expected"] or ()), case["dtstart"]])
     quick = re.search("SECONDLY|MINUTELY|HOURLY", case["rrule"])
-    span = Span(day(case["dtstart"]), day(last) + timedelta(days=3 if quick else 800))
+    span = TimeRange(day(case["dtstart"]), day(last) + timedelta(days=3 if quick else 800))
     found = Occurrences(sheet, (UTC_ZONE, UTC_ZONE)).within(span)
     if found.faults:
         return found.faults[0]

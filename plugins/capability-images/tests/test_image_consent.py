@@ -13,10 +13,9 @@ import jackfield_images
 import jackfield_policies
 import pytest
 from jackfield.offers import CapabilityOffer, PluginSettings, Services
-from jackfield.settings import SettingsError
-from jackfield_images.consent.policy import ImageConsent
+from jackfield.settings import SettingsError, parse_offer
 from jackfield_testkit import ImageServer
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from jackfield_tool_image_generate.handler import execute
 
 SCHEMA = json.loads(
@@ -46,11 +45,11 @@ class Studio:
         (offer,) = jackfield_images.jackfield_capabilities()
 
         def create(_: PluginSettings, services: Services) -> Any:
-            self.images = offer.create(said, services)
+            self.images = offer.create(parse_offer("capabilities", offer, said), services)
             return self.images
 
         fields = {name: value for name, value in SCHEMA.items() if name not in ("$schema", "toolId")}
-        self.work = Workbench(
+        self.work = TestRuntime(
             make_tool("image_generate", execute, **fields),
             make_tool("other", execute, requiresConfirmation="policy"),
             policies=POLICIES,
@@ -91,7 +90,7 @@ def test_a_cheap_picture_that_was_asked_for_is_made_at_once(server: ImageServer,
 @pytest.mark.parametrize("said", ["", "Tell me about lighthouses", "Don't draw anything, just describe it"])
 def test_who_did_not_ask_is_asked(said: str, server: ImageServer, tmp_path: Path) -> None:
     lines = Studio(server, tmp_path).card(said)
-    assert lines == ["You did not ask for a picture in so many words.", "It costs about $0.05."]
+    assert lines == ["You did not ask for an image explicitly.", "It costs about $0.05."]
     assert server.requests == []
     assert list(tmp_path.iterdir()) == []
 
@@ -101,7 +100,7 @@ def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: 
     assert studio.card(ASKED, quality="high") == ["It costs about $0.17, over the limit of $0.10."]
     assert studio.card(ASKED, count=3) == ["It costs about $0.15, over the limit of $0.10."]
     assert studio.card("hello", quality="high") == [
-        "You did not ask for a picture in so many words.",
+        "You did not ask for an image explicitly.",
         "It costs about $0.17, over the limit of $0.10.",
     ]
     assert server.requests == []
@@ -109,7 +108,7 @@ def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: 
 
 
 def test_an_unknown_cost_is_over_every_limit(server: ImageServer, tmp_path: Path) -> None:
-    assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["What it costs is not known."]
+    assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["The price is not known."]
 
 
 def test_the_limit_is_a_setting_and_belongs_to_what_is_allowed(server: ImageServer, tmp_path: Path) -> None:
@@ -153,31 +152,36 @@ def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Pat
 
 
 def test_words_of_another_language_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
-    words = {
+    full_prompt = {
         "drawing_verbs": ["Zeichne"],
         "verbs": ["mach"],
         "nouns": ["Bild"],
         "negations": ["nicht", "kein"],
     }
-    studio = Studio(server, tmp_path, **words)
+    studio = Studio(server, tmp_path, **full_prompt)
     assert studio.ask("Bitte zeichne mir einen Leuchtturm")["ok"]
     assert studio.card("Mach kein Bild", prompt="two")[0].startswith("You did not ask")
 
 
+_AMOUNT = "cost_limit: expected a number of US dollars from 0 up, got"
+_WORDS = "expected a non-empty list, each a word or phrase, got"
+
+
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "fault"),
     [
-        ({"cost_limits": 1}, "did you mean 'cost_limit'"),
-        ({"cost_limit": "cheap"}, "no amount of US dollars"),
-        ({"cost_limit": -1}, "no amount of US dollars"),
-        ({"cost_limit": float("inf")}, "no amount of US dollars"),
-        ({"cost_limit": True}, "no amount of US dollars"),
-        ({"nouns": "bild"}, "a list of words is wanted"),
-        ({"nouns": []}, "a list of words is wanted"),
-        ({"verbs": [1]}, "a list of words is wanted"),
+        ({"cost_limits": 1}, "cost_limits: unknown setting; did you mean 'cost_limit'?"),
+        ({"cost_limit": "cheap"}, f"{_AMOUNT} 'cheap'"),
+        ({"cost_limit": -1}, f"{_AMOUNT} -1"),
+        ({"cost_limit": float("inf")}, f"{_AMOUNT} inf"),
+        ({"cost_limit": True}, f"{_AMOUNT} true"),
+        ({"nouns": "bild"}, f"nouns: {_WORDS} 'bild'; write ['bild']"),
+        ({"nouns": []}, f"nouns: {_WORDS} []"),
+        ({"verbs": [1]}, "verbs[0]: expected a word or phrase, got 1"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_with_its_name(settings: Any, sentence: str) -> None:
-    with pytest.raises(SettingsError, match=r"policies\.image_consent") as raised:
-        ImageConsent(settings, Services(Workbench().store))
-    assert sentence in str(raised.value)
+def test_a_wrong_setting_is_reported_with_its_place(settings: Any, fault: str) -> None:
+    (offer,) = jackfield_images.jackfield_policies()
+    with pytest.raises(SettingsError) as raised:
+        parse_offer("policies", offer, settings)
+    assert str(raised.value) == f"[policies.image_consent] {fault}"

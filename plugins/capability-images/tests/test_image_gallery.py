@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.images import ImageOrder
-from jackfield_images.gallery import Gallery
-from jackfield_images.images import Images
-from jackfield_images.inspection import NotAnImageError, inspect
-from jackfield_images.options import Options
+from jackfield_images.gallery import Gallery, NotAnImageError, inspect
+from jackfield_images.images import ProviderImages
+from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImageServer
-from jackfield_testkit.images_contract.png import png
+from jackfield_testkit.images import png
 from PIL import Image
 
 
@@ -97,11 +96,12 @@ def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, monkeypatch: pytest.M
     assert list(tmp_path.iterdir()) == []
 
 
-def made_of(server: ImageServer, folder: Path) -> Images:
-    return Images(Options.of({"provider": "openai", "base_url": server.openai_url, "folder": str(folder)}))
+def made_of(server: ImageServer, folder: Path) -> ProviderImages:
+    settings = ImagesSettings("openai", base_url=server.openai_url, folder=folder)
+    return ProviderImages(ProviderConfig.of(settings))
 
 
-def failure(images: Images) -> ToolError:
+def failure(images: ProviderImages) -> ToolError:
     async def main() -> None:
         try:
             await images.generate(ImageOrder("a boat"))

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 from jackfield import ErrorType, ToolError
+from jackfield.settings import parse_settings
 from jackfield_capability_types.images import ImageOrder, Images, StoredImage
-from jackfield_images.images import Images as ProvidedImages
-from jackfield_images.options import Options
+from jackfield_images.images import ProviderImages
+from jackfield_images.settings import ImagesSettings, ProviderConfig
 from jackfield_testkit import ImagesContractTests, ImageServer
-from jackfield_testkit.images_contract.png import png
+from jackfield_testkit.images import png
 
 # Google's package has one in its source, which is only seen where it was not compiled before.
 pytestmark = pytest.mark.filterwarnings("ignore:.*invalid escape sequence")
@@ -39,25 +40,22 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", KEY)
 
 
-def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProvidedImages:
+def images(kind: str, server: ImageServer | str, folder: Path, **settings: Any) -> ProviderImages:
     address = server
     if isinstance(server, ImageServer):
         address = server.openai_url if kind == "openai" else server.url
-    return ProvidedImages(
-        Options.of(
-            {
-                "provider": "openai" if kind == "openai" else "gemini",
-                "model": MODELS[kind],
-                "api_key_env": "TEST_KEY",
-                "base_url": address,
-                "folder": str(folder),
-                **settings,
-            }
-        )
-    )
+    given = {
+        "provider": "openai" if kind == "openai" else "gemini",
+        "model": MODELS[kind],
+        "api_key_env": "TEST_KEY",
+        "base_url": address,
+        "folder": str(folder),
+        **settings,
+    }
+    return ProviderImages(ProviderConfig.of(parse_settings(ImagesSettings, given, "[capabilities.images]")))
 
 
-def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
+def generate(made: ProviderImages, order: ImageOrder = ORDER) -> Sequence[StoredImage]:
     async def main() -> Sequence[StoredImage]:
         try:
             return await made.generate(order)
@@ -67,7 +65,7 @@ def generate(made: ProvidedImages, order: ImageOrder = ORDER) -> Sequence[Stored
     return asyncio.run(main())
 
 
-def refused(made: ProvidedImages, order: ImageOrder = ORDER) -> ToolError:
+def refused(made: ProviderImages, order: ImageOrder = ORDER) -> ToolError:
     with pytest.raises(ToolError) as raised:
         generate(made, order)
     return raised.value
@@ -92,12 +90,12 @@ class ProviderContract(ImagesContractTests, abstract=True):
     def _server(self, server: ImageServer) -> None:
         self.server = server
 
-    async def images(self, place: Path, provider: str) -> Images:
+    async def create_images(self, folder: Path, provider: str) -> Images:
         if provider == "unreachable":
-            return images(self.kind, "http://127.0.0.1:1/v1", place)
+            return images(self.kind, "http://127.0.0.1:1/v1", folder)
         if provider == "refusing":
-            self.server.answer(*REFUSAL[self.kind])
-        return images(self.kind, self.server, place)
+            self.server.respond_with(*REFUSAL[self.kind])
+        return images(self.kind, self.server, folder)
 
 
 REFUSAL: dict[str, tuple[int, Any]] = {
@@ -166,7 +164,7 @@ def test_imagen_is_asked_for_all_at_once(server: ImageServer, tmp_path: Path) ->
 
 def test_the_prompt_the_provider_used_is_the_one_that_is_kept(server: ImageServer, tmp_path: Path) -> None:
     picture = base64.b64encode(png(8, 8)).decode()
-    server.answer(200, {"created": 1, "data": [{"b64_json": picture, "revised_prompt": "a fine boat"}]})
+    server.respond_with(200, {"created": 1, "data": [{"b64_json": picture, "revised_prompt": "a fine boat"}]})
     (kept,) = generate(images("openai", server, tmp_path), ImageOrder("boat"))
     assert kept.prompt == "a fine boat"
 
@@ -221,7 +219,7 @@ def test_each_failure_has_its_type_and_tells_no_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:  # fmt: skip
     caplog.set_level(logging.DEBUG, "jackfield.images")
-    server.answer(status, body)
+    server.respond_with(status, body)
     error = refused(images(kind, server, tmp_path))
     assert error.type is expected
     assert error.suggestion
@@ -253,7 +251,7 @@ def test_each_failure_has_its_type_and_tells_no_secret(
 def test_a_busy_provider_says_how_long_to_wait(
     kind: str, body: Any, headers: dict[str, str], seconds: float | None, server: ImageServer, tmp_path: Path
 ) -> None:
-    server.answer(429, body, headers)
+    server.respond_with(429, body, headers)
     error = refused(images(kind, server, tmp_path))
     assert error.type is ErrorType.RATE_LIMIT
     assert error.retryable
@@ -296,10 +294,10 @@ def test_what_is_no_picture_is_refused_and_not_kept(
 
 
 def test_of_several_pictures_those_that_came_are_kept(server: ImageServer, tmp_path: Path) -> None:
-    server.answer(500, google_error(500, "INTERNAL"))
+    server.respond_with(500, google_error(500, "INTERNAL"))
     assert len(generate(images("gemini", server, tmp_path), ImageOrder("a boat", count=3))) == 2
     good, bad = base64.b64encode(png(8, 8)).decode(), base64.b64encode(b"no picture").decode()
-    server.answer(200, {"created": 1, "data": [{"b64_json": bad}, {"b64_json": good}]})
+    server.respond_with(200, {"created": 1, "data": [{"b64_json": bad}, {"b64_json": good}]})
     assert len(generate(images("openai", server, tmp_path), ImageOrder("a boat", count=2))) == 1
 
 
@@ -309,7 +307,7 @@ def test_a_call_that_is_cancelled_ends(server: ImageServer, tmp_path: Path) -> N
 
     async def main() -> None:
         task = asyncio.create_task(made.generate(ORDER))
-        await asyncio.to_thread(server.asked.wait, 60)
+        await asyncio.to_thread(server.received.wait, 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_images.consent.request import Vocabulary
+from jackfield_images.vocabulary import ImageVocabulary
 
 ASKED = [
     "Draw me a lighthouse.",
@@ -90,12 +90,12 @@ NOT_ASKED = [
 
 @pytest.mark.parametrize("said", ASKED)
 def test_a_request_is_heard(said: str) -> None:
-    assert Vocabulary().asks_for_picture(said)
+    assert ImageVocabulary().asks_for_picture(said)
 
 
 @pytest.mark.parametrize("said", NOT_ASKED)
 def test_what_is_no_request_is_not_taken_for_one(said: str) -> None:
-    assert not Vocabulary().asks_for_picture(said)
+    assert not ImageVocabulary().asks_for_picture(said)
 
 
 @pytest.mark.parametrize("said", ASKED)
@@ -104,15 +104,15 @@ def test_behind_a_negation_nothing_is_asked_for(said: str, negation: str) -> Non
     one = " ".join(said.replace("but", "and").split(".")[-1].split()) or said.rstrip(".")
     for mark in ".!?":
         one = one.replace(mark, "")
-    assert not Vocabulary().asks_for_picture(f"{negation} {one}")
+    assert not ImageVocabulary().asks_for_picture(f"{negation} {one}")
 
 
 @given(st.text(max_size=300))
 def test_any_words_are_judged(said: str) -> None:
-    assert Vocabulary().asks_for_picture(said) in (True, False)
+    assert ImageVocabulary().asks_for_picture(said) in (True, False)
 
 
-GERMAN = Vocabulary(
+GERMAN = ImageVocabulary(
     verbs=("mach", "erstelle", "erstellen", "zeig", "möchte"),
     drawing_verbs=("zeichne", "zeichnen", "male", "malen"),
     nouns=("bild", "bilder", "foto", "logo"),

@@ -1,4 +1,4 @@
-"""What a deployment may say about pictures, what they cost, and when there are none."""
+"""The settings of pictures, what pictures cost, and when there are none."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from typing import Any
 
 import pytest
 from jackfield.offers import Services
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_settings
 from jackfield.store import MemoryStore
 from jackfield_capability_types.images import QUALITIES, SHAPES, ImageOrder
 from jackfield_images import jackfield_capabilities, jackfield_policies
-from jackfield_images import options as options_module
-from jackfield_images.options import PROVIDERS, Options, unavailable
+from jackfield_images import settings as settings_module
 from jackfield_images.prices import BUILT_IN
+from jackfield_images.settings import PROVIDERS, ImagesSettings, ProviderConfig
+
+
+def read(**settings: Any) -> ImagesSettings:
+    return parse_settings(ImagesSettings, settings, "[capabilities.images]")
+
+
+def config(**settings: Any) -> ProviderConfig:
+    return ProviderConfig.of(read(**settings))
 
 
 @pytest.fixture(autouse=True)
@@ -26,75 +34,117 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_without_a_provider_there_are_no_pictures_and_the_reason_says_how_to_have_them() -> None:
     (offer,) = jackfield_capabilities()
-    reason = offer.unavailable({}) or ""
+    reason = offer.unavailable(ImagesSettings()) or ""
     assert reason.startswith("no image provider is configured: set OPENAI_API_KEY or GEMINI_API_KEY")
-    with pytest.raises(SettingsError, match="no image provider is configured"):
-        offer.create({}, Services(MemoryStore()))
+    with pytest.raises(SettingsError, match=r"^\[capabilities.images\]: no image provider is configured"):
+        offer.create(ImagesSettings(), Services(MemoryStore()))
 
 
 def test_a_key_in_the_environment_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GEMINI_API_KEY", "g")
-    assert unavailable({}) is None
-    assert (Options.of({}).provider, Options.of({}).model) == ("gemini", "gemini-3.1-flash-image")
+    assert read().unavailable() is None
+    assert (config().provider, config().model) == ("gemini", "gemini-3.1-flash-image")
     monkeypatch.setenv("OPENAI_API_KEY", "o")
-    assert (Options.of({}).provider, Options.of({}).model) == ("openai", "gpt-image-2")
-    assert Options.of({"provider": "gemini"}).key == "g"
+    assert (config().provider, config().model) == ("openai", "gpt-image-2")
+    assert config(provider="gemini").key == "g"
 
 
 def test_a_provider_without_its_key_says_which_variable_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "OPENAI_API_KEY" in (unavailable({"provider": "openai"}) or "")
-    assert "MY_KEY" in (unavailable({"provider": "gemini", "api_key_env": "MY_KEY"}) or "")
+    assert "OPENAI_API_KEY" in (read(provider="openai").unavailable() or "")
+    assert "MY_KEY" in (read(provider="gemini", api_key_env="MY_KEY").unavailable() or "")
     monkeypatch.setenv("MY_KEY", "k")
-    assert unavailable({"provider": "gemini", "api_key_env": "MY_KEY"}) is None
-    assert unavailable({"provider": "openai", "base_url": "http://127.0.0.1:9/v1"}) is None
+    assert read(provider="gemini", api_key_env="MY_KEY").unavailable() is None
+    assert read(provider="openai", base_url="http://127.0.0.1:9/v1").unavailable() is None
 
 
 def test_a_provider_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(options_module, "find_spec", lambda _: None)
-    reason = unavailable({"provider": "openai"}) or ""
+    monkeypatch.setattr(settings_module, "find_spec", lambda _: None)
+    reason = read(provider="openai").unavailable() or ""
     assert "pip install 'jackfield-capability-images[openai]'" in reason
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "fault"),
     [
-        ({"provder": "openai"}, "did you mean 'provider'"),
-        ({"provider": "dalle"}, "there are openai, gemini"),
-        ({"provider": ""}, "not a text"),
-        ({"api_key": "sk-secret"}, "does not belong in a file"),
-        ({"max_bytes": 0}, "above 0"),
-        ({"max_bytes": True}, "above 0"),
-        ({"max_bytes": "big"}, "above 0"),
-        ({"timeout": -1}, "seconds above 0"),
-        ({"base_url": "images.example"}, "http:// or https://"),
-        ({"prices": []}, "not a table"),
-        ({"prices": {"dalle": {}}}, "no provider"),
-        ({"prices": {"openai": 1}}, "a table is wanted"),
-        ({"prices": {"openai": {"m": 0.1}}}, "a table is wanted"),
-        ({"prices": {"openai": {"m": {"best": 0.1}}}}, "no quality"),
-        ({"prices": {"openai": {"m": {"high": {"round": 0.1}}}}}, "no shape"),
-        ({"prices": {"openai": {"m": {"high": "cheap"}}}}, "not a price"),
-        ({"prices": {"openai": {"m": {"high": -1}}}}, "not a price"),
+        ({"provder": "openai"}, "[capabilities.images] provder: unknown setting; did you mean 'provider'?"),
+        (
+            {"provider": "dalle"},
+            "[capabilities.images] provider: expected one of 'openai', 'gemini', got 'dalle'",
+        ),
+        ({"provider": ""}, "[capabilities.images] provider: expected one of 'openai', 'gemini', got ''"),
+        (
+            {"api_key": "sk-secret"},
+            "[capabilities.images] api_key: unknown setting; a secret does not belong in this file: put it "
+            "into an environment variable, and set api_key_env to the name of that variable",
+        ),
+        (
+            {"api_key_env": "sk-secret"},
+            "[capabilities.images] api_key_env: expected the name of an environment variable, which holds "
+            "the secret itself",
+        ),
+        (
+            {"max_bytes": 0},
+            "[capabilities.images] max_bytes: expected an integer number of bytes above 0, got 0",
+        ),
+        (
+            {"max_bytes": True},
+            "[capabilities.images] max_bytes: expected an integer number of bytes above 0, got true",
+        ),
+        (
+            {"max_bytes": "big"},
+            "[capabilities.images] max_bytes: expected an integer number of bytes above 0, got 'big'",
+        ),
+        ({"timeout": -1}, "[capabilities.images] timeout: expected a number of seconds above 0, got -1"),
+        (
+            {"base_url": "images.example"},
+            "[capabilities.images] base_url: expected a URL that begins with http:// or https://, got "
+            "'images.example'",
+        ),
+        ({"prices": []}, "[capabilities.images] prices: expected a table, got []"),
+        (
+            {"prices": {"dalle": {}}},
+            "[capabilities.images.prices] dalle: expected one of 'openai', 'gemini', got 'dalle'",
+        ),
+        ({"prices": {"openai": 1}}, "[capabilities.images.prices] openai: expected a table, got 1"),
+        (
+            {"prices": {"openai": {"m": 0.1}}},
+            "[capabilities.images.prices.openai] m: expected a table, got 0.1",
+        ),
+        (
+            {"prices": {"openai": {"m": {"best": 0.1}}}},
+            "[capabilities.images.prices.openai.m] best: expected one of 'draft', 'standard', 'high', got "
+            "'best'",
+        ),
+        (
+            {"prices": {"openai": {"m": {"high": {"round": 0.1}}}}},
+            "[capabilities.images.prices.openai.m.high] round: expected one of 'square', 'landscape', "
+            "'portrait', got 'round'",
+        ),
+        (
+            {"prices": {"openai": {"m": {"high": "cheap"}}}},
+            "[capabilities.images.prices.openai.m] high: expected a number of US dollars from 0 up or a "
+            "table, got 'cheap'",
+        ),
+        (
+            {"prices": {"openai": {"m": {"high": -1}}}},
+            "[capabilities.images.prices.openai.m] high: expected a number of US dollars from 0 up, got -1",
+        ),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_with_a_sentence(
-    settings: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "o")
-    with pytest.raises(SettingsError, match=r"capabilities\.images") as raised:
-        Options.of(settings)
-    assert sentence in str(raised.value)
-    assert "sk-secret" not in str(raised.value)
+def test_a_wrong_setting_is_reported_with_its_place(settings: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read(**settings)
+    assert str(raised.value) == fault
 
 
 def test_the_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    assert "sk-secret" not in repr(Options.of({}))
+    assert "sk-secret" not in repr(config())
 
 
 def cost(order: ImageOrder, **settings: Any) -> float | None:
-    options = Options.of({"provider": "openai", **settings})
-    return options.prices.cost(options.provider, options.model, order)
+    chosen = config(**{"provider": "openai", **settings})
+    return chosen.prices.cost(chosen.provider, chosen.model, order)
 
 
 def test_the_default_models_have_a_price_in_every_shape_and_quality() -> None:
@@ -137,7 +187,7 @@ def test_a_deployments_own_prices_win_and_another_server_has_no_others() -> None
 def test_asking_what_the_plugin_offers_loads_no_provider(tmp_path: Path) -> None:
     program = (
         "import sys, jackfield_images as p; list(p.jackfield_capabilities()); list(p.jackfield_policies());"
-        "from jackfield_images.options import unavailable; unavailable({});"
+        "from jackfield_images.settings import ImagesSettings; ImagesSettings().unavailable();"
         "print(sorted({'openai', 'google.genai', 'PIL', 'httpx', 'pydantic'} & set(sys.modules)))"
     )
     done = subprocess.run(

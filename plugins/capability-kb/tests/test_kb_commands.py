@@ -121,8 +121,8 @@ def test_what_could_not_be_read_is_told_and_ends_with_1(shell: Shell) -> None:
     shell.write("docs/good.md", "Good.")
     shell.write("docs/bad.jsonl", '{"title": "Fine"}\n{"title":\n')
     out, err = shell.run("add", "docs", code=1)
-    assert "docs/bad.jsonl, line 2: the line is no JSON" in err
-    assert "-> mend the line, or take it out" in err
+    assert "docs/bad.jsonl, line 2: the line is not JSON" in err
+    assert "-> fix or remove the line" in err
     assert "2 files: 2 added, 0 unchanged; 2 records written" in out
     summary = shell.json("add", "docs", code=1)
     assert (summary["changed"], summary["unchanged"]) == (1, 1)
@@ -156,22 +156,22 @@ def test_sync_remove_and_rebuild(shell: Shell) -> None:
     assert shell.ids() == ["doc:c", "doc:d"]
     assert shell.json("remove", "--from", "docs/d.md") == {"removed": 1}
     assert "nothing was loaded from elsewhere" in shell.run("remove", "--from", "elsewhere", code=1)[1]
-    assert "1 passage can be found" in shell.run("rebuild")[0]
+    assert "1 passage indexed" in shell.run("rebuild")[0]
     assert [each["id"] for each in shell.json("search", "text")] == ["doc:c"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        (("add",), 2, "name files or folders to load, or say --sample"),
+        (("add",), 2, "no files or folders to load; name some, or use --sample"),
         (("add", "missing.md"), 2, "'missing.md' does not exist"),
-        (("add", "--namespace", "personal", "."), 2, "say --owner USER"),
+        (("add", "--namespace", "personal", "."), 2, "add --owner USER"),
         (("add", "--namespace", "public", "--owner", "a", "."), 2, "--owner is for personal records"),
         (("add", "--type", "persn", "."), 2, "persn"),
-        (("search", " "), 2, "say what to search for"),
+        (("search", " "), 2, "the query is empty; say what to search for"),
         (("search", "x", "--since", "yesterday"), 2, "write it as 2026-10-31"),
         (("show", "doc:none"), 1, "no record doc:none; `jackfield kb search` shows the ids"),
-        (("remove",), 2, "name records to remove"),
+        (("remove",), 2, "no records to remove"),
         (("export", "no/such/folder.jsonl"), 1, "no/such/folder.jsonl cannot be written"),
     ],
 )
@@ -243,7 +243,7 @@ def test_asked_to_stop_it_says_what_is_done_and_how_to_go_on(shell: Shell, ask: 
     assert code == 130
     done = next(line for line in out.splitlines() if line.startswith("Stopped: "))
     assert int(done.split()[1]) == len(shell.ids())
-    assert "Run the same command again to go on" in done
+    assert "Run the same command again to continue" in done
     assert "Traceback" not in out
 
 
@@ -301,8 +301,8 @@ def test_an_index_that_is_gone_is_made_anew_by_the_next_search(shell: Shell) -> 
     before = shell.run("search", "windmill")[0]
     shutil.rmtree(shell.folder / "kb" / "text")
 
-    assert "`jackfield kb rebuild` makes it anew" in shell.run("stats")[0]
+    assert "(run `jackfield kb rebuild`)" in shell.run("stats")[0]
     after, told = shell.run("search", "windmill")
     assert after == before
-    assert "made anew from the records" in told
+    assert "rebuilding the missing index of the text from the records" in told
     assert shell.json("stats")["indexes"]["text"] == "up to date"

@@ -1,4 +1,4 @@
-"""The standard tests of a knowledge base, with words alone and with the local model."""
+"""The contract tests of a knowledge base, with words alone and with the local model."""
 
 from __future__ import annotations
 
@@ -12,41 +12,41 @@ from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
 from jackfield.store import MemoryStore
 from jackfield_capability_types.knowledge import KnowledgeBase, Record
-from jackfield_kb import embedding, jackfield_capabilities
+from jackfield_kb import embedders, jackfield_capabilities
 from jackfield_kb.capability import LibraryKnowledge
-from jackfield_kb.settings import open_library
-from jackfield_testkit import KnowledgeContractTests
-from jackfield_testkit.knowledge_contract.shelf import STUDIO, Visitor
+from jackfield_kb.settings import KnowledgeSettings, open_library
+from jackfield_testkit import KnowledgeContractTests, SessionStub
+from jackfield_testkit.knowledge.harness import RECORDS
 
 
 def knowledge(place: Path, records: Sequence[Record], **settings: Any) -> LibraryKnowledge:
-    table = {"folder": str(place / "knowledge"), "patience": 90, **settings}
-    library = open_library(table)
+    declared = KnowledgeSettings(place / "knowledge", **{"patience": 90, **settings})
+    library = open_library(declared)
     library.write([(None, records)])
     library.refresh()
     library.close()
     (offer,) = jackfield_capabilities()
-    made = offer.create(table, Services(MemoryStore()))
+    made = offer.create(declared, Services(MemoryStore()))
     assert isinstance(made, LibraryKnowledge)
     return made
 
 
 class TestWordsAlone(KnowledgeContractTests):
-    async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
-        return await asyncio.to_thread(knowledge, place, records, embeddings="off")
+    async def create_knowledge_base(self, folder: Path, records: Sequence[Record]) -> KnowledgeBase:
+        return await asyncio.to_thread(knowledge, folder, records, embeddings="off")
 
 
-@pytest.mark.skipif(bool(embedding.missing()), reason="the local model is not installed")
+@pytest.mark.skipif(bool(embedders.missing()), reason="the local model is not installed")
 class TestLocalModel(KnowledgeContractTests):
-    async def filled(self, place: Path, records: Sequence[Record]) -> KnowledgeBase:
-        return await asyncio.to_thread(knowledge, place, records, embeddings="local")
+    async def create_knowledge_base(self, folder: Path, records: Sequence[Record]) -> KnowledgeBase:
+        return await asyncio.to_thread(knowledge, folder, records, embeddings="local")
 
 
 def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
     async def main() -> None:
-        base = knowledge(tmp_path, STUDIO, embeddings="off", access={"studio": ["ann"]})
+        base = knowledge(tmp_path, RECORDS, embeddings="off", access={"studio": ("ann",)})
         for user, expected in (("ann", 1), ("ben", 0), (None, 0)):
-            view = base.for_session(Visitor(user))
+            view = base.for_session(SessionStub(user))
             assert len(await view.search("lighthouse")) == expected
             assert len(await view.get(["project:lighthouse"])) == expected
         await base.close()
@@ -56,12 +56,12 @@ def test_a_namespace_that_is_closed_looks_empty(tmp_path: Path) -> None:
 
 def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_path: Path) -> None:
     async def main() -> None:
-        base = knowledge(tmp_path, STUDIO, embeddings="off")
+        base = knowledge(tmp_path, RECORDS, embeddings="off")
         await base.close()
         (tmp_path / "knowledge" / "knowledge.db").write_bytes(b"no database at all" * 300)
-        again = LibraryKnowledge.from_settings({"folder": str(tmp_path / "knowledge"), "embeddings": "off"})
+        again = LibraryKnowledge.from_settings(KnowledgeSettings(tmp_path / "knowledge", "off"))
         with pytest.raises(ToolError) as raised:
-            await again.for_session(Visitor("ann")).search("lighthouse")
+            await again.for_session(SessionStub("ann")).search("lighthouse")
         assert raised.value.type is ErrorType.TRANSIENT
         assert raised.value.retryable
         assert str(tmp_path) not in raised.value.message
@@ -72,7 +72,7 @@ def test_a_library_that_cannot_be_read_is_a_passing_failure_without_paths(tmp_pa
 
 def test_what_takes_too_long_is_given_up(tmp_path: Path) -> None:
     async def main() -> None:
-        base = knowledge(tmp_path, STUDIO, embeddings="off", patience=0.05)
+        base = knowledge(tmp_path, RECORDS, embeddings="off", patience=0.05)
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
 

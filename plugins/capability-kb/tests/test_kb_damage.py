@@ -1,4 +1,4 @@
-"""Indexes that are missing, damaged or of another making: noticed, made anew, and nothing lost."""
+"""Indexes that are missing, damaged or of another making: noticed, rebuilt, and nothing lost."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_full_text_comes_back(sound: Path, folder: Path, name: str, harm: Callab
     assert not [line for line in later if "damaged" in line], "mended for good"
     again.close()
     if harm is not remove:
-        assert [line for line in notices if "made anew" in line]
+        assert [line for line in notices if "rebuilt" in line]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_vectors_come_back_and_words_find_meanwhile(
     assert found(library) == ["doc:1234"]
     library.close()
     if name != "../current.json" or harm is not remove:
-        assert [line for line in notices if "made anew" in line]
+        assert [line for line in notices if "rebuilt" in line]
 
 
 def test_both_gone_and_the_truth_is_enough(sound: Path, folder: Path) -> None:

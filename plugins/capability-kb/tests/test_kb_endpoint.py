@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_kb.embedding import Endpoint
-from jackfield_kb.errors import EmbeddingError
+from jackfield_kb.embedders import EndpointModel
+from jackfield_kb.errors import EmbeddingFailedError
 from jackfield_kb.library import Library
 from kb_world import EVERYTHING, WordModel, ids, notes
 
@@ -67,12 +67,12 @@ def server() -> Iterator[Server]:
 
 
 @pytest.fixture
-def endpoint(server: Server) -> Endpoint:
+def endpoint(server: Server) -> EndpointModel:
     address = f"http://127.0.0.1:{server.server_port}/v1"
-    return Endpoint("small-model", base_url=address, api_key=KEY, timeout=10)
+    return EndpointModel("small-model", base_url=address, api_key=KEY, timeout=10)
 
 
-def test_a_library_is_embedded_in_batches(server: Server, endpoint: Endpoint, folder: Path) -> None:
+def test_a_library_is_embedded_in_batches(server: Server, endpoint: EndpointModel, folder: Path) -> None:
     library = Library(folder, embedder=endpoint, notice=lambda line: None)
     library.write([(None, notes(150))])
     library.refresh()
@@ -91,10 +91,10 @@ def test_a_library_is_embedded_in_batches(server: Server, endpoint: Endpoint, fo
     ("status", "said"), [(401, "api_key_env"), (404, "base_url"), (429, "later"), (500, "500")]
 )
 def test_a_refusal_is_a_sentence_without_the_key(
-    server: Server, endpoint: Endpoint, status: int, said: str
+    server: Server, endpoint: EndpointModel, status: int, said: str
 ) -> None:
     server.status = status
-    with pytest.raises(EmbeddingError, match=said) as raised:
+    with pytest.raises(EmbeddingFailedError, match=said) as raised:
         endpoint.embed(["x"])
     assert KEY not in str(raised.value)
 
@@ -107,19 +107,21 @@ def test_a_refusal_is_a_sentence_without_the_key(
     ],
     ids=["too few", "of no length"],
 )
-def test_vectors_that_cannot_be_used_are_refused(server: Server, endpoint: Endpoint, spoil: Any) -> None:
+def test_vectors_that_cannot_be_used_are_refused(server: Server, endpoint: EndpointModel, spoil: Any) -> None:
     server.spoil = spoil
-    with pytest.raises(EmbeddingError, match="vectors"):
+    with pytest.raises(EmbeddingFailedError, match="vectors"):
         endpoint.embed(["one", "two"])
 
 
 def test_a_server_that_is_gone(server: Server, folder: Path) -> None:
-    gone = Endpoint("m", base_url="http://127.0.0.1:9/v1", api_key="x", timeout=1)
-    with pytest.raises(EmbeddingError, match="cannot be reached"):
+    gone = EndpointModel("m", base_url="http://127.0.0.1:9/v1", api_key="x", timeout=1)
+    with pytest.raises(EmbeddingFailedError, match="cannot be reached"):
         gone.embed(["x"])
 
 
-def test_words_still_find_when_the_server_fails(server: Server, endpoint: Endpoint, folder: Path) -> None:
+def test_words_still_find_when_the_server_fails(
+    server: Server, endpoint: EndpointModel, folder: Path
+) -> None:
     said: list[str] = []
     library = Library(folder, embedder=endpoint, notice=said.append)
     library.write([(None, notes(20))])
@@ -127,21 +129,21 @@ def test_words_still_find_when_the_server_fails(server: Server, endpoint: Endpoi
     server.status = 500
     for query in ("subject7 about", "subject7"):
         assert ids(library.search(query, access=EVERYTHING, limit=1)) == ["doc:7"]
-    assert len([line for line in said if "words alone" in line]) == 1, "said once"
+    assert len([line for line in said if "full-text search only" in line]) == 1, "said once"
     server.status = 200
     assert ids(library.search("subject7 nothing", access=EVERYTHING, limit=1)) == ["doc:7"]
     library.close()
 
 
 def test_a_refresh_that_fails_keeps_the_records_and_goes_on_later(
-    server: Server, endpoint: Endpoint, folder: Path
+    server: Server, endpoint: EndpointModel, folder: Path
 ) -> None:
     library = Library(folder, embedder=endpoint, notice=lambda line: None)
     library.write([(None, notes(100))])
     library.refresh()
     library.write([(None, notes(100, first=100))])
     server.status = 500
-    with pytest.raises(EmbeddingError):
+    with pytest.raises(EmbeddingFailedError):
         library.refresh()
     assert library.stats().indexes == {"text": "up to date", "vectors": "100 records behind"}
     assert ids(library.search("subject150", access=EVERYTHING, limit=1)) == ["doc:150"]

@@ -8,10 +8,10 @@ from pathlib import Path
 import apsw
 import pytest
 from jackfield_capability_types.knowledge import Filters, Record
-from jackfield_kb import embedding
+from jackfield_kb import embedders
 from jackfield_kb.errors import ClaimedTwiceError, LibraryError, RecordError
 from jackfield_kb.library import Library, Source
-from jackfield_kb.settings import open_library
+from jackfield_kb.settings import KnowledgeSettings, open_library
 from kb_world import EVERYTHING, WordModel, filled, ids, notes, opened
 
 A = Source("file:///a.md", "1", "/docs")
@@ -216,9 +216,9 @@ def test_stats_say_what_is_there_and_what_is_missing(folder: Path) -> None:
 
 
 def test_without_embeddings_it_works_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "missing", lambda: ["onnxruntime"])
+    monkeypatch.setattr(embedders, "missing", lambda: ["onnxruntime"])
     said: list[str] = []
-    library = open_library({"folder": str(folder)}, said.append)
+    library = open_library(KnowledgeSettings(folder), said.append)
     library.write([(None, notes(3))])
     library.refresh()
     assert search(library, "subject2", limit=1) == ["doc:2"]
@@ -227,7 +227,7 @@ def test_without_embeddings_it_works_and_says_so(folder: Path, monkeypatch: pyte
     assert len(said) == 1
     assert "words alone" in said[0]
     library.close()
-    open_library({"folder": str(folder), "embeddings": "off"}, said.append).close()
+    open_library(KnowledgeSettings(folder, "off"), said.append).close()
     assert len(said) == 1, "who wants it so need not be told"
 
 

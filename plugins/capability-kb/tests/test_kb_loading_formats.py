@@ -13,15 +13,14 @@ from typing import Any
 import docx
 import pytest
 from jackfield_capability_types.knowledge import Record
-from jackfield_kb.cli.progress import Silent
+from jackfield_kb.cli.terminal import NoProgress
 from jackfield_kb.library import Library
-from jackfield_kb.loading.drafts import Options
-from jackfield_kb.loading.load import Load, Plan
-from jackfield_kb.loading.summary import Summary
+from jackfield_kb.loader.drafts import LoadOptions
+from jackfield_kb.loader.load import LoadPlan, LoadRun, LoadSummary
 from pypdf import PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
-Loaded = tuple[dict[str, Record], Summary]
+Loaded = tuple[dict[str, Record], LoadSummary]
 Loader = Callable[..., Loaded]
 
 
@@ -38,7 +37,9 @@ def load(tmp_path: Path) -> Loader:
             path.write_bytes(content.encode() if isinstance(content, str) else content)
         library = Library(tmp_path / "library", embedder=None, notice=lambda line: None)
         try:
-            summary = Load(library, Plan(Options(**options)), Silent(), lambda: False).run([folder])
+            summary = LoadRun(library, LoadPlan(LoadOptions(**options)), NoProgress(), lambda: False).run(
+                [folder]
+            )
             return {record.id: record for record in library}, summary
         finally:
             library.close()
@@ -356,8 +357,8 @@ def bomb() -> bytes:
         ("x.pdf", b"%PDF-1.7 but not really", None, "cannot be read as pdf", "save it again"),
         ("x.pdf", lambda: pdf("Text", password="secret"), None, "encrypted", "qpdf --decrypt"),
         ("x.pdf", lambda: pdf("", ""), None, "seems to be scanned", "ocrmypdf"),
-        ("x.docx", b"PK nothing", None, "no whole Word document", "save it as .docx"),
-        ("x.docx", bomb, None, "unpacks to 300 MB", "where it comes from"),
+        ("x.docx", b"PK nothing", None, "not a complete Word document", "save it as .docx"),
+        ("x.docx", bomb, None, "unpacks to 300 MB", "check its origin"),
         ("x.txt", "caf\xe9".encode("latin-1"), None, "not in UTF-8", "iconv"),
         ("x.md", "caf\xe9".encode("latin-1"), None, "not in UTF-8", "iconv"),
         ("x.txt", b"a\0b", None, "zero bytes", "save it as text"),
@@ -370,37 +371,37 @@ def bomb() -> bytes:
         ("x.csv", b"title,text\na,b\n\xe9,c\n", 3, "not in UTF-8", "iconv"),
         ("x.csv", "title,text\na,b,c\n", 2, "3 cells", "quotation marks"),
         ("x.csv", "title,text,place\n,,here\n", 2, "neither a title nor a text", "fill in"),
-        ("x.csv", "title,metadata\na,[]\n", 2, "no JSON object", '{"name"'),
+        ("x.csv", "title,metadata\na,[]\n", 2, "not a JSON object", '{"name"'),
         ("x.csv", "title,title\na,b\n", 1, "two columns 'title'", "rename"),
         (
             "x.jsonl",
             '{"title": "a"}\n{"title": \n',
             2,
-            "no JSON (column 10: Expecting value)",
-            "mend the line",
+            "not JSON (column 10: Expecting value)",
+            "fix or remove the line",
         ),
-        ("x.jsonl", '{"title": "a", "title": "b"}', 1, "given twice", "mend the line"),
-        ("x.jsonl", '{"title": "\\ud800"}', 1, "surrogate", "mend the line"),
-        ("x.jsonl", '["title"]', 1, "no record", "an object"),
+        ("x.jsonl", '{"title": "a", "title": "b"}', 1, "given twice", "fix or remove the line"),
+        ("x.jsonl", '{"title": "\\ud800"}', 1, "surrogate", "fix or remove the line"),
+        ("x.jsonl", '["title"]', 1, "not a record", "an object"),
         ("x.jsonl", '{"title": "a", "id": "a b"}', 1, "without spaces", "in the file"),
         ("x.jsonl", '{"id": "doc:a"}\n{"id": "doc:a"}', 2, "used twice in this file", "another id"),
         ("x.md", "---\ntitle: a\nbad: [1\n---\ntext", 3, "front matter", "that line"),
         ("x.md", "---\na: &a [1]\nb: [*a, *a]\n---\ntext", 3, "aliases", "that line"),
-        ("x.md", "---\ntype: persn\n---\ntext", None, "'persn' is none we know", "person"),
+        ("x.md", "---\ntype: persn\n---\ntext", None, "'persn' is unknown", "person"),
         ("x.md", "---\nid: person:a\ntype: doc\n---\ntext", None, "disagree", "change one"),
-        ("x.md", "---\nnamespace: personal\n---\ntext", None, "names no owner", "--owner"),
-        ("x.md", "---\nnamespace: studio\nowner: a\n---\ntext", None, "owner", "leave the owner out"),
-        ("x.md", "---\nurl: javascript:alert(1)\n---\ntext", None, "no address", "https://"),
+        ("x.md", "---\nnamespace: personal\n---\ntext", None, "has no owner", "--owner"),
+        ("x.md", "---\nnamespace: studio\nowner: a\n---\ntext", None, "owner", "remove the owner"),
+        ("x.md", "---\nurl: javascript:alert(1)\n---\ntext", None, "not a web or mail address", "https://"),
         (
             "x.md",
             "---\nlinkedin: https://evil.example/in/a\n---\ntext",
             None,
             "linkedin.com",
-            "whole address",
+            "full address",
         ),
-        ("x.md", "---\nlast_updated: yesterday\n---\ntext", None, "no date", "2026-10-31"),
-        ("x.md", "---\ntitle: [a]\n---\ntext", None, "title is no text", "quotation marks"),
-        ("x.md", "---\nmetadata: {a: .nan}\n---\ntext", None, "JSON cannot hold", "as a text"),
+        ("x.md", "---\nlast_updated: yesterday\n---\ntext", None, "not a date", "2026-10-31"),
+        ("x.md", "---\ntitle: [a]\n---\ntext", None, "title is not text", "quotation marks"),
+        ("x.md", "---\nmetadata: {a: .nan}\n---\ntext", None, "is not JSON", "as text"),
         ("x.vcf", "hello", 1, "no card", "BEGIN:VCARD"),
         ("x.vcf", CARDS + "BEGIN:VCARD\nFN\nEND:VCARD\n", 32, "cannot be read", "export that contact"),
         ("x.vcf", "BEGIN:VCARD\nFN:Cut off\n", 1, "never closed", "export that contact"),
@@ -424,7 +425,7 @@ def test_a_file_beyond_the_limit_is_not_read(load: Loader, tmp_path: Path) -> No
         file.truncate(70_000_000)
     _, summary = load({"good.md": "Good."})
     (problem,) = summary.problems
-    assert "it has 70 MB; of its kind 64 MB are read" in problem.what
+    assert "it has 70 MB; the limit for its format is 64 MB" in problem.what
     assert (summary.added, summary.failed) == (1, 1)
 
 

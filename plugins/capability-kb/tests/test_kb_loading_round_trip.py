@@ -9,10 +9,10 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Record
-from jackfield_kb.cli.progress import Silent
+from jackfield_kb.cli.terminal import NoProgress
 from jackfield_kb.library import Library
-from jackfield_kb.loading.exchange import to_line
-from jackfield_kb.loading.load import Load, Plan
+from jackfield_kb.loader.drafts import to_line
+from jackfield_kb.loader.load import LoadPlan, LoadRun
 
 # Everything but halves of surrogate pairs, which no text in UTF-8 can hold.
 characters = st.characters(exclude_categories=["Cs"])
@@ -60,7 +60,7 @@ def test_an_export_loads_back_without_loss(made: list[Record]) -> None:
             kept = list(first)
             export = Path(folder, "export.jsonl")
             export.write_text("".join(map(to_line, kept)), "utf-8", newline="")
-            summary = Load(second, Plan(), Silent(), lambda: False).run([export])
+            summary = LoadRun(second, LoadPlan(), NoProgress(), lambda: False).run([export])
             assert not summary.problems
             assert list(second) == kept
         finally:

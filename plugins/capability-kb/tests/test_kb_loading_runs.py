@@ -10,13 +10,12 @@ from typing import Any
 
 import pytest
 from jackfield_capability_types.knowledge import Record
-from jackfield_kb.cli.progress import Silent
+from jackfield_kb.cli.terminal import NoProgress
 from jackfield_kb.errors import LibraryError
 from jackfield_kb.library import Library
-from jackfield_kb.loading import reading
-from jackfield_kb.loading.drafts import Options
-from jackfield_kb.loading.load import Load, Plan
-from jackfield_kb.loading.summary import Summary
+from jackfield_kb.loader import file_reader
+from jackfield_kb.loader.drafts import LoadOptions
+from jackfield_kb.loader.load import LoadPlan, LoadRun, LoadSummary
 
 
 class Desk:
@@ -37,14 +36,14 @@ class Desk:
         self,
         *paths: Path,
         stopped: Callable[[], bool] = lambda: False,
-        plan: Plan | None = None,
+        plan: LoadPlan | None = None,
         **options: Any,
-    ) -> Summary:
-        chosen = plan or Plan(Options(**options))
-        return Load(self.library, chosen, Silent(), stopped).run(paths or (self.folder,))
+    ) -> LoadSummary:
+        chosen = plan or LoadPlan(LoadOptions(**options))
+        return LoadRun(self.library, chosen, NoProgress(), stopped).run(paths or (self.folder,))
 
-    def sync(self, *paths: Path, dry_run: bool = False) -> Summary:
-        return self.load(*paths, plan=Plan(sync=True, dry_run=dry_run))
+    def sync(self, *paths: Path, dry_run: bool = False) -> LoadSummary:
+        return self.load(*paths, plan=LoadPlan(sync=True, dry_run=dry_run))
 
     def texts(self) -> dict[str, str]:
         return {record.id: record.text for record in self.library}
@@ -57,7 +56,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.library.close()
 
 
-def counts(summary: Summary) -> tuple[int, int, int, int]:
+def counts(summary: LoadSummary) -> tuple[int, int, int, int]:
     return summary.added, summary.changed, summary.unchanged, summary.removed
 
 
@@ -86,7 +85,7 @@ def test_personal_records_are_not_opened_by_forgetting_an_option(desk: Desk) -> 
     desk.load(owner="demo")
     summary = desk.load()
     (problem,) = summary.problems
-    assert "doc:a is personal to demo so far" in problem.what
+    assert "doc:a is personal to demo" in problem.what
     assert "--owner demo" in problem.mend
     assert next(iter(desk.library)).owner == "demo"
     assert not desk.load(owner="demo").problems
@@ -134,7 +133,7 @@ def test_sync_of_a_folder_that_lost_every_file_asks_for_certainty(desk: Desk) ->
     (desk.folder / "a.md").unlink()
     summary = desk.sync()
     assert summary.removed == 0
-    assert "no file is left of the 1" in summary.problems[0].what
+    assert "all 1 files loaded from here are missing" in summary.problems[0].what
     assert desk.texts() == {"doc:a": "one"}
 
 
@@ -198,7 +197,7 @@ def test_the_folder_of_the_library_is_not_loaded_into_itself(desk: Desk, tmp_pat
 
 def test_a_named_file_of_an_unknown_kind_is_a_problem(desk: Desk) -> None:
     summary = desk.load(desk.write("photo.png", "picture"))
-    assert "'.png' are not read" in summary.problems[0].what
+    assert "'.png' are not supported" in summary.problems[0].what
     assert ".md" in summary.problems[0].mend
 
 
@@ -240,8 +239,8 @@ def test_an_id_that_another_file_has_is_refused_and_both_are_named(desk: Desk) -
         summary = desk.load()
         (problem,) = summary.problems
         assert problem.path.endswith("b.md")
-        assert "doc:same comes from" in problem.what
-        assert "a.md already" in problem.what
+        assert "doc:same already comes from" in problem.what
+        assert problem.what.endswith("a.md")
         assert summary.failed == 1
     assert desk.texts() == {"doc:same": "one", "doc:c": "three"}
     desk.write("b.md", "---\nid: doc:other\n---\ntwo")
@@ -281,7 +280,7 @@ def test_a_moved_file_takes_its_record_along(desk: Desk) -> None:
 def test_a_dry_run_reads_everything_and_writes_nothing(desk: Desk) -> None:
     desk.write("a.md", "one")
     desk.write("bad.jsonl", "broken")
-    summary = desk.load(plan=Plan(dry_run=True))
+    summary = desk.load(plan=LoadPlan(dry_run=True))
     assert (counts(summary), summary.failed, summary.records) == ((1, 0, 0, 0), 1, 1)
     assert len(summary.problems) == 1
     assert desk.texts() == {}
@@ -296,7 +295,7 @@ def lines(*numbers: int) -> str:
 
 @pytest.fixture
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "PART", 10)
+    monkeypatch.setattr(file_reader, "PART", 10)
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -399,5 +398,5 @@ def test_a_record_without_a_file_is_not_taken_over(desk: Desk) -> None:
     desk.library.write([(None, [Record("doc:mine", "Mine", "by hand")])])
     desk.write("a.md", "---\nid: doc:mine\n---\ntheirs")
     summary = desk.load()
-    assert "comes from a record without a file already" in summary.problems[0].what
+    assert "already comes from a record without a file" in summary.problems[0].what
     assert desk.texts() == {"doc:mine": "by hand"}

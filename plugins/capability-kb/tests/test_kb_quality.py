@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from jackfield_capability_types.knowledge import Record
-from jackfield_kb.embedding import LocalModel, missing
+from jackfield_kb.embedders import LocalModel, missing
 from jackfield_kb.library import Library
 from kb_world import EVERYTHING, ids
 

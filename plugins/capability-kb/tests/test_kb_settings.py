@@ -1,4 +1,4 @@
-"""What a deployment may say, and what it is told when that cannot be used."""
+"""The settings of the knowledge base, and the faults that are reported in them."""
 
 from __future__ import annotations
 
@@ -8,62 +8,95 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.settings import SettingsError
-from jackfield_kb import embedding
-from jackfield_kb.settings import KnowledgeSettings
+from jackfield.settings import SettingsError, parse_settings
+from jackfield_kb import embedders
+from jackfield_kb.settings import PLACE, KnowledgeSettings
+
+
+def read(**table: Any) -> KnowledgeSettings:
+    return parse_settings(KnowledgeSettings, table, PLACE)
+
+
+READERS = "expected one of 'everybody', 'users' or a list of strings, got"
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "fault"),
     [
-        ({"foldr": "x"}, "did you mean 'folder'"),
-        ({"folder": ""}, "folder is a path"),
-        ({"folder": 3}, "folder is a path"),
-        ({"embeddings": "remote"}, "embeddings is"),
-        ({"embeddings": False}, "embeddings is"),
-        ({"model": "x"}, 'only used with embeddings = "openai"'),
-        ({"embeddings": "openai", "base_url": "localhost:80"}, "base_url is an address"),
-        ({"timeout": 0}, "timeout is a number"),
-        ({"patience": True}, "patience is a number"),
-        ({"access": "everybody"}, "access is a table"),
-        ({"access": {"personal": "everybody"}}, "personal records are their owner's"),
-        ({"access": {"studio": "nobody"}}, "access.studio is"),
-        ({"access": {"studio": [""]}}, "access.studio is"),
+        ({"foldr": "x"}, "[capabilities.kb] foldr: unknown setting; did you mean 'folder'?"),
+        ({"folder": ""}, "[capabilities.kb] folder: expected a path, got ''"),
+        ({"folder": 3}, "[capabilities.kb] folder: expected a path, got 3"),
+        (
+            {"embeddings": "remote"},
+            "[capabilities.kb] embeddings: expected one of 'local', 'openai', 'off', got 'remote'",
+        ),
+        (
+            {"embeddings": False},
+            "[capabilities.kb] embeddings: expected one of 'local', 'openai', 'off', got false",
+        ),
+        (
+            {"model": "x", "api_key_env": "KEY"},
+            '[capabilities.kb] model: only used with embeddings = "openai"\n'
+            '[capabilities.kb] api_key_env: only used with embeddings = "openai"',
+        ),
+        (
+            {"embeddings": "openai", "base_url": "localhost:80"},
+            "[capabilities.kb] base_url: expected a URL that begins with http:// or https://, got "
+            "'localhost:80'",
+        ),
+        ({"timeout": 0}, "[capabilities.kb] timeout: expected a number of seconds above 0, got 0"),
+        ({"patience": True}, "[capabilities.kb] patience: expected a number of seconds above 0, got true"),
+        ({"access": "everybody"}, "[capabilities.kb] access: expected a table, got 'everybody'"),
+        (
+            {"access": {"personal": "everybody"}},
+            "[capabilities.kb.access] personal: access is set for studio and public; personal records are "
+            "visible to their owner only",
+        ),
+        (
+            {"access": {"private": "everybody"}},
+            "[capabilities.kb.access] private: expected 'studio' or 'public', got 'private'",
+        ),
+        ({"access": {"studio": "nobody"}}, f"[capabilities.kb.access] studio: {READERS} 'nobody'"),
+        (
+            {"access": {"studio": ["ann", ""]}},
+            "[capabilities.kb.access] studio[1]: expected a non-empty string, got ''",
+        ),
     ],
 )
-def test_what_makes_no_sense_is_refused(table: dict[str, Any], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        KnowledgeSettings.read(table)
+def test_a_wrong_setting_is_reported_with_its_place(table: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read(**table)
+    assert str(raised.value) == fault
 
 
 def test_a_key_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OUR_KEY", raising=False)
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
-        KnowledgeSettings.read({"embeddings": "openai"}).embedder()
+        read(embeddings="openai").embedder()
     with pytest.raises(SettingsError, match="OUR_KEY"):
-        KnowledgeSettings.read({"embeddings": "openai", "api_key_env": "OUR_KEY"}).embedder()
-    settings = KnowledgeSettings.read({"embeddings": "openai", "base_url": "http://127.0.0.1:1/v1"})
-    assert settings.embedder() is not None, "a server of one's own may ask for no key"
+        read(embeddings="openai", api_key_env="OUR_KEY").embedder()
+    local = read(embeddings="openai", base_url="http://127.0.0.1:1/v1")
+    assert local.embedder() is not None, "a server of one's own may ask for no key"
 
 
 def test_a_model_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding, "missing", lambda: ["onnxruntime"])
-    assert KnowledgeSettings.read({}).embedder() is None
+    monkeypatch.setattr(embedders, "missing", lambda: ["onnxruntime"])
+    assert read().embedder() is None
     with pytest.raises(SettingsError, match=r"onnxruntime.*install"):
-        KnowledgeSettings.read({"embeddings": "local"}).embedder()
+        read(embeddings="local").embedder()
 
 
 def test_who_sees_what() -> None:
-    settings = KnowledgeSettings.read({"access": {"studio": ["ann"], "public": "users"}})
+    settings = read(access={"studio": ["ann"], "public": "users"})
     assert settings.access_of("ann").shared == {"studio", "public"}
     assert settings.access_of("ben").shared == {"public"}
     assert settings.access_of(None).shared == frozenset()
-    assert KnowledgeSettings.read({}).access_of(None).shared == {"studio", "public"}
+    assert read().access_of(None).shared == {"studio", "public"}
 
 
 def test_the_home_folder_is_understood() -> None:
-    assert KnowledgeSettings.read({"folder": "~/kb"}).folder == Path.home() / "kb"
+    assert read(folder="~/kb").folder == Path.home() / "kb"
 
 
 def test_asking_what_is_offered_imports_nothing_heavy() -> None:
@@ -80,9 +113,9 @@ def test_words_alone_need_no_numpy(tmp_path: Path) -> None:
         "import sys; sys.modules['numpy'] = None\n"
         "from pathlib import Path\n"
         "from jackfield_capability_types.knowledge import Record\n"
-        "from jackfield_kb.settings import open_library\n"
+        "from jackfield_kb.settings import KnowledgeSettings, open_library\n"
         "from jackfield_kb.library import Access\n"
-        f"library = open_library({{'folder': {str(tmp_path / 'kb')!r}, 'embeddings': 'off'}})\n"
+        f"library = open_library(KnowledgeSettings(Path({str(tmp_path / 'kb')!r}), 'off'))\n"
         "library.write([(None, [Record('doc:a', 'Kiln', 'fired on Mondays')])]); library.refresh()\n"
         "print([e.record.id for e in library.search('kiln', access=Access.everything())])\n"
     )

@@ -11,7 +11,7 @@ from jackfield_kb.library import Library
 from jackfield_kb.records.statements import Numbered
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors.index import Rows, VectorIndex, added
-from jackfield_kb.vectors.search import Selection, VectorReader, VectorView
+from jackfield_kb.vectors.search import RowSelection, VectorReader, VectorView
 from kb_world import EVERYTHING, WordModel, ids, notes, opened
 from numpy.typing import NDArray
 
@@ -53,7 +53,7 @@ def test_the_nearest_are_found_among_those_asked_for(
     for row in random.integers(0, ROWS, 40):
         query = vectors[row] + 0.04 * random.standard_normal(DIMENSIONS)
         query = (query / np.linalg.norm(query)).astype(np.float32)
-        near = view.search(query, None if mask is None else Selection.of(mask), 10)
+        near = view.search(query, None if mask is None else RowSelection.of(mask), 10)
         assert set(near.rows) <= set(allowed)
         assert list(near.cosines) == sorted(near.cosines, reverse=True)
         exact = allowed[np.argsort(-(vectors[allowed] @ query))[:10]]

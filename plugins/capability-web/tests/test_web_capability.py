@@ -12,23 +12,25 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import Link, Page
 from jackfield_testkit import ToolTestContext
 from jackfield_testkit import WebSite as Site
 from jackfield_tool_web_fetch.handler import execute
 from jackfield_web import jackfield_capabilities
-from jackfield_web.web import Web
+from jackfield_web.web import WebFetcher
 
 PAGE = """<html><head><title>Hours</title></head><body>
 <h1>Hours</h1><p>Open at <b>nine</b>. <a href="/map">Map</a></p></body></html>"""
 
 
-def using(settings: dict[str, Any], work: Callable[[Web], Awaitable[Any]]) -> Any:
+def using(settings: dict[str, Any], work: Callable[[WebFetcher], Awaitable[Any]]) -> Any:
     async def run() -> Any:
         offer = next(each for each in jackfield_capabilities() if each.name == "web")
-        assert offer.unavailable(settings) is None
-        web = offer.create(settings, Services(MemoryStore()))
+        declared = parse_offer("capabilities", offer, settings)
+        assert offer.unavailable(declared) is None
+        web = offer.create(declared, Services(MemoryStore()))
         try:
             return await work(web)
         finally:
@@ -44,7 +46,7 @@ def listed(site: Site) -> dict[str, Any]:
 def test_a_page_is_fetched_and_read(site: Site) -> None:
     packed = gzip.compress(PAGE.encode())
     site.page("/hours", packed, "text/html; charset=utf-8", headers={"Content-Encoding": "gzip"})
-    url = site.redirects("/", "/hours")
+    url = site.redirect("/", "/hours")
     began = datetime.now(UTC)
     page: Page = using(listed(site), lambda web: web.fetch(f"  {url} "))
     assert (page.url, page.title, page.content_type) == (site.url("/hours"), "Hours", "text/html")
@@ -66,11 +68,11 @@ def test_a_host_that_drips_is_given_up_in_time(site: Site) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", "text/plain")
         exchange.end_headers()
-        while not site.released.wait(0.02):
+        while not site.closing.wait(0.02):
             exchange.wfile.write(b".")
             exchange.wfile.flush()
 
-    url = site.behaves("/", drip)
+    url = site.handle("/", drip)
     with pytest.raises(ToolError) as raised:
         using({**listed(site), "timeout": 0.4}, lambda web: web.fetch(url))
     assert raised.value.type is ErrorType.TRANSIENT

@@ -7,7 +7,7 @@ from jackfield_testkit import WebContractTests, capability
 
 
 class TestWeb(WebContractTests):
-    async def web(self, host: str, seconds: float, largest: int) -> Web:
+    async def create_web(self, host: str, seconds: float, max_bytes: int) -> Web:
         allow = ["*", f"*:{host.rpartition(':')[2]}", host]
-        made: Web = capability("web", {"allow": allow, "timeout": seconds, "max_bytes": largest})
+        made: Web = capability("web", {"allow": allow, "timeout": seconds, "max_bytes": max_bytes})
         return made

@@ -12,17 +12,15 @@ import pytest
 from jackfield.installed import Distribution, Entry
 from jackfield.offers import Services
 from jackfield.plugins import load
+from jackfield.settings import parse_settings
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import RECENCIES, Link, Page, Web, WebResult, WebSearch
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_web_search.handler import execute
-from jackfield_web import options
-from jackfield_web.fetching import exchange
-from jackfield_web.options import WebOptions
-from jackfield_web.reading import html, pdf, room
-from jackfield_web.reading.texts import LONGEST
-from jackfield_web.searching import options as search_options
-from jackfield_web.searching.options import SearchOptions
+from jackfield_web import client
+from jackfield_web.reader import formats, pool
+from jackfield_web.reader.formats import LONGEST
+from jackfield_web.settings import WebSearchSettings, WebSettings
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
@@ -34,42 +32,26 @@ def section(heading: str) -> str:
     return PAGE.partition(f"{heading}\n")[2].partition("\n#")[0]
 
 
-def test_every_setting_is_documented_with_its_default_and_no_other() -> None:
-    fetching, _, searching = PAGE.partition("What can be set in `[capabilities.web_search]`")
-    rows = r"^\| `(\w+)` \| (.+?) \|"
-    said = dict(re.findall(rows, fetching, re.MULTILINE))
-    assert set(said) == set(options.KINDS)
-    defaults: dict[str, Any] = {
-        name: getattr(WebOptions.of({}), name) for name in ("max_bytes", "user_agent")
-    }
-    for name, value in defaults.items():
-        assert said[name] == f"`{value}`"
-    assert said["timeout"] == f"`{WebOptions.of({}).timeout:g}`"
-    asked = dict(re.findall(rows, searching.partition("\n### ")[0], re.MULTILINE))
-    assert set(asked) == set(search_options.KINDS)
-    assert asked["timeout"] == f"`{SearchOptions.of({}).timeout:g}`"
-    assert asked["safe"] == f"`{SearchOptions.of({}).safe}`"
-
-
 def test_the_settings_shown_are_accepted() -> None:
     (block,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     tables = tomllib.loads(block)["capabilities"]
-    hosts = WebOptions.of(tables["web"]).hosts
+    hosts = parse_settings(WebSettings, tables["web"], "[capabilities.web]").hosts
     assert hosts.permits("docs.example.com", 443)
     assert hosts.names("wiki.example.net", 8080)
-    assert SearchOptions.of(tables["web_search"]).unavailable is None
+    search = parse_settings(WebSearchSettings, tables["web_search"], "[capabilities.web_search]")
+    assert search.unavailable() is None
 
 
 def test_the_limits_are_those_that_hold() -> None:
-    assert f"At most {exchange.MOST_REDIRECTS}," in PAGE
-    assert f"more than {exchange.LONGEST_ADDRESS} characters" in PAGE
+    assert f"At most {client.MOST_REDIRECTS}," in PAGE
+    assert f"more than {client.LONGEST_ADDRESS} characters" in PAGE
     for row in (
-        f"| connecting | {exchange._CONNECT_SECONDS:g} s",
-        f"| reading a page | {room._SECONDS:g} s",
+        f"| connecting | {client._CONNECT_SECONDS:g} s",
+        f"| reading a page | {pool._SECONDS:g} s",
         f"| text of a page | {LONGEST:,} characters |",
-        f"| pages of a PDF | {pdf.MOST_PAGES};",
-        f"| links of a page | {html.MOST_LINKS},",
-        f"| pages at once | {exchange._MOST_AT_ONCE} connections, {room._MOST_READERS} readers |",
+        f"| pages of a PDF | {formats.MOST_PAGES};",
+        f"| links of a page | {formats.MOST_LINKS},",
+        f"| pages at once | {client._MOST_AT_ONCE} connections, {pool._MOST_READERS} readers |",
     ):
         assert row in PAGE
 

@@ -19,12 +19,12 @@ import trustme
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
+from jackfield.settings import parse_settings
 from jackfield_testkit import WebSite as Site
-from jackfield_web.fetching.answers import Answer
-from jackfield_web.fetching.exchange import Exchange
-from jackfield_web.fetching.inflating import Body, DamagedError
-from jackfield_web.fetching.network import NoSuchHostError
-from jackfield_web.options import WebOptions
+from jackfield_web.client import NoSuchHostError, PageClient
+from jackfield_web.content import FetchedResponse
+from jackfield_web.decompression import CorruptBodyError, ResponseBody
+from jackfield_web.settings import WebSettings
 
 PUBLIC = "93.184.215.14"
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -45,9 +45,9 @@ class Names:
         return answers.pop(0) if len(answers) > 1 else answers[0]
 
 
-def get(url: str, allow: Sequence[str], resolve: Resolve | None = None, **given: Any) -> Answer:
-    async def run() -> Answer:
-        exchange = Exchange(WebOptions.of({"allow": list(allow), **given}), resolve)
+def get(url: str, allow: Sequence[str], resolve: Resolve | None = None, **given: Any) -> FetchedResponse:
+    async def run() -> FetchedResponse:
+        exchange = PageClient(parse_settings(WebSettings, {"allow": allow, **given}, ""), resolve)
         try:
             return await exchange.get(url)
         finally:
@@ -72,7 +72,7 @@ def test_a_page_of_a_listed_host_is_read(site: Site) -> None:
     url = site.page("/hours", "open at nine", "text/plain; charset=utf-8")
     answer = get(f"{url}?day=monday#top", listed(site))
     assert (answer.url, answer.content, answer.cut) == (f"{url}?day=monday", b"open at nine", False)
-    (asked,) = site.asked
+    (asked,) = site.requests
     assert asked.parameters == {"day": "monday"}
     assert asked.headers["user-agent"] == "jackfield-web/0.1"
     assert "authorization" not in asked.headers
@@ -102,7 +102,7 @@ def test_an_address_with_credentials_is_refused_and_not_repeated(url: str) -> No
 def test_a_host_that_is_not_listed_is_not_even_looked_up(site: Site) -> None:
     names = Names(other_example=[["127.0.0.1"]])
     error = refused(site.url("/", "other.example"), ["docs.example.com"], names)
-    assert (error.type, names.asked, site.asked) == (ErrorType.PERMANENT, [], [])
+    assert (error.type, names.asked, site.requests) == (ErrorType.PERMANENT, [], [])
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_host_that_is_not_listed_is_not_even_looked_up(site: Site) -> None:
 def test_a_name_with_any_address_inside_is_not_asked(site: Site, addresses: list[str]) -> None:
     url = site.url("/", "inner.example")
     error = refused(url, [f"*:{site.port}", f"*.example:{site.port}"], Names(inner_example=[addresses]))
-    assert (error.type, site.asked) == (ErrorType.PERMANENT, [])
+    assert (error.type, site.requests) == (ErrorType.PERMANENT, [])
 
 
 def test_a_host_listed_in_full_may_be_inside_and_is_asked_by_its_name(site: Site) -> None:
@@ -120,7 +120,7 @@ def test_a_host_listed_in_full_may_be_inside_and_is_asked_by_its_name(site: Site
     names = Names(wiki_example=[["127.0.0.1"]])
     answer = get(site.url("/", "wiki.example"), listed(site, "wiki.example"), names)
     assert answer.content == b"wiki"
-    assert site.asked[0].headers["host"] == f"wiki.example:{site.port}"
+    assert site.requests[0].headers["host"] == f"wiki.example:{site.port}"
 
 
 class Diverted(httpcore.AnyIOBackend):
@@ -212,19 +212,19 @@ def test_every_redirect_is_looked_at_again(site: Site, target: str) -> None:
     for address in ("169.254.169.254", "10.0.0.1", "::1", "::ffff:127.0.0.1"):
         names.names[address] = [[address]]
     encoded = target.encode().decode("latin-1")
-    error = refused(site.redirects("/", encoded), listed(site), names)
+    error = refused(site.redirect("/", encoded), listed(site), names)
     assert error.type is ErrorType.PERMANENT
     assert "secret" not in error.message
-    assert len(site.asked) <= 2
+    assert len(site.requests) <= 2
 
 
 def test_five_redirects_are_followed_and_no_more(site: Site) -> None:
     for number in range(1, 7):
-        site.redirects(f"/{number}", f"/{number - 1}")
+        site.redirect(f"/{number}", f"/{number - 1}")
     site.page("/0", "arrived", "text/plain")
     assert get(site.url("/5"), listed(site)).content == b"arrived"
     assert "more than 5 times" in refused(site.url("/6"), listed(site)).message
-    site.redirects("/loop", "/loop")
+    site.redirect("/loop", "/loop")
     assert "more than 5 times" in refused(site.url("/loop"), listed(site)).message
 
 
@@ -258,13 +258,13 @@ def test_nothing_is_kept_between_two_pages(site: Site, monkeypatch: pytest.Monke
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
 
     async def run() -> None:
-        exchange = Exchange(WebOptions.of({"allow": listed(site)}))
+        exchange = PageClient(parse_settings(WebSettings, {"allow": listed(site)}, ""))
         await exchange.get(site.url())
         await exchange.get(site.url())
         await exchange.close()
 
     asyncio.run(run())
-    assert ["cookie" in asked.headers for asked in site.asked] == [False, False]
+    assert ["cookie" in asked.headers for asked in site.requests] == [False, False]
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "video/mp4", "application/zip", "audio/wav"])
@@ -276,7 +276,7 @@ def test_what_is_no_text_is_refused_before_it_is_loaded(site: Site, content_type
         while True:
             exchange.wfile.write(b"x" * 65536)
 
-    error = refused(site.behaves("/", endless), listed(site))
+    error = refused(site.handle("/", endless), listed(site))
     assert content_type in error.message
 
 
@@ -288,7 +288,7 @@ def test_an_endless_page_is_cut(site: Site) -> None:
         while True:
             exchange.wfile.write(b"on and on " * 1000)
 
-    answer = get(site.behaves("/", endless), listed(site), max_bytes=50_000)
+    answer = get(site.handle("/", endless), listed(site), max_bytes=50_000)
     assert (len(answer.content), answer.cut) == (50_000, True)
 
 
@@ -305,7 +305,7 @@ def test_a_bomb_takes_no_more_memory_than_there_is_room_for() -> None:
     packed = gzip.compress(b"0" * 20_000_000)
     tracemalloc.start()
     try:
-        body = Body("gzip", 10_000)
+        body = ResponseBody("gzip", 10_000)
         assert not body.add(packed)
         _, most = tracemalloc.get_traced_memory()
     finally:
@@ -318,7 +318,7 @@ def test_a_compression_that_was_not_asked_for_is_refused(site: Site, name: str) 
     twice = gzip.compress(gzip.compress(b"0" * 1_000_000))
     url = site.page("/", twice, "text/plain", headers={"Content-Encoding": name})
     assert "not asked for" in refused(url, listed(site)).message
-    assert site.asked[0].headers["accept-encoding"] == "gzip, deflate"
+    assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
 def test_what_is_not_compressed_although_it_says_so_is_damaged(site: Site) -> None:
@@ -350,7 +350,7 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit: int, size: int) -> None:
     name, pack = PACKED[way]
     sent = pack(content)
-    body = Body(name, limit)
+    body = ResponseBody(name, limit)
     for start in range(0, len(sent), size):
         if not body.add(sent[start : start + size]):
             break
@@ -360,17 +360,17 @@ def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit
 
 @given(st.binary(min_size=1, max_size=500))
 def test_any_bytes_that_claim_to_be_compressed_end_in_bytes_or_a_refusal(content: bytes) -> None:
-    body = Body("gzip", 1000)
-    with suppress(DamagedError):
+    body = ResponseBody("gzip", 1000)
+    with suppress(CorruptBodyError):
         body.add(content)
     assert len(body.content) <= 1000
 
 
 def test_a_host_that_says_nothing_is_given_up(site: Site) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
-        site.released.wait()
+        site.closing.wait()
 
-    error = refused(site.behaves("/", stall), listed(site), timeout=0.3)
+    error = refused(site.handle("/", stall), listed(site), timeout=0.3)
     assert (error.type, "0.3 seconds" in error.message) == (ErrorType.TRANSIENT, True)
 
 
@@ -378,7 +378,7 @@ def test_a_host_that_is_not_there_or_speaks_something_else_is_unreachable(site: 
     def babble(exchange: BaseHTTPRequestHandler) -> None:
         exchange.wfile.write(b"SSH-2.0-OpenSSH_9.9\r\n" * 3)
 
-    for url in (site.behaves("/", babble), f"https://127.0.0.1:{site.port}/"):
+    for url in (site.handle("/", babble), f"https://127.0.0.1:{site.port}/"):
         error = refused(url, listed(site))
         assert (error.type, error.retryable) == (ErrorType.TRANSIENT, True)
         assert "SSH" not in error.message

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.settings import SettingsError
-from jackfield_web.fetching.addresses import is_public
-from jackfield_web.fetching.hosts import Hosts
+from jackfield.settings import SettingsError, parse_settings
+from jackfield_web.hosts import HostRules, is_public
+from jackfield_web.settings import WebSettings
+
+
+def hosts_of(allow: list[str], deny: Sequence[str] = ()) -> HostRules:
+    return parse_settings(WebSettings, {"allow": allow, "deny": deny}, "[capabilities.web]").hosts
 
 
 @pytest.mark.parametrize(
@@ -39,18 +44,18 @@ from jackfield_web.fetching.hosts import Hosts
     ],
 )
 def test_a_host_is_allowed_as_the_list_says(allow: list[str], host: str, port: int, permitted: bool) -> None:
-    assert Hosts.of(allow, []).permits(host, port) is permitted
+    assert hosts_of(allow).permits(host, port) is permitted
 
 
 def test_a_denied_host_is_denied_although_it_is_allowed() -> None:
-    hosts = Hosts.of(["*", "wiki.example.net:8080"], ["*.example.net", "tracker.example"])
+    hosts = hosts_of(["*", "wiki.example.net:8080"], ["*.example.net", "tracker.example"])
     assert not hosts.permits("wiki.example.net", 8080)
     assert not hosts.permits("tracker.example", 443)
     assert hosts.permits("docs.example.com", 443)
 
 
 def test_only_a_host_listed_in_full_may_have_an_address_inside() -> None:
-    hosts = Hosts.of(["*", "*.example.net", "wiki.example.net:8080"], [])
+    hosts = hosts_of(["*", "*.example.net", "wiki.example.net:8080"])
     assert hosts.names("wiki.example.net", 8080)
     assert not hosts.names("wiki.example.net", 80)
     assert not hosts.names("docs.example.net", 80)
@@ -62,14 +67,17 @@ def test_only_a_host_listed_in_full_may_have_an_address_inside() -> None:
      "x:70000", "u@x", "[::1", 7, None],
 )  # fmt: skip
 def test_what_is_no_host_is_refused_with_an_example(entry: Any) -> None:
-    for allow, deny in (([entry], []), ([], [entry])):
-        with pytest.raises(SettingsError, match=r"capabilities\.web\.(allow|deny): .* is not a host"):
-            Hosts.of(allow, deny)
+    for name in ("allow", "deny"):
+        with pytest.raises(SettingsError) as raised:
+            parse_settings(WebSettings, {name: [entry]}, "[capabilities.web]")
+        fault = f"[capabilities.web] {name}[0]: expected a host without http:// and path, such as "
+        assert str(raised.value).startswith(fault)
+        assert str(raised.value).endswith(f'or "*", got {entry!r}')
 
 
 def test_a_port_cannot_be_denied() -> None:
-    with pytest.raises(SettingsError, match="denied on all"):
-        Hosts.of([], ["x.example:80"])
+    with pytest.raises(SettingsError, match=r"deny\[0\]: 'x.example:80' names a port; .* on all ports"):
+        hosts_of([], ["x.example:80"])
 
 
 @pytest.mark.parametrize(

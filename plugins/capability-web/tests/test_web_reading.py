@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield_web.fetching.answers import Answer
-from jackfield_web.reading import pdf
-from jackfield_web.reading.kinds import Kind, kind_of
-from jackfield_web.reading.reader import answered
-from jackfield_web.reading.room import ReadingRoom
-from jackfield_web.reading.texts import LONGEST, Text, UnreadableError
+from jackfield_web.content import ContentKind, FetchedResponse, content_kind
+from jackfield_web.reader import formats
+from jackfield_web.reader.formats import LONGEST, PageText, UnreadablePageError
+from jackfield_web.reader.pool import ReaderPool
+from jackfield_web.reader.worker import answered
 
 ARTICLE = """<!doctype html><html><head><title>The  lighthouse</title><script>var x = 1;</script></head><body>
 <nav><a href="/">Home</a> <a href="/shop">Shop</a></nav>
@@ -34,7 +33,7 @@ ARTICLE = """<!doctype html><html><head><title>The  lighthouse</title><script>va
 def read(content: bytes | str, content_type: str = "text/html", *, cut: bool = False) -> dict[str, Any]:
     body = content.encode() if isinstance(content, str) else content
     job = {
-        "kind": kind_of(content_type),
+        "kind": content_kind(content_type),
         "contentType": content_type,
         "url": "https://x.example/a/",
         "cut": cut,
@@ -128,28 +127,28 @@ def test_a_text_that_was_cut_in_the_middle_of_a_character_is_still_read() -> Non
 @pytest.mark.parametrize(
     ("content_type", "kind"),
     [
-        ("text/html; charset=utf-8", Kind.HTML),
-        ("application/xhtml+xml", Kind.HTML),
-        ("TEXT/Plain", Kind.TEXT),
-        ("application/json", Kind.TEXT),
-        ("application/ld+json", Kind.TEXT),
-        ("application/rss+xml", Kind.TEXT),
-        ("application/pdf", Kind.PDF),
-        ("", Kind.UNSAID),
-        ("application/octet-stream", Kind.UNSAID),
+        ("text/html; charset=utf-8", ContentKind.HTML),
+        ("application/xhtml+xml", ContentKind.HTML),
+        ("TEXT/Plain", ContentKind.TEXT),
+        ("application/json", ContentKind.TEXT),
+        ("application/ld+json", ContentKind.TEXT),
+        ("application/rss+xml", ContentKind.TEXT),
+        ("application/pdf", ContentKind.PDF),
+        ("", ContentKind.UNSAID),
+        ("application/octet-stream", ContentKind.UNSAID),
         ("image/png", None),
         ("application/zip", None),
     ],
 )
-def test_what_can_be_read_goes_by_what_it_is_called(content_type: str, kind: Kind | None) -> None:
-    assert kind_of(content_type) is kind
+def test_what_can_be_read_goes_by_what_it_is_called(content_type: str, kind: ContentKind | None) -> None:
+    assert content_kind(content_type) is kind
 
 
 def test_what_nobody_has_named_is_looked_at() -> None:
     assert read(ARTICLE, "")["mediaType"] == "text/html"
     assert read("just words", "application/octet-stream")["mediaType"] == "text/plain"
     assert read(document("Words on paper"), "")["mediaType"] == "application/pdf"
-    assert "no text" in read(b"\x89PNG\r\n\x1a\n\0\0\0", "")["unreadable"]
+    assert "not text" in read(b"\x89PNG\r\n\x1a\n\0\0\0", "")["unreadable"]
 
 
 def test_json_is_given_as_it_is() -> None:
@@ -186,7 +185,7 @@ def document(*pages: str) -> bytes:
 def test_a_pdf_gives_the_text_of_its_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read(document("First page", "Second page"), "application/pdf")
     assert (found["title"], found["text"]) == ("Paper", "First page\n\nSecond page")
-    monkeypatch.setattr(pdf, "MOST_PAGES", 1)
+    monkeypatch.setattr(formats, "MOST_PAGES", 1)
     short = read(document("First page", "Second page"), "application/pdf")
     assert (short["text"], short["whole"]) == ("First page", False)
 
@@ -224,16 +223,18 @@ def test_any_bytes_are_a_text_or_a_sentence(content: bytes, content_type: str) -
     assert "cause" not in found
 
 
-def answer(content: str | bytes = ARTICLE, kind: Kind = Kind.HTML, content_type: str = "text/html") -> Answer:
+def answer(
+    content: str | bytes = ARTICLE, kind: ContentKind = ContentKind.HTML, content_type: str = "text/html"
+) -> FetchedResponse:
     body = content.encode() if isinstance(content, str) else content
-    return Answer("https://x.example/", content_type, kind, body, cut=False)
+    return FetchedResponse("https://x.example/", content_type, kind, body, cut=False)
 
 
-def pids(room: ReadingRoom) -> list[int]:
+def pids(room: ReaderPool) -> list[int]:
     return [reader._process.pid for reader in room._idle]
 
 
-async def taken(room: ReadingRoom) -> None:
+async def taken(room: ReaderPool) -> None:
     """Until the one reader has a page in hand."""
     while pids(room):  # noqa: ASYNC110 - the room has no event for it
         await asyncio.sleep(0)
@@ -245,10 +246,10 @@ def gone(pid: int) -> bool:
 
 def test_a_reader_is_used_again_and_is_gone_when_the_room_closes() -> None:
     async def run() -> None:
-        room = ReadingRoom(60)
+        room = ReaderPool(60)
         first = await room.read(answer())
         (pid,) = pids(room)
-        second = await room.read(answer("plain", Kind.TEXT, "text/plain"))
+        second = await room.read(answer("plain", ContentKind.TEXT, "text/plain"))
         assert (first.title, second.text, pids(room)) == ("The lighthouse", "plain", [pid])
         await room.close()
         assert gone(pid)
@@ -260,7 +261,7 @@ def test_a_reader_has_no_keys_little_memory_and_writes_no_files(monkeypatch: pyt
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
 
     async def run() -> None:
-        room = ReadingRoom(60)
+        room = ReaderPool(60)
         await room.read(answer())
         place = Path(f"/proc/{pids(room)[0]}")
         limits = {
@@ -275,10 +276,10 @@ def test_a_reader_has_no_keys_little_memory_and_writes_no_files(monkeypatch: pyt
 
 def test_a_reader_that_takes_too_long_is_stopped_and_the_next_page_is_read() -> None:
     async def run() -> None:
-        room = ReadingRoom(0.001)
-        await room.call_reader()
+        room = ReaderPool(0.001)
+        await room.start_reader()
         (pid,) = pids(room)
-        with pytest.raises(UnreadableError, match="too long"):
+        with pytest.raises(UnreadablePageError, match="too long"):
             await room.read(answer())
         assert gone(pid)
         room._seconds = 60
@@ -290,8 +291,8 @@ def test_a_reader_that_takes_too_long_is_stopped_and_the_next_page_is_read() -> 
 
 def test_a_reader_that_died_is_replaced() -> None:
     async def run() -> None:
-        room = ReadingRoom(60)
-        await room.call_reader()
+        room = ReaderPool(60)
+        await room.start_reader()
         (pid,) = pids(room)
         os.kill(pid, signal.SIGKILL)
         await room._idle[0]._process.wait()
@@ -304,13 +305,13 @@ def test_a_reader_that_died_is_replaced() -> None:
 
 def test_a_reader_that_dies_over_a_page_is_said_and_replaced() -> None:
     async def run() -> None:
-        room = ReadingRoom(60)
-        await room.call_reader()
+        room = ReaderPool(60)
+        await room.start_reader()
         (pid,) = pids(room)
         reading = asyncio.create_task(room.read(answer()))
         await taken(room)
         os.kill(pid, signal.SIGKILL)
-        with pytest.raises(UnreadableError, match="more than a reader can bear"):
+        with pytest.raises(UnreadablePageError, match="reading it crashed the reader"):
             await reading
         assert (await room.read(answer())).title == "The lighthouse"
         await room.close()
@@ -320,8 +321,8 @@ def test_a_reader_that_dies_over_a_page_is_said_and_replaced() -> None:
 
 def test_whoever_stops_waiting_stops_the_reader() -> None:
     async def run() -> None:
-        room = ReadingRoom(60)
-        await room.call_reader()
+        room = ReaderPool(60)
+        await room.start_reader()
         (pid,) = pids(room)
         reading = asyncio.create_task(room.read(answer()))
         await taken(room)
@@ -335,10 +336,10 @@ def test_whoever_stops_waiting_stops_the_reader() -> None:
 
 
 def test_many_pages_are_read_by_few_readers() -> None:
-    async def run() -> list[Text]:
-        room = ReadingRoom(60)
+    async def run() -> list[PageText]:
+        room = ReaderPool(60)
         read = await asyncio.gather(
-            *(room.read(answer(f"page {n}", Kind.TEXT, "text/plain")) for n in range(9))
+            *(room.read(answer(f"page {n}", ContentKind.TEXT, "text/plain")) for n in range(9))
         )
         assert len(pids(room)) <= 2
         await room.close()

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_capability_types.web import WebResult
 from jackfield_testkit import WebSite as Site
@@ -104,8 +105,9 @@ def search(site: Site, provider: str, query: str = "harbour museum", **given: An
 
     async def run() -> Sequence[WebResult]:
         offer = next(each for each in jackfield_capabilities() if each.name == "web_search")
-        assert offer.unavailable(settings) is None
-        made = offer.create(settings, Services(MemoryStore()))
+        declared = parse_offer("capabilities", offer, settings)
+        assert offer.unavailable(declared) is None
+        made = offer.create(declared, Services(MemoryStore()))
         try:
             found: Sequence[WebResult] = await made.search(query, **asked)
             return found
@@ -136,7 +138,7 @@ def test_results_are_evidence_in_one_form(site: Site, provider: str) -> None:
 def test_searxng_is_asked_as_its_interface_wants_it(site: Site) -> None:
     put(site, "searxng")
     search(site, "searxng", "zwölf & mehr", recency="month", language="de", safe="strict")
-    (asked,) = site.asked
+    (asked,) = site.requests
     assert asked.path == "/search"
     assert asked.parameters == {
         "q": "zwölf & mehr",
@@ -148,13 +150,13 @@ def test_searxng_is_asked_as_its_interface_wants_it(site: Site) -> None:
     }
     assert "authorization" not in asked.headers
     search(site, "searxng", api_key_env="TEST_KEY")
-    assert site.asked[1].headers["authorization"] == f"Bearer {KEY}"
+    assert site.requests[1].headers["authorization"] == f"Bearer {KEY}"
 
 
 def test_brave_is_asked_as_its_interface_wants_it(site: Site) -> None:
     put(site, "brave")
     search(site, "brave", recency="week", limit=3, language="en", safe="off")
-    (asked,) = site.asked
+    (asked,) = site.requests
     assert asked.path == "/res/v1/web/search"
     assert asked.parameters == {
         "q": "harbour museum",
@@ -219,7 +221,7 @@ def test_a_refusal_says_whether_to_try_again_and_repeats_nothing(
     assert (raised.value.type, raised.value.retryable) == (kind, retryable)
     assert (raised.value.details == {"retryAfterSeconds": 9}) is (status == 429)
     assert raised.value.suggestion
-    assert len(site.asked) == 1
+    assert len(site.requests) == 1
     assert str(status) in caplog.text
     assert KEY not in caplog.text + raised.value.message
 
@@ -239,7 +241,7 @@ def test_a_searxng_without_json_says_in_the_log_what_to_set(
 )
 def test_an_answer_of_another_form_is_refused(site: Site, provider: str, body: bytes) -> None:
     put(site, provider, body or b" ")
-    with pytest.raises(ToolError, match="makes no sense") as raised:
+    with pytest.raises(ToolError, match="unexpected response") as raised:
         search(site, provider)
     assert raised.value.type is ErrorType.PERMANENT
 
@@ -264,9 +266,9 @@ def test_an_answer_without_end_is_given_up(site: Site, provider: str) -> None:
 
 def test_a_provider_that_is_silent_or_gone_is_transient(site: Site, provider: str) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
-        site.released.wait()
+        site.closing.wait()
 
-    site.behaves(PATHS[provider], stall)
+    site.handle(PATHS[provider], stall)
     with pytest.raises(ToolError, match="in time") as raised:
         search(site, provider, timeout=0.3)
     assert raised.value.type is ErrorType.TRANSIENT

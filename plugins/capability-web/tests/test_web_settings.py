@@ -1,4 +1,4 @@
-"""What a deployment may say about the web, and what happens when it says nothing."""
+"""The settings of the web, and what is unavailable without them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_settings
 from jackfield_web import jackfield_capabilities
-from jackfield_web.options import WebOptions
-from jackfield_web.searching.options import SearchOptions
+from jackfield_web.settings import WebSearchSettings, WebSettings
 
 WEB, SEARCH = jackfield_capabilities()
 
@@ -22,84 +21,110 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MY_KEY", raising=False)
 
 
+def web(**table: Any) -> WebSettings:
+    return parse_settings(WebSettings, table, "[capabilities.web]")
+
+
+def search(**table: Any) -> WebSearchSettings:
+    return parse_settings(WebSearchSettings, table, "[capabilities.web_search]")
+
+
 def test_nothing_is_fetched_until_the_deployment_says_from_whom() -> None:
     assert (WEB.name, SEARCH.name) == ("web", "web_search")
-    unsaid: list[dict[str, Any]] = [{}, {"allow": []}, {"deny": ["x.example"], "timeout": 5}]
-    for settings in unsaid:
+    for settings in (web(), web(allow=[]), web(deny=["x.example"], timeout=5)):
         reason = WEB.unavailable(settings) or ""
         assert reason.startswith("fetching is off until the deployment says whose pages may be read")
         assert 'allow = ["*"]' in reason
-    assert WEB.unavailable({"allow": ["*"]}) is None
-    assert WEB.unavailable({"allow": ["docs.example.com"]}) is None
+    assert WEB.unavailable(web(allow=["*"])) is None
+    assert WEB.unavailable(web(allow=["docs.example.com"])) is None
 
 
 def test_there_is_no_search_until_a_provider_is_set_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (SEARCH.unavailable({}) or "").startswith("no search provider is configured: set provider")
-    assert "url" in (SEARCH.unavailable({"provider": "searxng"}) or "")
-    assert SEARCH.unavailable({"provider": "searxng", "url": "http://127.0.0.1:8888"}) is None
-    assert "BRAVE_API_KEY" in (SEARCH.unavailable({"provider": "brave"}) or "")
-    assert "MY_KEY" in (SEARCH.unavailable({"provider": "brave", "api_key_env": "MY_KEY"}) or "")
+    assert (SEARCH.unavailable(search()) or "").startswith("no search provider is configured: set provider")
+    assert "url" in (SEARCH.unavailable(search(provider="searxng")) or "")
+    assert SEARCH.unavailable(search(provider="searxng", url="http://127.0.0.1:8888")) is None
+    assert "BRAVE_API_KEY" in (SEARCH.unavailable(search(provider="brave")) or "")
+    assert "MY_KEY" in (SEARCH.unavailable(search(provider="brave", api_key_env="MY_KEY")) or "")
     monkeypatch.setenv("MY_KEY", "k")
-    assert SEARCH.unavailable({"provider": "brave", "api_key_env": "MY_KEY"}) is None
+    assert SEARCH.unavailable(search(provider="brave", api_key_env="MY_KEY")) is None
     monkeypatch.setenv("BRAVE_API_KEY", "k")
-    assert SEARCH.unavailable({"provider": "brave"}) is None
-    assert SearchOptions.of({"provider": "brave"}).url == "https://api.search.brave.com/res/v1"
+    assert SEARCH.unavailable(search(provider="brave")) is None
+    assert search(provider="brave").server == "https://api.search.brave.com/res/v1"
+
+
+SECONDS = "expected a number of seconds above 0, got"
+BYTES = "expected an integer number of bytes above 0, got"
+HOST = (
+    'expected a host without http:// and path, such as "docs.example.com", "*.example.org", '
+    '"wiki.example.net:8080" or "*", got'
+)
+LINE = "expected one line of printable ASCII characters, got"
+URL = "expected a URL with http:// or https://, without a password and without a question mark, got"
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("table", "fault"),
     [
-        ({"alow": ["*"]}, "did you mean 'allow'"),
-        ({"allow": "*"}, "not a list of hosts"),
-        ({"allow": ["http://x.example"]}, "is not a host"),
-        ({"deny": ["x y"]}, "is not a host"),
-        ({"timeout": 0}, "above 0"),
-        ({"timeout": True}, "above 0"),
-        ({"timeout": float("inf")}, "above 0"),
-        ({"max_bytes": -1}, "above 0"),
-        ({"max_bytes": 1.5}, "above 0"),
-        ({"user_agent": ""}, "not a text"),
-        ({"user_agent": "a\r\nHost: b"}, "one line"),
+        ({"alow": ["*"]}, "alow: unknown setting; did you mean 'allow'?"),
+        ({"allow": "*"}, f"allow: expected a list, each {HOST.removeprefix('expected ')} '*'; write ['*']"),
+        ({"allow": ["http://x.example"]}, f"allow[0]: {HOST} 'http://x.example'"),
+        ({"deny": ["x y"]}, f"deny[0]: {HOST} 'x y'"),
+        ({"timeout": 0}, f"timeout: {SECONDS} 0"),
+        ({"timeout": True}, f"timeout: {SECONDS} true"),
+        ({"timeout": float("inf")}, f"timeout: {SECONDS} inf"),
+        ({"max_bytes": -1}, f"max_bytes: {BYTES} -1"),
+        ({"max_bytes": 1.5}, f"max_bytes: {BYTES} 1.5"),
+        ({"user_agent": ""}, f"user_agent: {LINE} ''"),
+        ({"user_agent": "a\r\nHost: b"}, f"user_agent: {LINE} 'a\\r\\nHost: b'"),
     ],
 )
-def test_a_setting_of_pages_that_makes_no_sense_is_refused(settings: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(SettingsError, match=r"capabilities\.web[.:]") as raised:
-        WEB.unavailable(settings)
-    assert sentence in str(raised.value)
-    with pytest.raises(SettingsError):
-        WebOptions.of(settings)
+def test_a_wrong_setting_of_pages_is_reported_with_its_place(table: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        web(**table)
+    assert str(raised.value) == f"[capabilities.web] {fault}"
 
 
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("table", "fault"),
     [
-        ({"provder": "brave"}, "did you mean 'provider'"),
-        ({"provider": "bing"}, "there are searxng, brave"),
-        ({"url": "https://search.example.net"}, "provider is missing"),
-        ({"provider": "searxng", "url": "search.example.net"}, "http:// or https://"),
-        ({"provider": "searxng", "url": "https://a:b@search.example.net"}, "without a password"),
-        ({"provider": "brave", "api_key": "BSA-secret"}, "does not belong in a file"),
-        ({"provider": "brave", "safe": "maybe"}, "there are off, moderate, strict"),
-        ({"provider": "brave", "timeout": "long"}, "above 0"),
-        ({"provider": "brave", "language": ""}, "not a language"),
+        ({"provder": "brave"}, "provder: unknown setting; did you mean 'provider'?"),
+        ({"provider": "bing"}, "provider: expected one of 'searxng', 'brave', got 'bing'"),
+        ({"url": "https://search.example.net"}, "provider: missing; expected one of 'searxng', 'brave'"),
+        ({"timeout": 3}, "provider: missing; expected one of 'searxng', 'brave'"),
+        ({"provider": "searxng", "url": "search.example.net"}, f"url: {URL} 'search.example.net'"),
+        (
+            {"provider": "searxng", "url": "https://a:BSA-secret@search.example.net"},
+            f"url: {URL} 'https://***@search.example.net'",
+        ),
+        (
+            {"provider": "brave", "api_key": "BSA-secret"},
+            "api_key: unknown setting; a secret does not belong in this file: put it into an environment "
+            "variable, and set api_key_env to the name of that variable",
+        ),
+        (
+            {"provider": "brave", "safe": "maybe"},
+            "safe: expected one of 'off', 'moderate', 'strict', got 'maybe'",
+        ),
+        ({"provider": "brave", "timeout": "long"}, f"timeout: {SECONDS} 'long'"),
+        ({"provider": "brave", "language": ""}, "language: expected a non-empty string, got ''"),
     ],
 )
-def test_a_setting_of_search_that_makes_no_sense_is_refused(settings: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(SettingsError, match=r"capabilities\.web_search") as raised:
-        SEARCH.unavailable(settings)
-    assert sentence in str(raised.value)
+def test_a_wrong_setting_of_search_is_reported_with_its_place(table: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        search(**table)
+    assert str(raised.value) == f"[capabilities.web_search] {fault}"
     assert "BSA-secret" not in str(raised.value)
 
 
 def test_the_key_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAVE_API_KEY", "BSA-secret")
-    assert "BSA-secret" not in repr(SearchOptions.of({"provider": "brave"}))
+    assert "BSA-secret" not in repr(search(provider="brave"))
 
 
 def test_asking_what_the_plugin_offers_loads_no_client_and_no_parser(tmp_path: Path) -> None:
     program = (
         "import sys, jackfield_web as p; web, search = p.jackfield_capabilities();"
-        "web.create({'allow': ['*']}, None); search.create({'provider': 'searxng', 'url': 'http://x'}, None);"
+        "web.create(web.settings(), None); search.create(search.settings('searxng', 'http://x'), None);"
         "print(sorted({'httpx', 'httpcore', 'anyio', 'lxml', 'trafilatura', 'pypdf'} & set(sys.modules)))"
     )
     done = subprocess.run(

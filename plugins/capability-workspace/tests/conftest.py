@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jackfield.store import MemoryStore, Store
 from jackfield_testkit import ToolTestContext
-from jackfield_workspace.options import WorkspaceOptions
+from jackfield_workspace.settings import WorkspaceSettings
 from jackfield_workspace.workspace import FolderWorkspace, SessionWorkspace
 
 LayOut = Callable[[dict[str, str]], Path]
@@ -43,7 +43,7 @@ def workspace(root: Path) -> Open:
     """The workspace as a session uses it."""
 
     def use(store: Store | None = None, session: str = "one", **said: Any) -> SessionWorkspace:
-        made = FolderWorkspace(WorkspaceOptions.of({"root": str(root), **said}), store or MemoryStore())
+        made = FolderWorkspace(WorkspaceSettings(root, **said), store or MemoryStore())
         return made.for_session(ToolTestContext(session_id=session).session)
 
     return use

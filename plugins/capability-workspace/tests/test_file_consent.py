@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield.offers import CapabilityOffer
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield.settings import parse_offer
+from jackfield_testkit.runtime import TestRuntime, make_tool
 from jackfield_tool_bash.handler import execute as bash
 from jackfield_tool_edit_file.handler import execute as edit_file
 from jackfield_tool_write_file.handler import execute as write_file
-from jackfield_workspace.consent.request import Vocabulary
+from jackfield_workspace.vocabulary import FileVocabulary
 
 POLICIES = [*jackfield_policies.jackfield_policies(), *jackfield_workspace.jackfield_policies()]
 
@@ -34,9 +35,10 @@ class Desk:
 
     def __init__(self, root: Path, **settings: Any) -> None:
         def offer(each: CapabilityOffer) -> CapabilityOffer:
-            return CapabilityOffer(each.name, lambda _, services: each.create({"root": str(root)}, services))
+            settings = parse_offer("capabilities", each, {"root": str(root)})
+            return CapabilityOffer(each.name, lambda _, services: each.create(settings, services))
 
-        self.work = Workbench(
+        self.work = TestRuntime(
             tool("write_file", write_file),
             tool("edit_file", edit_file),
             tool("bash", bash),
@@ -103,7 +105,7 @@ def test_replacing_a_file_is_always_asked_about(root: Path) -> None:
     # Without the argument nothing is replaced, whoever vouches for it.
     assert desk.ask("Write plan.md", "write_file", **asked)["error"]["type"] == "CONFLICT"
     card = desk.card("Overwrite plan.md, write it anew", "write_file", **asked, overwrite=True)
-    assert card.splitlines()[-1] == "A file of that name would be replaced as a whole."
+    assert card.splitlines()[-1] == "This replaces the whole file if it exists."
     assert (root / "plan.md").read_text() == "old\n"
     assert desk.approve()["data"]["status"] == "replaced"
     assert (root / "plan.md").read_text() == "new\n"
@@ -162,7 +164,7 @@ def test_a_command_is_always_asked_about_word_for_word(root: Path) -> None:
     ],
 )
 def test_these_words_ask_for_a_change(said: str, path: str) -> None:
-    assert Vocabulary().asks_for(said, path)
+    assert FileVocabulary().asks_for(said, path)
 
 
 @pytest.mark.parametrize(
@@ -184,11 +186,11 @@ def test_these_words_ask_for_a_change(said: str, path: str) -> None:
     ],
 )
 def test_these_words_do_not(said: str, path: str) -> None:
-    assert not Vocabulary().asks_for(said, path)
+    assert not FileVocabulary().asks_for(said, path)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80), st.text(min_size=3, max_size=20))
 def test_a_file_that_was_not_named_was_not_asked_for(said: str, path: str) -> None:
     if path.rpartition("/")[2].casefold() not in said.casefold():
-        assert not Vocabulary().asks_for(said, path)
+        assert not FileVocabulary().asks_for(said, path)

@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.workspace import Finished
-from jackfield_workspace.options import ShellOptions
-from jackfield_workspace.shell import shell as module
-from jackfield_workspace.shell.shell import BashShell
+from jackfield_workspace import shell as shell_module
+from jackfield_workspace.settings import ShellSettings
+from jackfield_workspace.shell import BashShell
 
 
 def run(root: Path, command: str, *, seconds: float = 20, **said: Any) -> Finished:
-    shell = BashShell(ShellOptions.of({"root": str(root), **said}))
+    shell = BashShell(ShellSettings(root, **said))
     return asyncio.run(shell.run(command, seconds=seconds))
 
 
@@ -115,7 +115,7 @@ def test_a_cancelled_command_ends_at_once_with_its_children(root: Path) -> None:
     os.mkfifo(root / "ready")
 
     async def main() -> None:
-        shell = BashShell(ShellOptions.of({"root": str(root)}))
+        shell = BashShell(ShellSettings(root))
         running = asyncio.create_task(
             shell.run("sleep 300 & echo $! > child; echo $$ > self; echo > ready; sleep 300", seconds=60)
         )
@@ -141,7 +141,7 @@ def test_a_command_that_is_cancelled_before_it_is_listened_to_is_not_forgotten(
 
     async def main() -> None:
         monkeypatch.setattr(asyncio.get_running_loop(), "connect_read_pipe", never)
-        shell = BashShell(ShellOptions.of({"root": str(root)}))
+        shell = BashShell(ShellSettings(root))
         running = asyncio.create_task(shell.run("echo $$ > self; echo > ready; sleep 300", seconds=60))
         await asyncio.to_thread((root / "ready").read_text)
         running.cancel()
@@ -153,19 +153,19 @@ def test_a_command_that_is_cancelled_before_it_is_listened_to_is_not_forgotten(
 
 
 def test_a_flood_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FLOOD_BYTES", 1_000_000)
+    monkeypatch.setattr(shell_module, "FLOOD_BYTES", 1_000_000)
     done = run(root, "yes")
     assert (done.exit_code, done.stopped) == (None, "it wrote more than 1000000 bytes")
 
 
 def test_progress_is_told_while_it_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr(shell_module, "_PROGRESS_SECONDS", 0.0)
     told: list[int] = []
 
     async def progress(lines: int) -> None:
         told.append(lines)
 
-    shell = BashShell(ShellOptions.of({"root": str(root)}))
+    shell = BashShell(ShellSettings(root))
     asyncio.run(shell.run("echo one; sleep 0.2; echo two", seconds=20, progress=progress))
     assert told[-1] == 2
 

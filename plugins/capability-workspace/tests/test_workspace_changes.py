@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield.store import MemoryStore
-from jackfield_workspace.files import writing
-from jackfield_workspace.files.editing import difference
-from jackfield_workspace.files.texts import Text
+from jackfield_workspace.files import tree
+from jackfield_workspace.files.edits import difference
+from jackfield_workspace.files.encoding import FileText
 
 Workspace = Callable[..., Any]
 
@@ -163,7 +163,7 @@ def test_a_write_waits_for_another_but_not_for_ever(
 ) -> None:
     import fcntl
 
-    monkeypatch.setattr(writing, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(tree, "PATIENCE_SECONDS", 0.05)
     holder = os.open(root, os.O_RDONLY)
     try:
         fcntl.flock(holder, fcntl.LOCK_EX)
@@ -180,7 +180,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=30)
 @settings(deadline=None)
 @given(LINES, LINES)
 def test_a_diff_turns_the_old_text_into_the_new(old: list[str], new: list[str]) -> None:
-    was, now = (Text("".join(f"{line}\n" for line in lines)) for lines in (old, new))
+    was, now = (FileText("".join(f"{line}\n" for line in lines)) for lines in (old, new))
     assert applied(difference("file", was, now), was.lines) == now.lines
 
 
@@ -205,5 +205,5 @@ def applied(diff: str, lines: list[str]) -> list[str]:
 
 
 def test_a_diff_of_very_much_is_a_sentence() -> None:
-    was, now = Text("a\n" * 3000), Text("b\n" * 3000)
+    was, now = FileText("a\n" * 3000), FileText("b\n" * 3000)
     assert "3000 lines became 3000, from line 1 on" in difference("file", was, now)

@@ -9,6 +9,6 @@ from jackfield_testkit import WorkspaceContractTests, capability
 
 
 class TestFolderWorkspace(WorkspaceContractTests):
-    async def workspace(self, root: Path, largest: int) -> Workspace:
-        made: Workspace = capability("workspace", {"root": str(root), "max_file_bytes": largest})
+    async def create_workspace(self, root: Path, max_bytes: int) -> Workspace:
+        made: Workspace = capability("workspace", {"root": str(root), "max_file_bytes": max_bytes})
         return made

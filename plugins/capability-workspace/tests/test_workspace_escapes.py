@@ -159,8 +159,8 @@ def test_what_is_no_regular_file_is_refused_and_holds_nobody_up(workspace: Works
             os.chdir(here)
         files = workspace()
         for name in ("pipe", "socket"):
-            assert "no regular file" in refused(files.read(name)).message
-            assert "no regular file" in refused(files.write(name, "x", overwrite=True)).message
+            assert "not a regular file" in refused(files.read(name)).message
+            assert "not a regular file" in refused(files.write(name, "x", overwrite=True)).message
         assert asyncio.run(files.grep(Search("."))).matches == ()
         assert asyncio.run(files.glob("*")).count == 0
 

@@ -19,8 +19,8 @@ from jackfield import ErrorType, ToolError
 from jackfield.store import MemoryStore
 from jackfield_capability_types.workspace import Search
 from jackfield_testkit import ToolTestContext
-from jackfield_workspace.files.globs import Glob
-from jackfield_workspace.options import WorkspaceOptions
+from jackfield_workspace.files.paths import Glob
+from jackfield_workspace.settings import WorkspaceSettings
 from jackfield_workspace.workspace import FolderWorkspace
 
 Workspace = Callable[..., Any]
@@ -226,7 +226,7 @@ def test_what_git_ignores_is_left_out_and_nothing_else(
             [*run, "ls-files", "--others", "--exclude-standard", "-z"],
             check=True, capture_output=True, text=True, env={**os.environ, **plain},
         )  # fmt: skip
-        made = FolderWorkspace(WorkspaceOptions.of({"root": folder}), MemoryStore())
+        made = FolderWorkspace(WorkspaceSettings(Path(folder)), MemoryStore())
         files = made.for_session(ToolTestContext().session)
         found = asyncio.run(files.glob("**", limit=200))
         assert {each.path for each in found.files} == set(filter(None, listed.stdout.split("\0")))

@@ -1,4 +1,4 @@
-"""What a deployment may say, what it is told when it says something else, and what is there by default."""
+"""The settings of files and shell, the faults in them, and what is available by default."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 import jackfield_workspace
 import pytest
 from jackfield.offers import Services
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_offer, parse_settings
 from jackfield.store import MemoryStore
-from jackfield_workspace.consent.policy import SETTINGS, FileConsent
-from jackfield_workspace.files.hiding import ALWAYS
-from jackfield_workspace.options import SHELL, WORKSPACE, ShellOptions, WorkspaceOptions
+from jackfield_workspace.consent import FileConsent
+from jackfield_workspace.files.exclusions import ALWAYS
+from jackfield_workspace.settings import FileConsentSettings, ShellSettings, WorkspaceSettings
 
 OFFERS = {offer.name: offer for offer in jackfield_workspace.jackfield_capabilities()}
 DOCS = Path(__file__).parents[3] / "docs"
@@ -24,20 +24,28 @@ PAGE = (DOCS / "workspace.md").read_text("utf-8") if DOCS.is_dir() else ""
 needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
 
 
+def unavailable(name: str, **table: Any) -> str | None:
+    offer = OFFERS[name]
+    return offer.unavailable(parse_offer("capabilities", offer, table))
+
+
 def test_without_a_folder_nothing_of_the_machine_is_there() -> None:
-    assert OFFERS["workspace"].unavailable({}) == (
+    assert unavailable("workspace") == (
         'no folder is set up for files: add root = "..." to [capabilities.workspace]'
     )
-    assert OFFERS["shell"].unavailable({}) == (
+    assert unavailable("shell") == (
         'no folder is set up for commands: add root = "..." to [capabilities.shell]'
     )
+    for name in ("workspace", "shell"):
+        with pytest.raises(SettingsError, match=rf"^\[capabilities.{name}\] root: missing; expected a path$"):
+            OFFERS[name].create(parse_offer("capabilities", OFFERS[name], {}), Services(MemoryStore()))
 
 
 def test_a_folder_for_files_is_none_for_commands(tmp_path: Path) -> None:
-    assert OFFERS["workspace"].unavailable({"root": str(tmp_path)}) is None
-    assert OFFERS["shell"].unavailable({"root": str(tmp_path)}) is None
+    assert unavailable("workspace", root=str(tmp_path)) is None
+    assert unavailable("shell", root=str(tmp_path)) is None
     for name in ("workspace", "shell"):
-        reason = OFFERS[name].unavailable({"root": str(tmp_path / "gone")})
+        reason = unavailable(name, root=str(tmp_path / "gone"))
         assert reason is not None
         assert "is not there" in reason
 
@@ -46,43 +54,60 @@ def test_a_sandbox_that_is_not_installed_withholds_the_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    reason = OFFERS["shell"].unavailable({"root": str(tmp_path), "sandbox": "bubblewrap"})
+    reason = unavailable("shell", root=str(tmp_path), sandbox="bubblewrap")
     assert reason is not None
     assert "bwrap, which is not on PATH" in reason
-    assert OFFERS["shell"].unavailable({"root": str(tmp_path)}) is None
+    assert unavailable("shell", root=str(tmp_path)) is None
+
+
+LINES = "max_lines: expected an integer number of lines above 0 and up to 10,000, got"
+UNUSED = 'only used in a sandbox, and sandbox is "none"; set sandbox = "bubblewrap", or leave it out'
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "sentence"),
+    ("name", "table", "fault"),
     [
-        ("workspace", {"rot": "x"}, "unknown setting 'rot'; did you mean 'root'?"),
-        ("workspace", {"root": 5}, "capabilities.workspace.root: 5 is not the path of a folder"),
-        ("workspace", {"root": " "}, "is not the path of a folder"),
-        ("workspace", {"max_lines": True}, "True is not a number of lines above 0"),
-        ("workspace", {"max_lines": 0}, "0 is not a number of lines above 0"),
-        ("workspace", {"max_lines": 1.5}, "1.5 is not a number of lines"),
-        ("workspace", {"hidden": "secrets"}, "'secrets' is not a list such as"),
-        ("workspace", {"gitignore": "no"}, "'no' is not true or false"),
-        ("shell", {"max_seconds": 100}, "up to 60"),
-        ("shell", {"sandbox": "docker"}, "'docker' is not one of none, bubblewrap"),
-        ("shell", {"root": ".", "network": True}, 'sandbox is "none"'),
-        ("shell", {"sandbox": "bubblewrap", "readable": ["tools"]}, "'tools' is not an absolute path"),
+        ("workspace", {"rot": "x"}, "rot: unknown setting; did you mean 'root'?"),
+        ("workspace", {"root": 5}, "root: expected a path, got 5"),
+        ("workspace", {"root": " "}, "root: expected a path, got ' '"),
+        ("workspace", {"max_lines": True}, f"{LINES} true"),
+        ("workspace", {"max_lines": 0}, f"{LINES} 0"),
+        ("workspace", {"max_lines": 1.5}, f"{LINES} 1.5"),
+        ("workspace", {"max_lines": 10_001}, f"{LINES} 10001"),
+        (
+            "workspace",
+            {"hidden": "secrets"},
+            "hidden: expected a list of strings, got 'secrets'; write ['secrets']",
+        ),
+        ("workspace", {"gitignore": "no"}, "gitignore: expected true or false, got 'no'"),
+        (
+            "shell",
+            {"max_seconds": 100},
+            "max_seconds: expected a number of seconds above 0 and up to 60, got 100",
+        ),
+        ("shell", {"sandbox": "docker"}, "sandbox: expected one of 'none', 'bubblewrap', got 'docker'"),
+        ("shell", {"root": ".", "network": False}, f"network: {UNUSED}"),
+        ("shell", {"root": ".", "readable": []}, f"readable: {UNUSED}"),
+        (
+            "shell",
+            {"sandbox": "bubblewrap", "readable": ["tools"]},
+            "readable[0]: expected an absolute path, got 'tools'",
+        ),
     ],
 )
-def test_a_setting_that_makes_no_sense_stops_the_start(
-    name: str, said: dict[str, Any], sentence: str
-) -> None:
-    with pytest.raises(SettingsError, match=re.escape(sentence)):
-        OFFERS[name].unavailable(said)
+def test_a_wrong_setting_is_reported_with_its_place(name: str, table: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        unavailable(name, **table)
+    assert str(raised.value) == f"[capabilities.{name}] {fault}"
 
 
-def test_patterns_that_make_no_sense_stop_the_start(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"policies\.file_consent\.trusted"):
-        FileConsent({"trusted": ["../elsewhere/*"]})
-    with pytest.raises(SettingsError, match="did you mean 'trusted'"):
-        FileConsent({"trust": ["x"]})
-    with pytest.raises(SettingsError, match=r"capabilities\.workspace\.hidden"):
-        OFFERS["workspace"].create({"root": str(tmp_path), "hidden": ["!"]}, Services(MemoryStore()))
+def test_wrong_patterns_stop_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"^\[policies.file_consent\] trusted: "):
+        FileConsent(FileConsentSettings(("../elsewhere/*",)))
+    with pytest.raises(SettingsError, match="trust: unknown setting; did you mean 'trusted'"):
+        parse_settings(FileConsentSettings, {"trust": ["x"]}, "[policies.file_consent]")
+    with pytest.raises(SettingsError, match=r"^\[capabilities.workspace\] hidden: "):
+        OFFERS["workspace"].create(WorkspaceSettings(tmp_path, ("!",)), Services(MemoryStore()))
 
 
 def test_asking_the_plugin_what_it_offers_imports_no_library() -> None:
@@ -92,18 +117,6 @@ def test_asking_the_plugin_what_it_offers_imports_no_library() -> None:
         "assert not {'re2', 'pathspec', 'bracex'} & set(sys.modules), sorted(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-
-
-@needs_pages
-def test_every_setting_is_documented_with_its_default() -> None:
-    for table in (WORKSPACE, SHELL, SETTINGS):
-        for name, setting in table.items():
-            row = re.search(rf"^\| `{name}` \| (.+?) \|", PAGE, re.MULTILINE)
-            assert row, name
-            if isinstance(setting.default, bool):
-                assert str(setting.default).lower() in row[1]
-            elif isinstance(setting.default, int | float):
-                assert f"`{setting.default:g}`" in row[1] or f"`{setting.default}`" in row[1], name
 
 
 @needs_pages
@@ -118,8 +131,7 @@ def test_the_examples_of_the_page_are_accepted() -> None:
     for block in blocks:
         said = tomllib.loads(block)
         tables = said.get("capabilities", {})
-        if "workspace" in tables:
-            WorkspaceOptions.of(tables["workspace"])
-        if "shell" in tables:
-            ShellOptions.of(tables["shell"])
-        FileConsent(said.get("policies", {}).get("file_consent", {}))
+        parse_settings(WorkspaceSettings, tables.get("workspace", {}), "[capabilities.workspace]")
+        parse_settings(ShellSettings, tables.get("shell", {}), "[capabilities.shell]")
+        consent = said.get("policies", {}).get("file_consent", {})
+        parse_settings(FileConsentSettings, consent, "[policies.file_consent]")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
-from jackfield_workspace.files.texts import NotTextError, read_text
+from jackfield_workspace.files.encoding import NotTextError, read_text
 
 Workspace = Callable[..., Any]
 
@@ -74,7 +74,7 @@ def test_what_is_missing_or_a_folder_or_protected_is_said(workspace: Workspace, 
         ("nothing.txt", "There is no `nothing.txt`"),
         ("nowhere/file.txt", "There is no `nowhere`"),
         ("folder", "is a folder"),
-        ("folder/file.txt/deeper", "is no folder"),
+        ("folder/file.txt/deeper", "is not a folder"),
     ):
         with pytest.raises(ToolError, match=said) as raised:
             asyncio.run(files.read(path))

@@ -292,7 +292,7 @@ def test_standard_output_is_the_data_and_the_rest_is_told_beside_it(site: Any) -
         "    await ctx.messaging.send('farewell', words='Bye')\n"
         "    return ok({'said': 1}, Intent('END_VOICE_SESSION', {'after': 'current_turn'}))\n"
     )
-    allow = {"JACKFIELD_ALLOW": "fab-*,jackfield-intents"}
+    allow = {"JACKFIELD_ALLOW": "fab-*,jackfield-policies"}
     site.tool("echo", handler=handler)
     assert site.run("build", **allow).returncode == 0
     done = site.run("call", "echo", TEXT, "--mode", "voice", **allow)

@@ -491,42 +491,79 @@ def test_the_file_in_the_working_folder_is_found(site: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("text", "fault"),
     [
-        ("allow = [", "jackfield.toml"),
-        ('alow = ["x"]', "did you mean 'allow'?"),
-        ('colour = "red"', "known are allow, deny, registry, deployment, store"),
-        ('allow = "x"', "`allow` is a list of names"),
-        ("deny = [1]", "`deny` is a list of names"),
-        ("registry = 5", "`registry` is a text"),
-        ("prompt_tokens = -1", "`prompt_tokens` is -1; it is a number of tokens"),
-        ('answer_tokens = "many"', "`answer_tokens` is 'many'; it is a number of tokens"),
-        ('deployment = "test"', "one of development, production"),
-        ("policies = 3", "[policies.NAME]"),
-        ('registry = ""', "`registry` is empty"),
-        ('[policies.loops]\nenabled = "no"', "enabled is true or false"),
+        ('alow = ["x"]', "jackfield.toml alow: unknown setting; did you mean 'allow'?"),
+        ('allow = "x"', "jackfield.toml allow: expected a list of strings, got 'x'; write ['x']"),
+        ("deny = [1]", "jackfield.toml deny[0]: expected a non-empty string, got 1"),
+        ('deny = [""]', "jackfield.toml deny[0]: expected a non-empty string, got ''"),
+        ("registry = 5", "jackfield.toml registry: expected a path, got 5"),
+        (
+            "prompt_tokens = -1",
+            "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+        ),
+        (
+            'answer_tokens = "many"',
+            "jackfield.toml answer_tokens: expected an integer number of tokens from 0 up, got 'many'",
+        ),
+        (
+            'deployment = "test"',
+            "jackfield.toml deployment: expected one of 'development', 'production', got 'test'",
+        ),
+        ("policies = 3", "jackfield.toml policies: expected tables such as [policies.NAME]"),
+        ("[policies]\nloops = 3", "[policies] loops: expected a table [policies.loops]"),
+        ("host = 3", "jackfield.toml host: expected a table [host]"),
+        ('registry = ""', "jackfield.toml registry: expected a path, got ''"),
+        ('[policies.loops]\nenabled = "no"', "[policies.loops] enabled: expected true or false, got 'no'"),
     ],
 )
-def test_a_wrong_setting_says_how_to_mend_it(tmp_path: Path, text: str, reason: str) -> None:
-    file = tmp_path / "jackfield.toml"
-    file.write_text(text)
+def test_a_wrong_setting_is_reported_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, fault: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("jackfield.toml").write_text(text)
     with pytest.raises(SettingsError) as caught:
-        Settings.load(file, {})
+        Settings.load(None, {})
+    assert str(caught.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("allow = [", "jackfield.toml: "),
+        (
+            'colour = "red"',
+            "jackfield.toml colour: unknown setting; known settings: allow, deny, registry, deployment,",
+        ),
+        ('colour = "red"', "settings of the host belong in [host]"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("jackfield.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        Settings.load(None, {})
     assert reason in str(caught.value)
 
 
-def test_wrong_settings_are_told_together(tmp_path: Path) -> None:
+def test_all_wrong_settings_are_reported_in_one_run(tmp_path: Path) -> None:
     file = tmp_path / "jackfield.toml"
     file.write_text('alow = ["x"]\nregistry = 5\n[policies.loops]\nenabled = "no"\n')
     with pytest.raises(SettingsError) as caught:
-        Settings.load(file, {"JACKFIELD_DEPLOYMENT": "test"})
-    first, *others = str(caught.value).splitlines()
-    assert first.endswith("unknown setting 'alow'; did you mean 'allow'?")
-    assert [each.split()[0] for each in others] == ["`registry`", "`deployment`", "[policies.loops]"]
+        Settings.load(file, {"JACKFIELD_DEPLOYMENT": "test"}, provider=5)
+    assert str(caught.value).splitlines() == [
+        f"{file} alow: unknown setting; did you mean 'allow'?",
+        f"{file} registry: expected a path, got 5",
+        "JACKFIELD_DEPLOYMENT: expected one of 'development', 'production', got 'test'",
+        "--provider: expected a string, got 5",
+        "[policies.loops] enabled: expected true or false, got 'no'",
+    ]
 
 
 def test_a_wrong_setting_is_a_sentence_on_the_command_line(site: Any) -> None:
     done = site.run("build", "--config", "nowhere.toml")
     assert done.returncode == 2
-    assert "nowhere.toml: no such file" in done.stderr
+    assert "nowhere.toml: No such file or directory" in done.stderr
     assert "Traceback" not in done.stderr

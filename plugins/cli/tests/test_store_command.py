@@ -113,7 +113,7 @@ def test_settings_that_make_no_sense_create_nothing(site: Any, folder: Path) -> 
     for command in (CALL, ("store", "create")):
         done = site.run(*command, **GOVERNED)
         assert done.returncode == 1
-        assert "[stores.sqlite]: lease of the sqlite store is a number of seconds above 0" in done.stderr
+        assert "[stores.sqlite] lease: expected a number of seconds above 0, got 0" in done.stderr
     assert stores(folder) == []
 
 

@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from jackfield.settings import Settings
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import running
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_host.settings import HostSettings
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 
 PATIENCE = 120.0
 FROZEN = (
-    "cli-*", "jackfield-policies", "jackfield-intents", "jackfield-store-sqlite",
+    "cli-*", "jackfield-policies", "jackfield-store-sqlite",
     "jackfield-transport-openai",
 )  # fmt: skip
 ALLOW = (*FROZEN, "jackfield-client", "jackfield-host")
@@ -98,7 +98,7 @@ class Deployment:
     async def host(self, provider: OpenAIServer | str, **options: Any) -> AsyncIterator[str]:
         """A host in this process; its address."""
         settings = Settings.load(self.configure(provider))
-        async with running(settings, HostOptions.load({}, port=0, **options)) as url:
+        async with running(settings, HostSettings.load({}, port=0, **options)) as url:
             yield url
 
     def effects(self) -> list[str]:

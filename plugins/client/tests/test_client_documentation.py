@@ -13,8 +13,8 @@ import pytest
 from client_hosts import Deployment
 from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield_client.session import Session
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
@@ -31,7 +31,7 @@ def test_the_example_holds_a_conversation_with_a_confirmation(deployment: Deploy
 
     async def script(model: ScriptedModel) -> None:
         assert (await model.hears()).text == "Book a table for two."
-        await model.calls(Call("cli_book", {"text": "a table for two"}))
+        await model.calls(ScriptedCall("cli_book", {"text": "a table for two"}))
         await model.says("May I?")
         await model.hears()
         await model.says("It is booked.")

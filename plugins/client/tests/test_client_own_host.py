@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from client_hosts import Deployment, command, free_port
 from jackfield_client.commands.chat import chat
 from jackfield_client.commands.talk import talk
-from jackfield_testkit.providers.model import ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from test_client_talk import write_wav
 
 
@@ -52,7 +52,7 @@ def test_a_host_of_ones_own_remembers_the_session(deployment: Deployment) -> Non
 def test_a_key_that_the_provider_refuses_is_told_once_and_not_tried_again(deployment: Deployment) -> None:
     async def refuses(model: ScriptedModel) -> None:
         await model.hears()
-        await model.errs("invalid_api_key", "no such key")
+        await model.fails("invalid_api_key", "no such key")
 
     async def main() -> tuple[int, str, str]:
         async with OpenAIServer(refuses) as server:

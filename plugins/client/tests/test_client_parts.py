@@ -45,7 +45,7 @@ from jackfield_client.terminal.lines import Lines
 from jackfield_client.terminal.screen import Screen
 from jackfield_client.terminal.wording import duration, one_line, plain, tool_error
 from jackfield_client.unsettled import MOST, Unsettled
-from jackfield_host.options import HostOptions
+from jackfield_host.settings import HostSettings
 
 
 def delta(offset: int, text: str) -> TextDelta:
@@ -65,7 +65,7 @@ def test_the_client_does_what_the_advice_of_each_close_says() -> None:
 
 
 def test_the_host_accepts_the_largest_audio_frame_of_the_client() -> None:
-    assert HostOptions.model_fields["message_bytes"].default >= LARGEST_FRAME
+    assert HostSettings().message_bytes >= LARGEST_FRAME
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from client_hosts import Deployment, command
 from jackfield_client.voice.wav import Sound, SoundError
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer
 
 
 def write_wav(path: Path, ms: int, *, rate: int = 24_000, channels: int = 1) -> Path:
@@ -41,11 +41,11 @@ def spoken(path: Path) -> bytes:
 def test_two_files_are_two_turns_with_tools_and_a_recording(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("how many words")
-        await model.calls(Call("cli_look", {"text": "one two"}))
+        await model.calls(ScriptedCall("cli_look", {"text": "one two"}))
         await model.says("There are two words.")
         # The scripted model takes all sound for speech, also the silence behind the first file.
         await model.hears_speech("book a table", after_ms=8000)
-        await model.calls(Call("cli_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("cli_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         await model.says("Done.")
@@ -79,7 +79,7 @@ def test_two_files_are_two_turns_with_tools_and_a_recording(deployment: Deployme
 def test_words_and_states_in_one_pipe_have_lines_of_their_own(deployment: Deployment) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("how many words")
-        await model.calls(Call("cli_look", {"text": "one two"}))
+        await model.calls(ScriptedCall("cli_look", {"text": "one two"}))
         await model.says("There are two words.")
 
     async def main() -> str:

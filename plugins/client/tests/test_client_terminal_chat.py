@@ -8,10 +8,10 @@ import stat
 from typing import Any
 
 from client_hosts import Deployment, HostProcess, at_terminal, command
-from jackfield_policies.bans import Bans
+from jackfield_policies.access import Bans
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 
 LONG = " ".join(f"word{number}" for number in range(10_000))
 """It takes minutes to say, so that whoever stops it stops it in the middle, however slow the machine is."""
@@ -23,13 +23,13 @@ def test_a_chat_survives_its_host_and_asks_before_it_books(deployment: Deploymen
 
     async def first(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("cli_look", {"text": "one two"}))
-        await model.calls(Call("cli_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("cli_look", {"text": "one two"}))
+        await model.calls(ScriptedCall("cli_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         await model.says("Booked.")
         await model.hears()
-        await model.calls(Call("cli_book", {"text": "a boat"}))
+        await model.calls(ScriptedCall("cli_book", {"text": "a boat"}))
         await model.says("It waits again.\n\nFor you.\n\n")
         await model.hears()
         await model.says("Not booked.")
@@ -143,7 +143,7 @@ def test_who_is_banned_is_told_for_how_long(deployment: Deployment) -> None:
                 chat.write(b"hello\n")
                 await chat.until("Hello.\n")
                 store = await SqliteStore.open(str(deployment.folder / "jackfield.db"))
-                await Bans(store).impose("local", 3779)
+                await Bans(store).add("local", 3779)
                 await store.close()
                 chat.write(b"again\n")
                 status = await chat.ends()

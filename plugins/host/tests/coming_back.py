@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from hosting import Client
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 def view(*clients: Client) -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ async def echo(model: ScriptedModel) -> None:
 async def notes_behind_a_gate(model: ScriptedModel) -> None:
     """A model that writes one note, which waits for the gate `go`, and then says nothing more."""
     await model.hears()
-    await model.calls(Call("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
+    await model.calls(ScriptedCall("hst_note", {"text": "it", "before": "go"}, id="call_note_0001"))
     await asyncio.Event().wait()
 
 

@@ -34,13 +34,13 @@ from jackfield.store import Store
 from jackfield_host.app import application, opened
 from jackfield_host.client_messages import message_schemas
 from jackfield_host.house import House
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import Server, configured, listening
+from jackfield_host.settings import HostSettings
+from jackfield_scripted import Script, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiServer
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite.creation import initialise
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import GeminiServer
-from jackfield_testkit.providers.model import Script, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer
 from jackfield_testkit.sites import Site
 from websockets.asyncio.client import ClientConnection
 from websockets.typing import Origin, Subprotocol
@@ -52,7 +52,6 @@ ALLOW = (
     "hst-*",
     "jackfield-console",
     "jackfield-policies",
-    "jackfield-intents",
     "jackfield-observability",
     "jackfield-store-sqlite",
     "jackfield-transport-openai",
@@ -356,7 +355,7 @@ async def hosted(
 ) -> AsyncIterator[Hosted]:
     """A host in this process, on a free port; what the system buffers for a client may be made small."""
     settings = workshop.settings(served, tables)
-    async with opened(settings, HostOptions(port=0, **options)) as house:
+    async with opened(settings, HostSettings(port=0, **options)) as house:
         listener = listening(house.options)
         if send_buffer:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)

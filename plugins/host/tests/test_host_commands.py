@@ -9,6 +9,7 @@ import stat
 import tomllib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ from click.testing import CliRunner, Result
 from hosting import Client, Hosted, Workshop, hosted, provided
 from jackfield.session.session import Session
 from jackfield_cli import main
-from jackfield_host.options import HostOptions
 from jackfield_host.security.gate import Arrival, Gate
 from jackfield_host.security.redaction import hidden
+from jackfield_host.settings import HostSettings
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions import archive
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.events import EventLog
 from jackfield_sessions.hub import EventHub
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.providers.model import Call, ScriptedModel
 from starlette.datastructures import Headers
 
 Jackfield = Callable[..., Result]
@@ -36,7 +37,8 @@ def jackfield(workshop: Workshop) -> Jackfield:
     """Runs a command in the folder of the workshop."""
     (workshop.folder / "jackfield.toml").write_text(
         f'registry = {json.dumps(str(workshop.registry))}\nprovider = "openai"\n'
-        '[transports.openai]\nbase_url = "https://me:pass-word@proxy.example/v1"\napi_key = "not-so-secret"\n'
+        '[transports.openai]\nbase_url = "https://me:pass-word@proxy.example/v1"\n'
+        'voice_name = "sk-not-so-secret"\n'
         "[host]\nport = 9000\nmax_sessions = 5\n"
     )
     return lambda *arguments, **options: CliRunner().invoke(main, arguments, **options)
@@ -46,9 +48,9 @@ async def script(model: ScriptedModel) -> None:
     while True:
         heard = (await model.hears()).text
         if heard == "look":
-            await model.calls(Call("hst_look", {"text": "one two"}))
+            await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
         elif heard == "book":
-            await model.calls(Call("hst_book", {"text": "a table"}))
+            await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("Two words.\nNo \x1b[31mmore.")
 
 
@@ -85,18 +87,26 @@ def test_settings_are_shown_with_where_they_come_from(
     told = json.loads(asked(jackfield, "settings", "--json", "--registry", "other.json"))
     assert told["file"] == "jackfield.toml"
     kernel, host = told["settings"]["deployment"], told["settings"]["host"]
-    assert kernel["registry"] == {"value": "other.json", "from": "--registry"}
-    assert kernel["deployment"] == {"value": "production", "from": "JACKFIELD_DEPLOYMENT"}
-    assert kernel["provider"] == {"value": "openai", "from": "jackfield.toml"}
-    assert kernel["store"] == {"value": "", "from": "default"}
-    assert host["max_sessions"] == {"value": 7, "from": "JACKFIELD_HOST_MAX_SESSIONS"}
-    assert host["port"] == {"value": 9000, "from": "jackfield.toml"}
-    assert host["drain_seconds"] == {"value": 30.0, "from": "default"}
-    assert set(host) == set(HostOptions.model_fields)
+
+    def from_(table: dict[str, Any], name: str) -> tuple[Any, str, Any]:
+        return table[name]["value"], table[name]["from"], table[name]["default"]
+
+    assert from_(kernel, "registry") == ("other.json", "--registry", "tool_registry.json")
+    assert from_(kernel, "deployment") == ("production", "JACKFIELD_DEPLOYMENT", "development")
+    assert from_(kernel, "provider") == ("openai", "jackfield.toml", "auto")
+    assert from_(kernel, "store") == ("sqlite", "default", "")
+    assert from_(host, "max_sessions") == (7, "JACKFIELD_HOST_MAX_SESSIONS", 1000)
+    assert from_(host, "port") == (9000, "jackfield.toml", 8765)
+    assert from_(host, "drain_seconds") == (30.0, "default", 30.0)
+    assert set(host) == {each.name for each in fields(HostSettings)}
+    # Plugins are shown with their defaults.
+    budgets = told["settings"]["policies.budgets"]
+    assert from_(budgets, "voice_calls") == (3, "default", 3)
+    assert budgets["voice_calls"]["help"] == "Calls in a turn of a voice session; 0 is no limit."
+    assert all(each["help"] for table in told["settings"].values() for each in table.values())
     text = asked(jackfield, "settings")
     assert "JACKFIELD_HOST_MAX_SESSIONS" in text
-    # With a registry it is known which store is taken where none is named.
-    assert re.search(r"^store +sqlite +default *$", text, re.MULTILINE), text
+    assert re.search(r"^store +sqlite +default +not set +The store by name", text, re.MULTILINE), text
     assert "[transports.openai]" in text
 
 
@@ -130,14 +140,14 @@ def test_wrong_settings_are_told_by_settings_too(jackfield: Jackfield, tmp_path:
     (tmp_path / "jackfield.toml").write_text("[host]\nprot = 1\n")
     done = jackfield("settings")
     assert done.exit_code == 1
-    assert done.stderr == "Error: [host] there is no setting 'prot'; did you mean 'port'?\n"
+    assert done.stderr == "Error: [host] prot: unknown setting; did you mean 'port'?\n"
 
 
 def test_a_key_is_made_once_and_lets_its_user_in(jackfield: Jackfield) -> None:
     done = jackfield("key", "phone-app", "--user", "ada", "--role", "staff", "--role", "ops")
     key = next(line for line in done.stderr.splitlines() if line.startswith("jf_phone-app_"))
     assert key not in done.stdout
-    gate = Gate(HostOptions.load(tomllib.loads(done.stdout)["host"]))
+    gate = Gate(HostSettings.load(tomllib.loads(done.stdout)["host"]))
     headers = Headers({"host": "127.0.0.1", "authorization": f"Bearer {key}"})
     identity = gate.admit(Arrival(headers, "http", "127.0.0.1", False))
     assert (identity.user, sorted(identity.roles)) == ("ada", ["ops", "staff"])

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from jackfield_host import websocket
 from jackfield_host.wire import reaping
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 from websockets.frames import Frame, Opcode
 
 

@@ -11,7 +11,7 @@ import pytest
 import websockets
 from hosting import Client, Workshop, hosted, provided
 from jackfield_host.security.keys import digest, new_key
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 from joserfc import jwt
 from joserfc.jwk import OctKey
 from offers import token_protocol

@@ -11,7 +11,7 @@ import pytest
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.session.machine import State, may_go
 from jackfield.store import StoreUnavailableError
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 VERBS = ("put", "get", "delete", "take", "add", "claim", "complete", "append", "read")
 
@@ -48,10 +48,10 @@ def test_tools_fail_closed_the_talk_goes_on_and_the_events_come_after(
         await hears(model)
         await model.says("Hello.")
         await hears(model)
-        got.extend((await model.calls(Call("hst_note", {"text": "it"}))).values())
+        got.extend((await model.calls(ScriptedCall("hst_note", {"text": "it"}))).values())
         await model.says("It could not be noted.")
         await hears(model)
-        got.extend((await model.calls(Call("hst_note", {"text": "it"}))).values())
+        got.extend((await model.calls(ScriptedCall("hst_note", {"text": "it"}))).values())
         await model.says("Now it is.")
         await asyncio.Event().wait()
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 from asking import NAMED, asking
 from hosting import Hosted, Provider, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
+from jackfield_scripted import Refusal, Script, ScriptedCall, ScriptedModel
 
 OFFER = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n"
 
@@ -28,7 +28,7 @@ async def serving(
 async def speaks(model: ScriptedModel) -> None:
     # The browser's sound goes past the host, so nothing there says when the user has spoken.
     await model.hears_speech("how many words")
-    await model.calls(Call("hst_facts", {"text": "one two"}))
+    await model.calls(ScriptedCall("hst_facts", {"text": "one two"}))
     await model.says("Two words.")
 
 

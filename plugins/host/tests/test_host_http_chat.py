@@ -6,14 +6,14 @@ import asyncio
 
 from asking import NAMED, asking, told, until
 from hosting import Workshop, check, hosted, provided
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 
 JSON = {"Accept": "application/json"}
 
 
 async def counts(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("hst_look", {"text": "one two"}))
+    await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
     await model.says("Two words.")
     await model.hears()
     await model.says("Still two.")
@@ -89,7 +89,7 @@ def test_a_conversation_goes_on_over_websocket_and_http(workshop: Workshop) -> N
 def test_a_client_that_goes_away_does_not_stop_the_turn(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_note", {"text": "kept", "before": "gate"}))
+        await model.calls(ScriptedCall("hst_note", {"text": "kept", "before": "gate"}))
         await model.says("Noted.")
 
     async def main() -> None:
@@ -117,7 +117,7 @@ def test_a_client_that_goes_away_does_not_stop_the_turn(workshop: Workshop) -> N
 def test_a_confirmation_is_asked_for_and_given_over_http(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         assert "approved" in str(model.received)

@@ -23,7 +23,7 @@ from jackfield_host.endpoints.operation import EVENT_STREAM, Operation
 from jackfield_host.house import House
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.identity import REFUSALS
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
@@ -105,7 +105,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
 def test_the_examples_run(shop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("count_words", {"text": "one two"}))
+        await model.calls(ScriptedCall("count_words", {"text": "one two"}))
         await model.says("Two.")
 
     async def main() -> None:

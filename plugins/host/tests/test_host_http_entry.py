@@ -15,8 +15,8 @@ from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import StoreUnavailableError
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.security.keys import digest, new_key
+from jackfield_scripted import Refusal, ScriptedModel
 from jackfield_sessions.admission import Identity
-from jackfield_testkit.providers.model import Refusal, ScriptedModel
 
 KEYS = {name: new_key(name, name).key for name in ("ada", "bob", "root", "speech")}
 
@@ -201,7 +201,7 @@ def test_without_the_observer_there_are_no_metrics(workshop: Workshop) -> None:
 def test_whoever_is_banned_learns_for_how_long(workshop: Workshop) -> None:
     async def test(host: Hosted, client: httpx.AsyncClient) -> None:
         assert host.house
-        await host.house.sessions.runtime.capabilities["bans"].impose("ada", 60)
+        await host.house.sessions.runtime.capabilities["bans"].add("ada", 60)
         for answer in (
             await client.post("/chat", json={"message": "a"}, headers=bearer("ada")),
             await client.post("/execute/hst_look", json=BODY, headers=bearer("ada")),

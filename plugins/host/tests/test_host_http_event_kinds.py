@@ -9,16 +9,16 @@ from asking import NAMED, asking, told
 from hosting import Workshop, check, hosted, provided
 from jackfield.protocol.codec import message_type
 from jackfield.protocol.messages import SESSION_EVENTS, FormClosed, FormRequest
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 async def eventful(model: ScriptedModel) -> None:
     """A turn in which everything happens that a stream can tell of."""
     await model.hears()
-    await model.calls(Call("hst_odd", {"text": "tell"}))
-    await model.calls(Call("hst_refuse", {"text": "no"}))
-    await model.calls(Call("hst_look", {"text": "slow", "seconds": 0.3}))
-    await model.calls(Call("hst_book", {"text": "a table"}))
+    await model.calls(ScriptedCall("hst_odd", {"text": "tell"}))
+    await model.calls(ScriptedCall("hst_refuse", {"text": "no"}))
+    await model.calls(ScriptedCall("hst_look", {"text": "slow", "seconds": 0.3}))
+    await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
     await model.says("It waits for you.")
     await model.hears()
     await model.says("Then not." if "declined" in str(model.received) else "It is booked.")

@@ -16,8 +16,8 @@ import pytest
 from asking import NAMED, Told, asking, told, until
 from hosting import PATIENCE, HostProcess, Workshop, check, hosted, provided
 from jackfield_host.endpoints import streaming
+from jackfield_scripted import ScriptedModel
 from jackfield_sessions.admission import Identity
-from jackfield_testkit.providers.model import ScriptedModel
 
 
 async def note(ada: httpx.AsyncClient, text: str, token: str = "") -> dict[str, Any]:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from asking import NAMED, asking, told, until
 from hosting import Hosted, HostProcess, Workshop, hosted, provided
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:

@@ -14,7 +14,7 @@ from asking import NAMED, asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield_host.app import ROUTES
 from jackfield_host.openapi import OPERATIONS, document
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 from starlette.routing import Route
 
 SETTINGS = """\

@@ -7,7 +7,6 @@ import io
 import json
 import logging
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -15,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,8 @@ from jackfield.store import StoreUnavailableError
 from jackfield_cli import main
 from jackfield_host.lifecycle import logs, readiness
 from jackfield_host.lifecycle.announcement import others, url
-from jackfield_host.options import HostOptions
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_host.settings import HostSettings
+from jackfield_scripted import ScriptedModel
 
 
 async def silent(model: ScriptedModel) -> None:
@@ -102,7 +101,7 @@ def test_a_provider_that_was_detected_is_announced_with_the_reason_and_better_on
     async def drive() -> list[str]:
         async with provided(silent) as served:
             settings = replace(workshop.settings(served), provider="auto")
-            async with opened(settings, HostOptions(port=0)) as house:
+            async with opened(settings, HostSettings(port=0)) as house:
                 said = announcement(house, settings, 80, ())
                 better = said._replace(provider_hints=("set A_KEY to use A", "run `b`"))
                 return [*said.lines(), *better.lines()]
@@ -124,7 +123,7 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
             from jackfield_host.app import opened
             from jackfield_host.lifecycle.announcement import announcement
 
-            async with opened(settings, HostOptions(port=0)) as house:
+            async with opened(settings, HostSettings(port=0)) as house:
                 registry = house.sessions.runtime.registry
                 registry.withdrawn = {
                     "hst_odd": "needs weather: no key is set",
@@ -182,54 +181,72 @@ def test_a_port_in_use_is_told(workshop: Workshop) -> None:
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"Error: [host] 127.0.0.1:{port} cannot be listened on: something serves there already, perhaps "
-        f"another host; stop that, or take another port: jackfield serve --port {port + 1}\n"
+        f"Error: [host] port: 127.0.0.1:{port} cannot be listened on: something serves there already, "
+        f"perhaps another host; stop that, or take another port: jackfield serve --port {port + 1}\n"
     )
 
 
-def test_all_mistakes_in_the_settings_are_told_at_once_and_by_where_they_stand(
+def test_all_faults_in_the_settings_are_reported_in_one_run_with_their_places(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     toml(workshop, 'prot = 1\ndrain_seconds = -1\nlog_level = "loud"\n[host.jwt]\naudiense = "us"')
-    said = refused(JACKFIELD_HOST_MAX_SESSIONS="many", JACKFIELD_HOST_VOISE="alloy").splitlines()
-    assert "[host] there is no setting 'prot'; did you mean 'port'?" in said
-    assert "[host.jwt] there is no setting 'audiense'; did you mean 'audience'?" in said
-    assert "JACKFIELD_HOST_VOISE: there is no such setting; did you mean 'JACKFIELD_HOST_VOICE'?" in said
-    assert "[host] drain_seconds: at least 0 is wanted" in said
-    assert "[host] log_level: 'debug', 'info', 'warning' or 'error' is wanted" in said
-    assert "JACKFIELD_HOST_MAX_SESSIONS: a whole number is wanted" in said
+    faults = refused(
+        JACKFIELD_HOST_MAX_SESSIONS="many", JACKFIELD_HOST_VOISE="alloy", JACKFIELD_HOST_JWT__LEEWAY="x"
+    ).splitlines()
+    assert faults == [
+        "JACKFIELD_HOST_VOISE: unknown setting; did you mean 'JACKFIELD_HOST_VOICE'?",
+        "[host] prot: unknown setting; did you mean 'port'?",
+        "[host.jwt] audiense: unknown setting; did you mean 'audience'?",
+        "[host.jwt] algorithms: missing; expected a non-empty list, each one of 'RS256', 'ES256', 'EdDSA', "
+        "'Ed25519', 'HS256'",
+        "[host.jwt] audience: missing; expected a non-empty string",
+        "JACKFIELD_HOST_JWT__LEEWAY: expected an integer number of seconds from 0 to 300",
+        "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
+        "[host] drain_seconds: expected a number of seconds from 0 up, got -1",
+        "[host] log_level: expected one of 'debug', 'info', 'warning', 'error', got 'loud'",
+    ]
 
 
-def test_a_wrong_value_is_not_repeated(workshop: Workshop, refused: Callable[..., str]) -> None:
-    toml(workshop, '[host.keys.phone]\ndigest = "hunter2-hunter2"\nuser = "ada"')
-    said = refused()
-    assert "keys.phone.digest" in said
+def test_a_secret_in_a_wrong_place_is_not_repeated(workshop: Workshop, refused: Callable[..., str]) -> None:
+    secret = "hunter2-hunter2"
+    toml(workshop, f'keys = "{secret}"\njwt = "{secret}"')
+    assert refused().splitlines() == ["[host] keys: expected a table", "[host] jwt: expected a table"]
+    toml(workshop, f'[host.keys.phone]\ndigest = "{secret}"\nuser = "ada"')
+    said = refused(JACKFIELD_HOST_JWT__SECRET_ENV=f"{secret}!")
+    assert "[host.keys.phone] digest: expected sha256: and 64 hexadecimal digits" in said
+    assert "JACKFIELD_HOST_JWT__SECRET_ENV: expected the name of an environment variable" in said
     assert "hunter2" not in said
 
 
 @pytest.mark.parametrize(
     ("host", "top", "tables", "expected"),
     [
-        ("", 'provider = "opemai"', "", "no installed plugin offers the provider 'opemai'; there are"),
+        ("", 'provider = "opemai"', "", "provider: no installed plugin offers 'opemai'; choose one of "),
         (
             "",
             'store = "sqlight"',
             "",
-            "no installed plugin offers the store 'sqlight'; there are memory, sqlite",
+            "store: no installed plugin offers 'sqlight'; choose one of memory, sqlite",
         ),
-        ('address = "0.0.0.0"', "", "", "no token is required: make one with `jackfield key NAME`"),
+        (
+            'address = "0.0.0.0"',
+            "",
+            "",
+            "[host] address: others can reach '0.0.0.0', and no token is required; add what `jackfield key "
+            "NAME` prints to jackfield.toml, or set up [host.jwt], or listen on",
+        ),
+        ("", "", "[stores.sqlite]\npth = 1", "[stores.sqlite] pth: unknown setting; did you mean 'path'?"),
         (
             "",
+            'provder = "openai"',
             "",
-            "[stores.sqlite]\npth = 1",
-            "[stores.sqlite]: the sqlite store has no setting 'pth'; did you",
+            "jackfield.toml provder: unknown setting; did you mean 'provider'?",
         ),
-        ("", 'provder = "openai"', "", "unknown setting 'provder'; did you mean 'provider'?"),
-        ("", "port = 9", "", "a setting of the host belongs into [host]"),
+        ("", "port = 9", "", "settings of the host belong in [host]"),
         ("", "", '[stores.sqlite]\npath = "/proc/none/jackfield.db"', "the store /proc/none/jackfield.db"),
     ],
 )
-def test_what_cannot_be_served_is_told(
+def test_what_cannot_be_served_is_reported(
     workshop: Workshop, refused: Callable[..., str], host: str, top: str, tables: str, expected: str
 ) -> None:
     toml(workshop, host, top, tables)
@@ -238,42 +255,41 @@ def test_what_cannot_be_served_is_told(
 
 def test_a_setting_of_the_host_at_the_top_of_the_file_is_taken_for_no_other(tmp_path: Path) -> None:
     file = tmp_path / "jackfield.toml"
-    for name in HostOptions.model_fields.keys() - {"hosts"}:
+    for name in {each.name for each in fields(HostSettings)} - {"hosts"}:
         file.write_text(f"{name} = 1\n")
-        with pytest.raises(SettingsError, match=r"; a setting of the host belongs into \[host\]$"):
+        with pytest.raises(SettingsError, match=r"; settings of the host belong in \[host\]$"):
             Settings.load(file, {})
 
 
-def test_mistakes_of_kernel_and_host_are_told_together(
+def test_faults_of_kernel_and_host_are_reported_together(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     toml(workshop, "prot = 1", 'provder = "openai"\ndeployment = "test"')
-    said = refused().splitlines()
-    assert [line.partition("; ")[0] for line in said] == [
-        "jackfield.toml: unknown setting 'provder'",
-        "`deployment` is 'test'",
-        "[host] there is no setting 'prot'",
+    assert refused().splitlines() == [
+        "jackfield.toml provder: unknown setting; did you mean 'provider'?",
+        "jackfield.toml deployment: expected one of 'development', 'production', got 'test'",
+        "[host] prot: unknown setting; did you mean 'port'?",
     ]
-    # A file that cannot be read as TOML is one mistake.
+    # A file that cannot be read as TOML is one fault.
     (workshop.folder / "jackfield.toml").write_text("[host\n")
     assert refused().startswith("jackfield.toml: Expected ']'")
 
 
-def test_mistakes_of_plugins_and_of_who_may_come_in_are_told_together(
+def test_faults_of_plugins_and_an_open_door_are_reported_together(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     tables = "[policies.loops]\nidentical = 1\n[observers.audit]\npth = 1\n[policies.lops]\n"
     toml(workshop, 'address = "0.0.0.0"', tables=tables)
-    said = refused("--port", "0").splitlines()
-    assert [line.partition("; ")[0].partition(",")[0] for line in said] == [
-        "`address` is '0.0.0.0'",
-        "[policies.lops]: no installed plugin offers that",
-        "policies.loops: unknown setting 'identical'",
-        "observers.audit: unknown setting 'pth'",
+    faults = refused("--port", "0").splitlines()
+    assert [line.partition("; ")[0] for line in faults] == [
+        "[host] address: others can reach '0.0.0.0', and no token is required",
+        "[policies.loops] identical: unknown setting",
+        "[observers.audit] pth: unknown setting",
+        "[policies.lops]: no installed plugin offers this",
     ]
 
 
-def test_mistakes_of_kernel_host_plugins_and_provider_are_told_in_one_run(
+def test_faults_of_kernel_host_plugins_and_provider_are_reported_in_one_run(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     tables = (
@@ -285,35 +301,71 @@ def test_mistakes_of_kernel_host_plugins_and_provider_are_told_in_one_run(
         'provider = "openai"\nstor = "memory"\ndeployment = "test"',
         tables,
     )
-    said = refused(JACKFIELD_HOST_MAX_SESSIONS="many").splitlines()
-    assert [re.split("; |, |: a", line)[0] for line in said] == [
-        "jackfield.toml: unknown setting 'stor'",
-        "`deployment` is 'test'",
-        "[policies.budgets] enabled is true or false",
-        "JACKFIELD_HOST_MAX_SESSIONS",
-        "[host] there is no setting 'prot'",
-        "`address` is '0.0.0.0'",
-        "[policies.lops]: no installed plugin offers that",
-        "policies.loops: unknown setting 'identical'",
-        "[transports.openai] has no setting 'vocie'",
+    faults = refused(JACKFIELD_HOST_MAX_SESSIONS="many").splitlines()
+    assert [line.partition("; ")[0] for line in faults] == [
+        "jackfield.toml stor: unknown setting",
+        "jackfield.toml deployment: expected one of 'development', 'production', got 'test'",
+        "[policies.budgets] enabled: expected true or false, got 'no'",
+        "[host] prot: unknown setting",
+        "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
+        "[host] address: others can reach '0.0.0.0', and no token is required",
+        "[policies.loops] identical: unknown setting",
+        "[transports.openai] vocie: unknown setting",
+        "[policies.lops]: no installed plugin offers this",
     ]
 
 
-def test_plugins_that_cannot_be_set_up_do_not_hide_what_is_wrong_with_provider_and_store(
+def test_nine_faults_in_as_many_places_are_reported_by_one_run_of_the_real_command(
+    workshop: Workshop,
+) -> None:
+    workshop.create_store()
+    toml(
+        workshop,
+        host='port = "http"',
+        top='provider = "openai"\nprompt_tokens = -1',
+        tables=(
+            "vocie = 1\n"
+            '[policies.budgets]\nvoice_calls = "four"\n'
+            "[capabilities.bans]\nseconds = 60\n"
+            "[stores.sqlite]\nlease = 0\n"
+            "[observers.audit]\nbackups = 1.5\n"
+            "[policies.budget]\nvoice_calls = 4\n"
+        ),
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "jackfield_cli", "serve"],
+        cwd=workshop.folder, capture_output=True, text=True, timeout=60, check=False,
+        env={**os.environ, "PYTHONPATH": str(workshop.site), "JACKFIELD_HOST_MAX_SESSIONS": "many"},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.removeprefix("Error: ").splitlines() == [
+        "jackfield.toml prompt_tokens: expected an integer number of tokens from 0 up, got -1",
+        "[host] port: expected an integer from 0 to 65,535, got 'http'",
+        "JACKFIELD_HOST_MAX_SESSIONS: expected an integer of at least 1, got 'many'",
+        "[policies.budgets] voice_calls: expected an integer of at least 0, got 'four'",
+        "[capabilities.bans] seconds: unknown setting; this table has no settings",
+        "[stores.sqlite] lease: expected a number of seconds above 0, got 0",
+        "[observers.audit] backups: expected an integer of at least 0, got 1.5",
+        "[transports.openai] vocie: unknown setting; did you mean 'voice'?",
+        "[policies.budget]: no installed plugin offers this; did you mean [policies.budgets]?",
+    ]
+
+
+def test_faults_of_plugins_do_not_hide_what_is_wrong_with_provider_and_store(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     nowhere = '[stores.sqlite]\npath = "/proc/none/jackfield.db"\n'
-    provider = "[transports.openai] has no setting 'vocie'"
+    provider = "[transports.openai] vocie: unknown setting"
     store = "the store /proc/none/jackfield.db"
-    for beside, told in (("[policies.loops]\nidentical = 1\n", ["policies.loops: unknown"]), ("", [])):
+    for beside, told in (("[policies.loops]\nidentical = 1\n", ["[policies.loops] identical:"]), ("", [])):
         toml(workshop, tables=f"vocie = 1\n{nowhere}{beside}")
-        said = refused("--port", "0").splitlines()
-        assert len(said) == 2 + len(told)
-        for line, begin in zip(said, [provider, store, *told], strict=True):
+        faults = refused("--port", "0").splitlines()
+        assert len(faults) == 2 + len(told)
+        for line, begin in zip(faults, [*told, provider, store], strict=True):
             assert line.startswith(begin)
 
 
-def test_a_registry_that_is_missing_is_told_beside_the_settings_of_the_host_that_are_wrong(
+def test_a_registry_that_is_missing_is_reported_next_to_wrong_settings_of_the_host(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     for host in ("prot = 1", 'address = "0.0.0.0"'):
@@ -324,13 +376,13 @@ def test_a_registry_that_is_missing_is_told_beside_the_settings_of_the_host_that
         assert "jackfield build" in missing
 
 
-def test_nothing_is_said_of_what_may_only_follow_from_a_mistake(
+def test_nothing_is_reported_that_may_only_follow_from_another_fault(
     workshop: Workshop, refused: Callable[..., str]
 ) -> None:
     digest = '[host.keys.phone]\ndigest = "hunter2"\nuser = "ada"'
     toml(workshop, f'address = "0.0.0.0"\n{digest}')
     (said,) = refused().splitlines()
-    assert said.startswith("[host] keys.phone.digest: ")
+    assert said.startswith("[host.keys.phone] digest: ")
     config = workshop.folder / "jackfield.toml"
     for wrong in ('registri = "elsewhere.json"', "registry = 1"):
         config.write_text(f"{wrong}\n")
@@ -342,9 +394,9 @@ def test_a_provider_without_its_key_is_told(workshop: Workshop, refused: Callabl
     config = toml(workshop)
     config.write_text(config.read_text().replace("base_url", "#"))
     said = refused(OPENAI_API_KEY="")
-    assert said.startswith("the provider openai cannot be used: the environment variable OPENAI_API_KEY")
+    assert said.startswith("provider: openai cannot be used: the environment variable OPENAI_API_KEY")
     said = refused("--provider", "gemini", GEMINI_API_KEY="", GOOGLE_API_KEY="")
-    assert said.startswith("the provider gemini cannot be used: the environment variable GEMINI_API_KEY")
+    assert said.startswith("provider: gemini cannot be used: the environment variable GEMINI_API_KEY")
 
 
 @pytest.mark.parametrize("content", [None, "{", '{"schemaVersion": 1}'])
@@ -362,7 +414,7 @@ def test_flags_win_over_the_environment_and_that_over_the_file(monkeypatch: pyte
     table = {"port": 1, "max_sessions": 1, "idle_seconds": 1.0}
     monkeypatch.setenv("JACKFIELD_HOST_PORT", "2")
     monkeypatch.setenv("JACKFIELD_HOST_MAX_SESSIONS", "2")
-    options = HostOptions.load(table, port=3)
+    options = HostSettings.load(table, port=3)
     assert (options.port, options.max_sessions, options.idle_seconds) == (3, 2, 1.0)
 
 
@@ -372,14 +424,14 @@ def test_a_list_in_the_environment_is_written_with_commas_or_as_json(monkeypatch
     monkeypatch.setenv("JACKFIELD_HOST_JWT__ALGORITHMS", "RS256")
     monkeypatch.setenv("JACKFIELD_HOST_JWT__AUDIENCE", "us")
     monkeypatch.setenv("JACKFIELD_HOST_JWT__KEY_FILE", "keys.pem")
-    options = HostOptions.load({})
+    options = HostSettings.load({})
     assert options.origins == ("https://a.example", "https://b.example")
     assert options.hosts == ("a.example",)
     assert options.jwt
     assert options.jwt.algorithms == ("RS256",)
     monkeypatch.setenv("JACKFIELD_HOST_JWT", "nonsense")
     with pytest.raises(SettingsError, match="JACKFIELD_HOST_JWT"):
-        HostOptions.load({})
+        HostSettings.load({})
 
 
 @contextmanager
@@ -392,7 +444,7 @@ def logged(**options: Any) -> Iterator[io.StringIO]:
     try:
         tables = {"transports": {"openai": {"api_key_env": "ODDLY_NAMED"}}}
         environ = {"ODDLY_NAMED": "a-secret-of-ours", "SOME_API_KEY": "another-secret", "HOME": "/nowhere"}
-        logs.set_up(HostOptions(**options), tables, environ)
+        logs.set_up(HostSettings(**options), tables, environ)
         yield written
     finally:
         sys.stderr = stderr

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from hosting import Client, HostProcess, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from joserfc import jwt
 from joserfc.jwk import OctKey
 from websockets.exceptions import InvalidStatus
@@ -30,7 +30,7 @@ async def model(model: ScriptedModel) -> None:
         heard = (await model.hears()).text
         if heard.startswith("do "):
             _, tool, text = heard.split()
-            await model.calls(Call(tool, {"text": text, "before": "gate"}))
+            await model.calls(ScriptedCall(tool, {"text": text, "before": "gate"}))
         await model.says("So it is.")
 
 

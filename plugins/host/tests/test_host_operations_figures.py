@@ -14,7 +14,7 @@ from asking import NAMED, asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.contract.snapshot import previous, seal
 from jackfield_host.operations import figures
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:
@@ -136,7 +136,7 @@ def test_what_each_policy_decided_is_in_the_answer(workshop: Workshop) -> None:
 def test_what_each_policy_decided_is_told_in_a_conversation(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_look", {"text": "one"}))
+        await model.calls(ScriptedCall("hst_look", {"text": "one"}))
         await model.says("Done.")
 
     async def test(host: Hosted, _: httpx.AsyncClient) -> None:
@@ -182,7 +182,7 @@ def test_a_declined_call_is_on_record(workshop: Workshop) -> None:
 def test_a_call_declined_in_a_conversation_is_on_record_and_told(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         await model.says("Then not.")

@@ -14,16 +14,16 @@ from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import MemoryStore
 from jackfield_host.security.keys import digest
 from jackfield_host.transcripts import as_markdown
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions import archive
 from jackfield_sessions.archive import StoredSession
-from jackfield_testkit.providers.model import Call, ScriptedModel
 
 KEYS = {name: f"jf_{name}_{'x' * 43}" for name in ("ada", "bob", "ops")}
 
 
 async def chatty(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("hst_look", {"text": "one two"}))
+    await model.calls(ScriptedCall("hst_look", {"text": "one two"}))
     await model.says("Two *words*.")
 
 

@@ -14,10 +14,10 @@ from asking import until
 from hosting import Provider, Workshop, hosted, provided
 from jackfield.settings import Settings
 from jackfield_host.lifecycle.announcement import announcement
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions import session_factory
 from jackfield_sessions.admission import Identity
 from jackfield_sessions.session_factory import ClientLocale
-from jackfield_testkit.providers.model import Call, ScriptedModel
 
 VARIES = "\n\n## Just now\n\n"
 
@@ -100,7 +100,7 @@ def test_a_guide_that_did_not_fit_comes_with_the_first_error_and_is_not_recorded
         assert "- hst_refuse: Summary of hst_refuse." in model.instructions
         answers: list[Any] = []
         for text in ("once", "twice"):
-            answers += (await model.calls(Call("hst_refuse", {"text": text}))).values()
+            answers += (await model.calls(ScriptedCall("hst_refuse", {"text": text}))).values()
         first, second = answers
         assert "Guide of hst_refuse." in first["meta"]["guide"]
         assert "guide" not in second["meta"]

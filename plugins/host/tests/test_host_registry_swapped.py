@@ -9,14 +9,14 @@ import shutil
 import pytest
 from hosting import HostProcess, Workshop, provided
 from jackfield.contract.snapshot import seal
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 async def looks(model: ScriptedModel) -> None:
     while True:
         heard = await model.hears()
         if heard.text == "look":
-            await model.calls(Call("hst_look", {"text": "a"}))
+            await model.calls(ScriptedCall("hst_look", {"text": "a"}))
         await model.says("Yes.")
 
 

@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.settings import SettingsError
-from jackfield_host.security.gate import MAX_TOKEN, Arrival, Gate, check_exposure, spoken, understood
+from jackfield.settings import SettingsError, parse_settings
+from jackfield_host.security.gate import MAX_TOKEN, Arrival, Gate, spoken, understood
 from jackfield_host.security.identity import LOCAL, Refused
 from jackfield_host.security.keys import digest, new_key
 from jackfield_host.security.origins import authority, is_loopback, origin
-from jackfield_host.security.settings import AccessSettings
+from jackfield_host.settings import AccessSettings
 from jackfield_sessions.admission import Identity
 from joserfc import jwt
 from joserfc.jwk import OctKey
 from offers import token_protocol
-from pydantic import ValidationError
 from starlette.datastructures import Headers
 
 KEY = new_key("phone", "ada", ["operator"]).key
@@ -27,7 +26,7 @@ SECRET = "a secret of more than thirty-two bytes"
 
 
 def access(**said: Any) -> AccessSettings:
-    return AccessSettings.model_validate(said)
+    return parse_settings(AccessSettings, said, "[host]")
 
 
 def arrival(
@@ -400,40 +399,40 @@ def test_headers_that_clients_send_do_not_make_them_strangers() -> None:
     "address", ["0.0.0.0", "::", "", "192.168.1.2", "agent.example", "127.0.0.1.evil.example"]
 )
 def test_a_host_that_others_can_reach_does_not_start_without_a_token(address: str) -> None:
-    for start in (check_exposure, Gate):
-        with pytest.raises(SettingsError, match="jackfield key NAME") as error:
-            start(access(address=address))
-        assert repr(address) in str(error.value)
-    check_exposure(access(address=address, keys=KEYS))
+    with pytest.raises(SettingsError, match="jackfield key NAME") as error:
+        access(address=address)
+    assert str(error.value).startswith(f"[host] address: others can reach {address!r}, and no token is")
+    assert access(address=address, keys=KEYS).address == address
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_a_host_on_this_machine_starts_without_a_token(address: str) -> None:
-    check_exposure(access(address=address))
-    check_exposure(access(address=address, hosts=["localhost"]))
+    assert Gate(access(address=address)).admit(arrival()) == LOCAL
+    assert Gate(access(address=address, hosts=["localhost"])).admit(arrival()) == LOCAL
 
 
 def test_a_name_for_others_is_an_exposure_too() -> None:
-    with pytest.raises(SettingsError, match=r"agent\.example"):
-        check_exposure(access(hosts=["localhost", "agent.example"]))
+    with pytest.raises(SettingsError, match=r"^\[host\] hosts: others reach this host as 'agent\.example'"):
+        access(hosts=["localhost", "agent.example"])
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("table", "place"),
     [
-        {"origins": ["*"]},
-        {"origins": ["console.example"]},
-        {"origins": ["https://console.example/path"]},
-        {"origins": ["null"]},
-        {"hosts": ["*"]},
-        {"hosts": ["https://agent.example"]},
-        {"hosts": ["agent.example:8000"]},
-        {"host": ["agent.example"]},
+        ({"origins": ["*"]}, "origins[0]: expected an origin"),
+        ({"origins": ["console.example"]}, "origins[0]: expected an origin"),
+        ({"origins": ["https://console.example/path"]}, "origins[0]: expected an origin"),
+        ({"origins": ["null"]}, "origins[0]: expected an origin"),
+        ({"hosts": ["*"]}, "hosts[0]: expected the name of a host"),
+        ({"hosts": ["https://agent.example"]}, "hosts[0]: expected the name of a host"),
+        ({"hosts": ["agent.example:8000"]}, "hosts[0]: expected the name of a host"),
+        ({"host": ["agent.example"]}, "host: unknown setting; did you mean 'hosts'?"),
     ],
 )
-def test_settings_that_match_nothing_are_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        access(**said)
+def test_settings_that_match_nothing_are_refused(table: dict[str, Any], place: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        access(**table)
+    assert str(raised.value).startswith(f"[host] {place}")
 
 
 def test_a_refusal_tells_how_to_ask_again() -> None:

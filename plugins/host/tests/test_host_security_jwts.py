@@ -14,15 +14,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_settings
 from jackfield_host.security.identity import Refused
 from jackfield_host.security.jwts import Jwts
-from jackfield_host.security.settings import JwtSettings
+from jackfield_host.settings import JwtSettings
 from jackfield_sessions.admission import Identity
 from joserfc import jwt
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, Key, KeySet, OctKey, OKPKey, RSAKey
-from pydantic import ValidationError
 
 NOW = 1_800_000_000
 RSA = RSAKey.generate_key(2048)
@@ -45,8 +44,9 @@ def by_hand(header: object, payload: object, sign: Callable[[bytes], bytes] = la
     return (head + b"." + packed(sign(head))).decode()
 
 
-def settings(**said: Any) -> JwtSettings:
-    return JwtSettings.model_validate({"audience": "jackfield", "issuer": "https://id.example", **said})
+def settings(**given: Any) -> JwtSettings:
+    table = {"audience": "jackfield", "issuer": "https://id.example", **given}
+    return parse_settings(JwtSettings, table, "[host.jwt]")
 
 
 def shared(**said: Any) -> Jwts:
@@ -255,23 +255,33 @@ def test_deep_nesting_is_refused(deep: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    ("given", "fault"),
     [
-        {"algorithms": []},
-        {"algorithms": ["none"], "key_file": "x"},
-        {"algorithms": ["HS256", "RS256"], "key_file": "x"},
-        {"algorithms": ["HS256", "RS256"], "secret_env": "X"},
-        {"algorithms": ["HS256"], "key_file": "x"},
-        {"algorithms": ["RS256"], "secret_env": "X"},
-        {"algorithms": ["RS256"]},
-        {"algorithms": ["RS256"], "key_file": "x", "audience": ""},
-        {"algorithms": ["RS256"], "key_file": "x", "leeway": 301},
-        {"algorithms": ["RS256"], "key_file": "x", "audiance": "y"},
+        ({"algorithms": []}, "algorithms: expected a non-empty list"),
+        ({"algorithms": ["none"], "key_file": "x"}, "algorithms[0]: expected one of 'RS256'"),
+        ({"algorithms": ["HS256", "RS256"], "key_file": "x"}, "algorithms: HS256 cannot be combined"),
+        ({"algorithms": ["HS256", "RS256"], "secret_env": "X"}, "algorithms: HS256 cannot be combined"),
+        ({"algorithms": ["HS256"], "key_file": "x"}, "secret_env: HS256 needs it, and no key_file"),
+        ({"algorithms": ["RS256"], "secret_env": "X"}, "key_file: RS256 needs it, and no secret_env"),
+        ({"algorithms": ["RS256"]}, "key_file: RS256 needs it, and no secret_env"),
+        (
+            {"algorithms": ["RS256"], "key_file": "x", "audience": ""},
+            "audience: expected a non-empty string",
+        ),
+        (
+            {"algorithms": ["RS256"], "key_file": "x", "leeway": 301},
+            "leeway: expected an integer number of seconds from 0 to 300",
+        ),
+        (
+            {"algorithms": ["RS256"], "key_file": "x", "audiance": "y"},
+            "audiance: unknown setting; did you mean 'audience'?",
+        ),
     ],
 )
-def test_settings_that_would_weaken_the_check_are_refused(said: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        settings(**said)
+def test_settings_that_would_weaken_the_check_are_refused(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        settings(**given)
+    assert str(raised.value).startswith(f"[host.jwt] {fault}")
 
 
 @pytest.mark.parametrize(

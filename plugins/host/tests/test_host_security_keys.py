@@ -5,18 +5,17 @@ from __future__ import annotations
 import tomllib
 
 import pytest
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_settings
 from jackfield_host.security import keys
 from jackfield_host.security.identity import Refused
 from jackfield_host.security.keys import KeyRing, digest, new_key
-from jackfield_host.security.settings import AccessSettings, KeySettings
+from jackfield_host.settings import AccessSettings, KeySettings
 from jackfield_sessions.admission import Identity
-from pydantic import ValidationError
 
 
 def ring(*made: keys.NewKey) -> KeyRing:
     tables = tomllib.loads("\n".join(new.lines for new in made))["host"]["keys"]
-    return KeyRing(AccessSettings(keys=tables).keys)
+    return KeyRing(parse_settings(AccessSettings, {"keys": tables}, "[host]").keys)
 
 
 def test_a_new_key_opens_with_the_lines_it_came_with() -> None:
@@ -90,8 +89,9 @@ def test_a_name_that_is_known_takes_the_same_steps_as_one_that_is_not(
 def test_a_name_that_would_part_the_key_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(SettingsError, match="small letters"):
         new_key(name, "ada")
-    with pytest.raises(ValidationError):
-        AccessSettings.model_validate({"keys": {name: {"digest": digest("x"), "user": "ada"}}})
+    keys = {name: {"digest": digest("x"), "user": "ada"}}
+    with pytest.raises(SettingsError, match="expected a name of small letters, digits and hyphens"):
+        parse_settings(AccessSettings, {"keys": keys}, "[host]")
 
 
 @pytest.mark.parametrize("user", ["", " ada", "a\nb", "a" * 129])
@@ -100,16 +100,26 @@ def test_a_user_who_would_spoil_the_log_is_refused(user: str) -> None:
         new_key("phone", user)
 
 
+_DIGEST = "digest: expected sha256: and 64 hexadecimal digits, as `jackfield key` prints it"
+
+
 @pytest.mark.parametrize(
-    "said",
+    ("table", "fault"),
     [
-        {"digest": "sha256:abc", "user": "ada"},
-        {"digest": "md5:" + "0" * 64, "user": "ada"},
-        {"digest": "sha256:" + "0" * 64 + "\n", "user": "ada"},
-        {"digest": "sha256:" + "0" * 64},
-        {"digest": "sha256:" + "0" * 64, "user": "ada", "role": ["x"]},
+        ({"digest": "sha256:abc", "user": "ada"}, _DIGEST),
+        ({"digest": "md5:" + "0" * 64, "user": "ada"}, _DIGEST),
+        ({"digest": "sha256:" + "0" * 64 + "\n", "user": "ada"}, _DIGEST),
+        (
+            {"digest": "sha256:" + "0" * 64},
+            "user: missing; expected a name of 1 to 128 printable characters without spaces around it",
+        ),
+        (
+            {"digest": "sha256:" + "0" * 64, "user": "ada", "role": ["x"]},
+            "role: unknown setting; did you mean 'roles'?",
+        ),
     ],
 )
-def test_a_table_that_cannot_be_meant_is_refused(said: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        KeySettings.model_validate(said)
+def test_a_table_that_cannot_be_meant_is_refused(table: dict[str, object], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(AccessSettings, {"keys": {"phone": table}}, "[host]")
+    assert str(raised.value) == f"[host.keys.phone] {fault}"

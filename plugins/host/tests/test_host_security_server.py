@@ -22,8 +22,8 @@ from jackfield_host.security.identity import Refused
 from jackfield_host.security.keys import digest, new_key
 from jackfield_host.security.limits import SizeLimits
 from jackfield_host.security.redaction import hide_secrets
-from jackfield_host.security.settings import AccessSettings
 from jackfield_host.security.wire import BoundedHttp
+from jackfield_host.settings import AccessSettings, KeySettings
 from offers import token_protocol
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -37,7 +37,7 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 KEY = new_key("phone", "ada").key
-GATE = Gate(AccessSettings.model_validate({"keys": {"phone": {"digest": digest(KEY), "user": "ada"}}}))
+GATE = Gate(AccessSettings(keys={"phone": KeySettings(digest(KEY), "ada")}))
 OPEN = Gate(AccessSettings())
 
 LIMIT = 1000

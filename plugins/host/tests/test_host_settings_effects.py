@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from asking import until
 from hosting import Workshop, hosted, provided
+from jackfield_scripted import ScriptedModel
 from jackfield_sessions import manager
-from jackfield_testkit.providers.model import ScriptedModel
 
 
 async def waits(model: ScriptedModel) -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from asking import NAMED, asking, told
 from hosting import HostProcess, Provider, Workshop, eventually, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:
@@ -106,7 +106,7 @@ def test_a_resumed_session_is_told_of_the_doubt_and_of_its_settlement(workshop: 
 
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table", "after": "never"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table", "after": "never"}))
         await model.says("It waits for you.")
         await model.hears()
 
@@ -288,7 +288,7 @@ def test_a_call_of_the_client_does_not_use_up_the_turn_of_the_model(workshop: Wo
         await model.hears()
         await model.says("Go on.")
         await model.hears()
-        await model.calls(Call("hst_look", {"text": "same"}))
+        await model.calls(ScriptedCall("hst_look", {"text": "same"}))
         await model.says("Found.")
 
     async def main() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hosting import Client, Hosted, HostProcess, Workshop, hosted, provided
 from jackfield_openai.transport import OpenAITransport
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 WAYS = pytest.mark.parametrize(
     ("provider", "mode"), [("openai", "text"), ("openai", "voice"), ("gemini", "text"), ("gemini", "voice")]
@@ -29,7 +29,7 @@ async def asks(client: Client, words: str = "hello") -> None:
     await (client.speak() if client.mode == "voice" else client.say("text", text=words))
 
 
-def answers(mode: str, *calls: Call) -> tuple[ScriptBody, list[Any]]:
+def answers(mode: str, *calls: ScriptedCall) -> tuple[ScriptBody, list[Any]]:
     """A model that makes these calls one after the other and then says so; what it got for them."""
     got: list[Any] = []
 
@@ -44,7 +44,7 @@ def answers(mode: str, *calls: Call) -> tuple[ScriptBody, list[Any]]:
 
 
 def conversation(
-    workshop: Workshop, provider: str, mode: str, *calls: Call
+    workshop: Workshop, provider: str, mode: str, *calls: ScriptedCall
 ) -> tuple[list[Any], list[dict[str, Any]]]:
     """One turn with these calls: what the model got, and what the client."""
     script, got = answers(mode, *calls)
@@ -129,7 +129,7 @@ async def refused(host: Hosted, mode: str, **options: Any) -> dict[str, Any]:
         return error
 
 
-BAN = Call("ignore_user", {"duration_seconds": 60, "farewell_message": "Goodbye for a minute."})
+BAN = ScriptedCall("ignore_user", {"duration_seconds": 60, "farewell_message": "Goodbye for a minute."})
 
 
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
@@ -214,7 +214,11 @@ def test_a_ban_in_voice_lets_the_farewell_be_heard_and_the_user_not(
 
 @WAYS
 def test_a_session_tool_of_the_other_mode_is_refused(workshop: Workshop, provider: str, mode: str) -> None:
-    other = Call("end_voice_session", {"reason": "other"}) if mode == "text" else Call("start_voice_session")
+    other = (
+        ScriptedCall("end_voice_session", {"reason": "other"})
+        if mode == "text"
+        else ScriptedCall("start_voice_session")
+    )
     (answer,), told = conversation(workshop, provider, mode, other)
     assert answer["error"]["type"] == "MODE_RESTRICTED"
     assert not answer["error"]["partialSideEffects"]
@@ -225,7 +229,7 @@ def test_a_session_tool_of_the_other_mode_is_refused(workshop: Workshop, provide
 @pytest.mark.parametrize("provider", ["openai", "gemini"])
 def test_a_voice_session_is_ended_with_a_text_for_the_chat(workshop: Workshop, provider: str) -> None:
     end = {"reason": "user_request", "closing_message": "Bye.", "text_message": "Call 0123 to go on."}
-    script, got = answers("voice", Call("end_voice_session", end))
+    script, got = answers("voice", ScriptedCall("end_voice_session", end))
 
     async def main() -> None:
         async with (
@@ -253,7 +257,9 @@ def test_a_pending_request_is_taken_up_in_the_first_voice_turn_once(
 
     async def writing(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("start_voice_session", {"pending_request": "Tell me a joke about ducks."}))
+        await model.calls(
+            ScriptedCall("start_voice_session", {"pending_request": "Tell me a joke about ducks."})
+        )
         await model.says("Speak now.")
         await asyncio.Event().wait()
 
@@ -319,9 +325,9 @@ def test_a_handover_from_an_unknown_session_or_a_stranger_begins_nothing(worksho
 def test_invalid_unknown_and_malformed_calls_are_answered_one_by_one(
     workshop: Workshop, provider: str, mode: str
 ) -> None:
-    calls = [Call("hst_look", {"text": 7, "more": 1}), Call("hst_lok", {"text": "x"})]
+    calls = [ScriptedCall("hst_look", {"text": 7, "more": 1}), ScriptedCall("hst_lok", {"text": "x"})]
     if provider == "openai":
-        calls.append(Call("hst_look", '{"text": '))
+        calls.append(ScriptedCall("hst_look", '{"text": '))
     got, told = conversation(workshop, provider, mode, *calls)
     assert [each["error"]["type"] for each in got] == ["VALIDATION", "NOT_FOUND", "VALIDATION"][: len(calls)]
     paths = {each["path"] for each in got[0]["error"]["details"]["errors"]}
@@ -336,7 +342,7 @@ def test_invalid_unknown_and_malformed_calls_are_answered_one_by_one(
 def test_tools_see_the_facts_of_their_session_and_the_audit_says_which_versions_ran(
     workshop: Workshop, provider: str, mode: str
 ) -> None:
-    (answer,), told = conversation(workshop, provider, mode, Call("hst_facts", {"text": "who"}))
+    (answer,), told = conversation(workshop, provider, mode, ScriptedCall("hst_facts", {"text": "who"}))
     session = told[0]
     facts = answer["data"]
     assert facts == {
@@ -361,7 +367,7 @@ def test_tools_see_the_facts_of_their_session_and_the_audit_says_which_versions_
 
 
 def test_a_provider_that_cannot_be_reached_is_a_sentence(workshop: Workshop) -> None:
-    from jackfield_testkit.providers.model import Refusal
+    from jackfield_scripted import Refusal
 
     async def main() -> None:
         refusals = [Refusal(401, "invalid_api_key", "no")] * 3

@@ -23,7 +23,7 @@ ASK = 'form hst_note {"seconds": 0}'
 def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tools of these tests, with a transport that asks with forms."""
     folder = tmp_path_factory.mktemp("forms-site")
-    Site(folder).plugin("hst-forms", "from jackfield_testkit.providers.forms import *\n")
+    Site(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
     return make_site(folder)
 
 

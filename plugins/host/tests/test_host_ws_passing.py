@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from hosting import Workshop, hosted, provided
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def echo(model: ScriptedModel) -> None:

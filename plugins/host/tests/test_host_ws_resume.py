@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
 from hosting import Client, HostProcess, Workshop, hosted, provided
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(workshop: Workshop) -> None:
@@ -136,14 +137,14 @@ def test_a_host_killed_around_a_write_runs_it_once_and_never_hides_a_doubt(
         if not killed.is_set():
             arrived.set()
             if moment != "before the call":
-                await model.calls(Call("hst_note", {"text": "it", **gates}, id="call_note_0001"))
+                await model.calls(ScriptedCall("hst_note", {"text": "it", **gates}, id="call_note_0001"))
                 await asyncio.Event().wait()
             await killed.wait()
             # A request that repeats another word for word is the same conversation to a scripted model.
             await model.hears()
         told.append(str(model.received))
         if moment == "before the call":
-            await model.calls(Call("hst_note", {"text": "it"}, id="call_note_0001"))
+            await model.calls(ScriptedCall("hst_note", {"text": "it"}, id="call_note_0001"))
         await model.says("That is what happened.")
 
     async def main() -> None:
@@ -183,10 +184,10 @@ def test_a_read_that_was_under_way_is_read_again_and_a_confirmation_outlives_its
 
     async def first(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
-        await model.calls(Call("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
+        await model.calls(ScriptedCall("hst_look", {"text": "it", "before": "go"}, id="call_look_0001"))
 
     async def main() -> None:
         async with provided(first, numbered(told)) as served, HostProcess(workshop, served) as host:
@@ -256,6 +257,25 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
 
     asyncio.run(main())
     assert "hst_note" in told[0]
+
+
+def test_a_session_of_another_version_is_refused_with_a_sentence(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided(echo) as served:
+            async with hosted(workshop, served) as host, host.client("text") as ada:
+                token, session_id = ada.token, ada.token.partition(".")[0]
+            async with hosted(workshop, served) as host:
+                assert host.house
+                store = host.house.sessions.runtime.store
+                saved = json.loads(await store.get(f"session/{session_id}") or b"")
+                del saved["format"]
+                await store.put(f"session/{session_id}", json.dumps(saved).encode())
+                async with host.connected("text") as back:
+                    await back.say("resume", token=token)
+                    assert (await back.until_closed())[0] == 4007
+                    assert "saved by another version of Jackfield" in back.of("error")[0]["message"]
+
+    asyncio.run(main())
 
 
 def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_of_date(

@@ -14,9 +14,9 @@ from hosting import Hosted, Workshop, hosted, provided
 from jackfield.outcomes import declined
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions.archive import all_sessions, delete, find
 from jackfield_sessions.events import EventLog, OwnershipLost, claim_ownership, follow, replay
-from jackfield_testkit.providers.model import Call, ScriptedModel
 
 
 class Slow:
@@ -205,7 +205,7 @@ def test_what_a_user_approves_at_another_host_is_known_to_whoever_takes_the_sess
 
     async def books(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("hst_book", {"text": "a table"}))
+        await model.calls(ScriptedCall("hst_book", {"text": "a table"}))
         await model.says("It waits for you.")
         await model.hears()
         await model.says("Go on.")

@@ -11,8 +11,8 @@ import pytest
 from hosting import Workshop, eventually, hosted, provided
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
+from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_sessions.tool_runner import MAX_BATCHES
-from jackfield_testkit.providers.model import Call, ScriptedModel
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])
 
@@ -27,7 +27,7 @@ def test_states_are_told_and_go_legal_ways_only(workshop: Workshop, provider: st
 
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("one")
-        await model.calls(Call("hst_look", {"text": "x"}))
+        await model.calls(ScriptedCall("hst_look", {"text": "x"}))
         await model.says("Here it is.")
         await model.hears_speech("two")
         await model.speaks("A long story begins", ms=1000)
@@ -150,7 +150,7 @@ def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
 ) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("one")
-        await model.calls(Call("hst_hush", {"text": intent}))
+        await model.calls(ScriptedCall("hst_hush", {"text": intent}))
         await model.says("The secret word is heron.")
         await model.hears_speech("two")
         await model.says("And now aloud.")
@@ -261,7 +261,7 @@ def test_a_long_answer_of_a_tool_is_cut_for_model_and_client_and_says_so(
 
     async def script(model: ScriptedModel) -> None:
         await (model.hears_speech("all") if mode == "voice" else model.hears())
-        got.extend((await model.calls(Call("hst_much", {"text": "x"}))).values())
+        got.extend((await model.calls(ScriptedCall("hst_much", {"text": "x"}))).values())
         await model.says("Much.")
 
     async def main() -> None:
@@ -284,7 +284,7 @@ def test_a_slow_tool_is_told_of_and_can_be_cancelled(workshop: Workshop, mode: s
 
     async def script(model: ScriptedModel) -> None:
         await (model.hears_speech("wait") if mode == "voice" else model.hears())
-        slow = Call("hst_look", {"text": "slow", "before": "never"}, id="call_slow_0001")
+        slow = ScriptedCall("hst_look", {"text": "slow", "before": "never"}, id="call_slow_0001")
         got.extend((await model.calls(slow)).values())
         await model.says("It was stopped.")
         await asyncio.Event().wait()
@@ -328,7 +328,7 @@ def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_
         await hears(model)
         while calls < MAX_BATCHES:
             calls += 1
-            call = Call("hst_look", {"text": f"place {calls}"}, id=f"call_look_{calls:04}")
+            call = ScriptedCall("hst_look", {"text": f"place {calls}"}, id=f"call_look_{calls:04}")
             await model.calls(call)
         if mode == "voice":
             # In text what the user said came with the last answer.
@@ -382,7 +382,7 @@ def test_an_answer_in_text_can_be_stopped_and_the_next_question_is_answered(work
 def test_what_json_cannot_carry_does_not_hold_up_what_comes_after_it(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        (answer,) = (await model.calls(Call("hst_odd", {"text": "x"}))).values()
+        (answer,) = (await model.calls(ScriptedCall("hst_odd", {"text": "x"}))).values()
         assert answer["ok"]
         await model.says("Told.")
 
@@ -449,7 +449,7 @@ def test_who_comes_back_before_the_end_is_written_down_finds_the_session_ended(
 def test_the_provider_going_away_for_good_is_told_and_the_session_can_be_resumed(workshop: Workshop) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
-        await model.errs("invalid_api_key", "the key was withdrawn")
+        await model.fails("invalid_api_key", "the key was withdrawn")
 
     async def back(model: ScriptedModel) -> None:
         await model.hears()

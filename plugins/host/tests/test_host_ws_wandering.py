@@ -20,8 +20,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai.violations import ProtocolViolationError
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.openai import ProtocolViolationError
 
 HOSTS = st.integers(0, 1)
 
@@ -31,7 +31,7 @@ async def script(model: ScriptedModel) -> None:
         # Told of a call that another host began, it has nothing of the user's to answer.
         asked = ((await model.hears()).text or "that").splitlines()[-1]
         if asked.startswith("note"):
-            call = Call("hst_note", {"text": asked}, id=f"call_{asked[-8:]}")
+            call = ScriptedCall("hst_note", {"text": asked}, id=f"call_{asked[-8:]}")
             try:
                 await model.calls(call)
             except ProtocolViolationError:

@@ -14,10 +14,9 @@ from typing import Any
 import orjson
 from jackfield import ToolCall
 from jackfield.governance import Call
-from jackfield_observability.audit import Audit
+from jackfield_observability.audit import Audit, AuditEncoder, DeferredLine
 from jackfield_observability.metrics import Metrics
-from jackfield_observability.options import AuditOptions
-from jackfield_observability.record import Marked, Records
+from jackfield_observability.settings import AuditSettings
 from jackfield_observability.traces import Traces
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
@@ -86,15 +85,15 @@ def main() -> None:
     call, response = collects.finished
 
     with tempfile.TemporaryDirectory() as folder:
-        audit = Audit(AuditOptions(str(Path(folder) / "audit.jsonl")))
+        audit = Audit(AuditSettings(Path(folder) / "audit.jsonl"))
         traces = Traces()
         for observer in (audit, traces):
             # Without their threads, which would be measured too.
             asyncio.run(observer.close())
-        records = Records(arguments=True)
-        line = records.call(call, response)
-        assert isinstance(line, Marked)
-        record = orjson.loads(records.finish(line))
+        records = AuditEncoder(arguments=True)
+        line = records.encode(call, response)
+        assert isinstance(line, DeferredLine)
+        record = orjson.loads(records.complete(line))
         metrics, client = Metrics(), Client()
         for name, work, after in [
             ("orjson.dumps of the record", lambda: orjson.dumps(record), lambda: None),
@@ -103,10 +102,10 @@ def main() -> None:
             ("  the same by prometheus-client", lambda: client.call_finished(call, response), lambda: None),
             ("traces, on the path", lambda: traces.call_finished(call, response), traces.waiting.clear),
             ("an empty call, for the loop's own cost", lambda: None, lambda: None),
-            ("audit, arguments added by the thread", lambda: records.finish(line), lambda: None),
+            ("audit, arguments added by the thread", lambda: records.complete(line), lambda: None),
         ]:
             print(f"{best(work, after):8.2f}  {name}")
-        audit = Audit(AuditOptions(str(Path(folder) / "audit.jsonl")))
+        audit = Audit(AuditSettings(Path(folder) / "audit.jsonl"))
         for name, observers in [("no observer", []), ("audit and metrics", [audit, metrics])]:
             print(f"{governed(module, observers):8.2f}  a whole call through the orchestrator with {name}")
         asyncio.run(audit.close())

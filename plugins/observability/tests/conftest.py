@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from jackfield_observability.audit import Audit
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.settings import AuditSettings
 
 _EXCHANGE = Path(__file__).with_name("exchange.py")
 
@@ -55,7 +55,7 @@ def audited(opened: Callable[..., Any], path: Path) -> Callable[..., Any]:
     """Opens an exchange whose calls are audited, and lends it `audit` and `lines()`."""
 
     def open_one(*tools: Any, policies: Any = (), **options: Any) -> Any:
-        audit = Audit(AuditOptions(str(path), **{"arguments": True, **options}))
+        audit = Audit(AuditSettings(path, **{"arguments": True, **options}))
         each = opened(*tools, observers=[audit], policies=policies)
         each.audit = audit
 

@@ -82,14 +82,13 @@ class Exchange:
 
 def _host(path: str, how: str) -> None:
     from jackfield_observability.audit import Audit
-    from jackfield_observability.options import AuditOptions
+    from jackfield_observability.settings import AuditSettings
 
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
     if how == "narrow":
         resource.setrlimit(resource.RLIMIT_FSIZE, (6000, resource.RLIM_INFINITY))
     limits = {"max_bytes": 20_000, "backups": 200} if how == "rotating" else {}
-    options = AuditOptions(path, arguments=True, **limits)
-    audit = Audit(options)
+    audit = Audit(AuditSettings(Path(path), arguments=True, **limits))
     exchange = Exchange(observers=[audit])
     if how in ("brief", "rotating"):
         for number in range(1000):

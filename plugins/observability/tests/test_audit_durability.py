@@ -15,7 +15,7 @@ import orjson
 import pytest
 from jackfield import ToolResponse, ok
 from jackfield.governance import Call
-from jackfield_observability.off_path import INTERVAL_SECONDS, _drain_all
+from jackfield_observability.background import INTERVAL_SECONDS, _drain_all
 
 Host = Callable[[str], subprocess.Popen[str]]
 
@@ -52,15 +52,15 @@ def test_a_line_is_written_within_a_second_without_being_asked_for(
         assert recorded(path) == list(range(number + 1))
 
 
-def test_nothing_is_written_on_the_path(audited: Callable[..., Any], path: Path) -> None:
+def test_nothing_is_written_on_the_call_path(audited: Callable[..., Any], path: Path) -> None:
     talk = audited()
-    with talk.audit._at_work:
+    with talk.audit._work_lock:
         talk.call(number=1)
         assert path.stat().st_size == 0
         assert len(talk.audit.waiting) == 1
 
 
-def test_closing_writes_what_is_left_and_ends_the_thread(audited: Callable[..., Any], path: Path) -> None:
+def test_closing_writes_the_queue_and_ends_the_thread(audited: Callable[..., Any], path: Path) -> None:
     before = threading.active_count()
     talk = audited()
     assert threading.active_count() == before + 1
@@ -82,7 +82,7 @@ def test_a_call_that_ends_after_the_close_is_written_at_exit(audited: Callable[.
     assert recorded(path) == [1]
 
 
-def test_the_end_of_the_interpreter_writes_what_is_left(host: Host, path: Path) -> None:
+def test_the_queue_is_written_at_interpreter_exit(host: Host, path: Path) -> None:
     process = host("brief")
     _, complaints = process.communicate(timeout=60)
 
@@ -91,9 +91,7 @@ def test_the_end_of_the_interpreter_writes_what_is_left(host: Host, path: Path) 
 
 
 @pytest.mark.parametrize("rounds", [1, 4])
-def test_a_killed_process_loses_only_what_came_since_it_last_wrote(
-    host: Host, path: Path, rounds: int
-) -> None:
+def test_a_killed_process_loses_only_its_last_interval(host: Host, path: Path, rounds: int) -> None:
     process = host("endless")
     size, before, last = 0, 0.0, 0.0
     for _ in range(rounds):
@@ -117,7 +115,7 @@ def test_a_forked_child_writes_its_own_lines_and_not_its_parents(
     audited: Callable[..., Any], path: Path
 ) -> None:
     talk = audited()
-    with talk.audit._at_work:
+    with talk.audit._work_lock:
         talk.call(number=1)
         child = os.fork()
         if child == 0:

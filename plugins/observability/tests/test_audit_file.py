@@ -20,7 +20,7 @@ from jackfield.settings import SettingsError
 from jackfield_observability import audit as audit_module
 from jackfield_observability.audit import Audit
 from jackfield_observability.audit_file import AuditFile
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.settings import AuditSettings
 
 Host = Callable[[str], subprocess.Popen[str]]
 
@@ -47,7 +47,7 @@ def backups(path: Path) -> list[Path]:
     return [*sorted(numbered, key=lambda each: -int(each.suffix[1:])), path]
 
 
-def test_the_file_is_for_its_owners_eyes_only(path: Path) -> None:
+def test_only_the_owner_can_read_the_audit_file(path: Path) -> None:
     file = AuditFile(path, 250, 3)
     old_mask = os.umask(0)
     try:
@@ -104,7 +104,7 @@ def test_a_file_that_cannot_be_rotated_grows(path: Path, caplog: pytest.LogCaptu
     assert caplog.text.count("cannot be rotated") == 1
 
 
-def test_half_a_line_left_by_a_killed_process_spoils_no_other(path: Path) -> None:
+def test_half_a_line_of_a_killed_process_does_not_corrupt_the_next(path: Path) -> None:
     path.write_bytes(line(0) + line(1)[:20])
     file = AuditFile(path, 0, 0)
     assert append(file, [line(2)]) == (1, None)
@@ -113,7 +113,7 @@ def test_half_a_line_left_by_a_killed_process_spoils_no_other(path: Path) -> Non
     assert path.read_bytes() == line(0) + line(1)[:20] + b"\n" + line(2)
 
 
-def test_a_file_that_was_moved_away_is_made_anew(path: Path) -> None:
+def test_a_moved_file_is_created_again(path: Path) -> None:
     file = AuditFile(path, 0, 0)
     append(file, [line(0)])
     moved = path.rename(path.with_suffix(".old"))
@@ -135,7 +135,7 @@ def test_a_pipe_is_written_to_and_never_rotated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["to a file", "to where one will be"])
-def test_what_a_link_leads_to_is_rotated_and_not_the_link(
+def test_rotation_renames_the_target_of_a_link(
     opened: Callable[..., Any], tmp_path: Path, there: bool
 ) -> None:
     disk = tmp_path / "disk"
@@ -144,7 +144,7 @@ def test_what_a_link_leads_to_is_rotated_and_not_the_link(
         (disk / "lines").touch()
     link = tmp_path / "audit.jsonl"
     link.symlink_to(disk / "lines")
-    audit = Audit(AuditOptions(str(link), max_bytes=1000, backups=2))
+    audit = Audit(AuditSettings(link, max_bytes=1000, backups=2))
     talk = opened(observers=[audit])
     for _ in range(5):
         talk.call()
@@ -158,9 +158,10 @@ def test_what_a_link_leads_to_is_rotated_and_not_the_link(
 
 def test_standard_output_is_never_renamed(path: Path) -> None:
     program = (
+        "from pathlib import Path\n"
         "from jackfield_observability.audit import Audit\n"
-        "from jackfield_observability.options import AuditOptions\n"
-        "print(Audit(AuditOptions('/dev/stdout'))._file.path)\n"
+        "from jackfield_observability.settings import AuditSettings\n"
+        "print(Audit(AuditSettings(Path('/dev/stdout')))._file.path)\n"
     )
     started = [sys.executable, "-c", program]
     piped = subprocess.run(started, stdout=subprocess.PIPE, text=True, check=True)
@@ -170,7 +171,7 @@ def test_standard_output_is_never_renamed(path: Path) -> None:
     assert path.read_text() == f"{path}\n", "rotation would rename the file, not /dev/stdout"
 
 
-def test_lines_wait_while_somebody_else_holds_the_lock(path: Path) -> None:
+def test_lines_wait_while_another_process_holds_the_lock(path: Path) -> None:
     file = AuditFile(path, 0, 0)
     other = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     fcntl.flock(other, fcntl.LOCK_EX)
@@ -194,16 +195,14 @@ def test_processes_that_share_a_file_lose_nothing_when_it_rotates(path: Path, ho
     assert all(file.stat().st_size <= 20_000 for file in backups(path))
 
 
-def test_a_path_that_cannot_be_written_stops_the_start(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_fails_at_startup(tmp_path: Path) -> None:
     before = threading.active_count()
-    with pytest.raises(SettingsError, match=r"observers.audit.path: .*/no/audit.jsonl: No such file"):
-        Audit(AuditOptions(str(tmp_path / "no" / "audit.jsonl")))
+    with pytest.raises(SettingsError, match=r"^\[observers.audit\] path: .*/no/audit.jsonl: No such file"):
+        Audit(AuditSettings(tmp_path / "no" / "audit.jsonl"))
     assert threading.active_count() == before
 
 
-def test_a_full_disk_leaves_whole_lines_and_what_did_not_fit_comes_when_there_is_room(
-    path: Path, host: Host
-) -> None:
+def test_a_full_disk_leaves_whole_lines_and_the_rest_follows(path: Path, host: Host) -> None:
     process = host("narrow")
     said, complaints = process.communicate(timeout=60)
 
@@ -211,13 +210,13 @@ def test_a_full_disk_leaves_whole_lines_and_what_did_not_fit_comes_when_there_is
     assert drained == "True"
     assert 5000 < int(size) <= 6000
     assert "File too large" in complaints
-    assert "is written; 0 lines before are missing" in complaints
+    assert "is written again; 0 earlier lines are missing" in complaints
     assert process.returncode == 0
     lines = [orjson.loads(each) for each in path.read_bytes().splitlines()]
     assert [each["arguments"]["number"] for each in lines] == list(range(40))
 
 
-def test_when_the_disk_stays_full_lines_are_dropped_counted_and_reported(
+def test_lines_are_dropped_counted_and_reported_while_the_disk_stays_full(
     audited: Callable[..., Any], path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -243,13 +242,11 @@ def test_when_the_disk_stays_full_lines_are_dropped_counted_and_reported(
     missing = sum(each["lines"] for each in lines if each["event"] == "dropped")
     assert missing == talk.audit.dropped
     assert [each["arguments"]["number"] for each in lines if each["event"] == "call"][-1] == 101
-    assert "lines before are missing" in caplog.text
+    assert "earlier lines are missing" in caplog.text
     assert caplog.text.count("cannot be written") == 1
 
 
-def test_a_folder_that_vanishes_loses_nothing_once_it_is_back(
-    audited: Callable[..., Any], path: Path
-) -> None:
+def test_no_line_is_lost_if_the_folder_comes_back(audited: Callable[..., Any], path: Path) -> None:
     talk = audited()
     talk.call(number=0)
     talk.audit.drain()
@@ -261,12 +258,10 @@ def test_a_folder_that_vanishes_loses_nothing_once_it_is_back(
     assert [each["arguments"]["number"] for each in talk.lines()] == [1]
 
 
-def test_a_queue_that_nobody_empties_has_an_end(
-    audited: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_queue_is_bounded(audited: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_module, "QUEUE_LIMIT", 50)
     talk = audited()
-    with talk.audit._at_work:
+    with talk.audit._work_lock:
         for number in range(80):
             assert talk.call(number=number).response.ok
     lines = talk.lines()

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from jackfield import ErrorType, ToolCall, ToolResponse, fail, ok
 from jackfield.offers import Stage
-from jackfield_observability.record import MAX_LINE
+from jackfield_observability.audit import MAX_LINE
 
 
 class Lets:
@@ -82,7 +82,7 @@ def test_a_call_is_one_line_with_everything_about_it(
     assert list(line["decisions"]) == ["modes", "validation", "clamping"]
 
 
-def test_a_refused_call_says_by_whom_and_who_was_not_asked(audited: Callable[..., Any]) -> None:
+def test_a_refused_call_names_the_policy_and_those_not_reached(audited: Callable[..., Any]) -> None:
     talk = audited(
         policies=[
             ("modes", Stage.ADMIT, Lets("modes")),
@@ -102,7 +102,7 @@ def test_a_refused_call_says_by_whom_and_who_was_not_asked(audited: Callable[...
     }
 
 
-def test_arguments_that_break_the_schema_and_those_that_are_not_json_are_lines_too(
+def test_invalid_and_malformed_arguments_are_audited(
     audited: Callable[..., Any], exchange: ModuleType
 ) -> None:
     strict = {"type": "object", "properties": {"n": {"type": "integer"}}, "additionalProperties": False}
@@ -115,7 +115,7 @@ def test_arguments_that_break_the_schema_and_those_that_are_not_json_are_lines_t
     assert (malformed["error"], malformed["arguments"]) == ("VALIDATION", {})
 
 
-def test_defaults_that_were_filled_in_are_noted(audited: Callable[..., Any], exchange: ModuleType) -> None:
+def test_filled_in_defaults_are_audited(audited: Callable[..., Any], exchange: ModuleType) -> None:
     with_default = {"type": "object", "properties": {"n": {"type": "integer", "default": 5}}}
     talk = audited(exchange.tool(parameters=with_default))
     talk.call()
@@ -148,7 +148,7 @@ def test_characters_are_counted_not_bytes(audited: Callable[..., Any]) -> None:
     assert line["responseCharacters"] == len(answer.wire.decode()) < len(answer.wire)
 
 
-def test_every_call_of_a_crowd_has_its_line(audited: Callable[..., Any]) -> None:
+def test_every_concurrent_call_has_its_line(audited: Callable[..., Any]) -> None:
     talk = audited()
     calls = [ToolCall("echo", orjson.dumps({"number": number})) for number in range(500)]
     for _ in range(4):
@@ -198,7 +198,7 @@ def _circle() -> list[Any]:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_note_may_hold_anything(
+def test_a_note_may_contain_any_object(
     audited: Callable[..., Any], exchange: ModuleType, value: Any, shown: Any
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
@@ -213,7 +213,7 @@ def test_a_note_may_hold_anything(
     assert "[too deep]" in str(line["notes"][0]["circle"])
 
 
-def test_a_line_that_would_be_too_long_keeps_its_facts(audited: Callable[..., Any], path: Any) -> None:
+def test_a_line_over_the_limit_keeps_its_facts(audited: Callable[..., Any], path: Any) -> None:
     talk = audited()
     talk.call(**{f"name{number}": ["y" * 400] * 90 for number in range(20)})
     (line,) = talk.lines()
@@ -223,7 +223,7 @@ def test_a_line_that_would_be_too_long_keeps_its_facts(audited: Callable[..., An
     assert path.stat().st_size < MAX_LINE
 
 
-def test_a_call_of_which_no_line_can_be_made_is_counted_and_reported(
+def test_a_call_that_cannot_be_encoded_is_counted_and_reported(
     audited: Callable[..., Any], exchange: ModuleType, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Explosive(dict[str, Any]):
@@ -241,12 +241,10 @@ def test_a_call_of_which_no_line_can_be_made_is_counted_and_reported(
 
     assert fine["tool"] == "fine"
     assert (dropped["event"], dropped["lines"]) == ("dropped", 1)
-    assert "no line could be made of a call of echo" in caplog.text
+    assert "a call of echo could not be encoded" in caplog.text
 
 
-def test_a_line_says_how_many_violations_of_returns_were_found(
-    audited: Callable[..., Any], exchange: ModuleType
-) -> None:
+def test_a_line_counts_violations_of_returns(audited: Callable[..., Any], exchange: ModuleType) -> None:
     returns = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}}
     talk = audited(exchange.tool(returns=returns))
     talk.call(a=1, b=2)

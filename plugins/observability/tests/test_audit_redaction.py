@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 from jackfield import ok
 from jackfield.offers import Stage
 from jackfield_observability.audit import Audit
-from jackfield_observability.options import AuditOptions
-from jackfield_observability.redaction import REDACTED, Redactor, text
-from jackfield_observability.sensitive import sensitive
+from jackfield_observability.redaction import REDACTED, Redactor, sensitive_properties, text
+from jackfield_observability.settings import AuditSettings
 
 SECRET = "tr0ub4dor"  # what no line may hold
 NAMES = st.sampled_from(
@@ -80,7 +79,7 @@ SHAPES = st.recursive(LEAVES, _around, max_leaves=8)
 @pytest.fixture(scope="module")
 def audit(tmp_path_factory: pytest.TempPathFactory) -> Any:
     made = Audit(
-        AuditOptions(str(tmp_path_factory.mktemp("redaction") / "audit.jsonl"), max_bytes=0, arguments=True)
+        AuditSettings(tmp_path_factory.mktemp("redaction") / "audit.jsonl", max_bytes=0, arguments=True)
     )
     yield made
     made._end()
@@ -88,7 +87,7 @@ def audit(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(shape=SHAPES, other_place=st.booleans())
-def test_a_marked_value_is_never_in_the_file(
+def test_a_sensitive_value_is_never_in_the_file(
     shape: Shape, other_place: bool, opened: Callable[..., Any], exchange: ModuleType, audit: Audit
 ) -> None:
     schema, value, definitions = shape
@@ -111,7 +110,7 @@ def test_a_marked_value_is_never_in_the_file(
     assert SECRET not in written
 
 
-def test_marks_that_lead_to_each_other_in_a_circle_are_all_found() -> None:
+def test_circular_references_to_sensitive_schemas_are_found() -> None:
     parameters = {
         "properties": {"b": {"$ref": "#/$defs/B"}, "a": {"$ref": "#/$defs/A"}, "free": {"type": "string"}},
         "$defs": {
@@ -119,15 +118,15 @@ def test_marks_that_lead_to_each_other_in_a_circle_are_all_found() -> None:
             "B": {"items": {"$ref": "#/$defs/A"}},
         },
     }
-    assert sensitive(parameters).names == {"a", "b"}
+    assert sensitive_properties(parameters).names == {"a", "b"}
 
 
 @pytest.mark.parametrize("reference", ["#anchor", "https://example.org/schema", "#/$defs/missing", 7])
-def test_a_reference_that_cannot_be_followed_is_taken_for_a_mark(reference: Any) -> None:
-    assert sensitive({"properties": {"odd": {"$ref": reference}}}).names == {"odd"}
+def test_an_unresolvable_reference_counts_as_sensitive(reference: Any) -> None:
+    assert sensitive_properties({"properties": {"odd": {"$ref": reference}}}).names == {"odd"}
 
 
-def test_a_mark_on_the_parameters_hides_all_arguments() -> None:
+def test_sensitive_parameters_hide_all_arguments() -> None:
     redactor = Redactor({"writeOnly": True})
     arguments = {"a": "something", "b": 12345}
     secrets = redactor.secrets(arguments)
@@ -136,7 +135,7 @@ def test_a_mark_on_the_parameters_hides_all_arguments() -> None:
     assert redactor.shown(["something", 12345, 6], secrets) == [REDACTED, REDACTED, 6]
 
 
-def test_only_what_is_marked_is_hidden(audited: Callable[..., Any], exchange: ModuleType) -> None:
+def test_only_sensitive_values_are_hidden(audited: Callable[..., Any], exchange: ModuleType) -> None:
     parameters = {
         "properties": {
             "pin": {"type": "string", "writeOnly": True},
@@ -156,7 +155,7 @@ def test_only_what_is_marked_is_hidden(audited: Callable[..., Any], exchange: Mo
     }
 
 
-def test_a_secret_that_is_repeated_elsewhere_is_hidden_there_too(
+def test_a_repeated_secret_is_hidden_everywhere(
     audited: Callable[..., Any], exchange: ModuleType, path: Path
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
@@ -181,7 +180,7 @@ def test_a_secret_that_is_repeated_elsewhere_is_hidden_there_too(
         "Set-Cookie", "bearer", "access_tokens", "refreshTokens", "passcode", "jwt", "otp",
     ],
 )  # fmt: skip
-def test_a_name_that_sounds_like_a_secret_hides_its_value(name: str) -> None:
+def test_a_name_of_a_secret_hides_its_value(name: str) -> None:
     assert Redactor({}).shown({name: SECRET}, frozenset()) == {name: REDACTED}
 
 
@@ -189,7 +188,7 @@ def test_a_name_that_sounds_like_a_secret_hides_its_value(name: str) -> None:
     "name",
     ["max_tokens", "tokenizer", "secretary", "author", "key", "query", "compass", "pin", "laptop", "options"],
 )
-def test_a_name_that_does_not_keeps_it(name: str) -> None:
+def test_other_names_keep_their_value(name: str) -> None:
     assert Redactor({}).shown({name: "seen"}, frozenset()) == {name: "seen"}
 
 
@@ -209,13 +208,13 @@ def test_a_name_that_does_not_keeps_it(name: str) -> None:
         "Authorization: hunter2",
     ],
 )
-def test_a_text_that_looks_like_a_secret_is_taken_out_of_its_sentence(secret: str) -> None:
+def test_a_text_like_a_secret_is_removed_from_its_sentence(secret: str) -> None:
     assert text(f"run it with {secret} please") == f"run it with {REDACTED} please"
     # Also where the cut would have gone through it.
     assert secret[-6:] not in text("x " * 245 + secret + " y" * 100)
 
 
-def test_the_password_in_an_address_is_taken_out() -> None:
+def test_the_password_in_a_url_is_removed() -> None:
     assert text("postgres://ada:lovelace@db/x") == f"postgres://{REDACTED}@db/x"
 
 
@@ -229,7 +228,7 @@ def test_the_password_in_an_address_is_taken_out() -> None:
         '{"body": "{\\"token\\": \\"SECRET\\"}"}',
     ],
 )
-def test_a_secret_that_is_written_with_its_name_is_taken_out(written: str) -> None:
+def test_a_secret_after_its_name_is_removed(written: str) -> None:
     shown = text(f"the server said {written}")
     assert "SECRET" not in shown
     assert "more" not in shown
@@ -238,7 +237,7 @@ def test_a_secret_that_is_written_with_its_name_is_taken_out(written: str) -> No
 
 
 @pytest.mark.parametrize("secret", ['tr0ub"4dor', "tr0ub\n4dor", "tr0ub\\4dor", "trüb4dor", "tr0ub'4\"dor"])
-def test_a_secret_is_hidden_in_whatever_way_an_object_is_made_into_a_text(
+def test_a_secret_is_hidden_in_every_text_form_of_an_object(
     audited: Callable[..., Any], exchange: ModuleType, path: Path, secret: str
 ) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> Any:
@@ -254,7 +253,7 @@ def test_a_secret_is_hidden_in_whatever_way_an_object_is_made_into_a_text(
     assert note == {"event": "tried", "python": REDACTED, "ascii": REDACTED, "utf8": REDACTED}
 
 
-def test_arguments_that_nobody_judged_are_looked_through(
+def test_unvalidated_arguments_are_searched_for_secrets(
     audited: Callable[..., Any], exchange: ModuleType
 ) -> None:
     class Broken:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, fail
-from jackfield_observability import audit_tail
+from jackfield_observability import audit_file
 from jackfield_observability.audit import Audit
-from jackfield_observability.audit_tail import read_tail
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.audit_file import read_tail
+from jackfield_observability.settings import AuditSettings
 
 
 def test_the_latest_come_first_and_filters_narrow_them_down(
@@ -39,7 +39,7 @@ def test_the_latest_come_first_and_filters_narrow_them_down(
     assert talk.audit.tail(9, session="another") == ([], True)
 
 
-def test_lines_that_were_rotated_away_are_found(audited: Callable[..., Any]) -> None:
+def test_rotated_lines_are_found(audited: Callable[..., Any]) -> None:
     talk = audited(max_bytes=4000, backups=3)
     for number in range(12):
         talk.call(number=number)
@@ -48,21 +48,21 @@ def test_lines_that_were_rotated_away_are_found(audited: Callable[..., Any]) -> 
     assert numbers == list(range(11, 3, -1))
 
 
-def test_half_a_line_is_passed_over(path: Path) -> None:
+def test_half_a_line_is_ignored(path: Path) -> None:
     path.write_bytes(b'{"tool":"a"}\n{"tool":"b"\n[1]\n\n{"tool":"c"}\n{"too')
     assert read_tail(path, 0, 9, lambda _: True).lines == [{"tool": "c"}, {"tool": "a"}]
 
 
-def test_what_is_no_file_has_no_lines(tmp_path: Path) -> None:
+def test_a_pipe_has_no_lines(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     assert read_tail(pipe, 2, 9, lambda _: True) == ([], True)
     assert read_tail(tmp_path / "missing", 2, 9, lambda _: True) == ([], True)
 
 
-def test_the_look_back_has_an_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_for_lines_is_bounded(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_bytes(b"".join(orjson.dumps({"n": n}) + b"\n" for n in range(1000)))
-    monkeypatch.setattr(audit_tail, "MOST_BYTES", 1000)
+    monkeypatch.setattr(audit_file, "MAX_SCAN_BYTES", 1000)
     lines, complete = read_tail(path, 0, 1000, lambda line: line["n"] > 990)
     assert [line["n"] for line in lines] == list(range(999, 990, -1))
     assert not complete
@@ -75,13 +75,13 @@ def test_no_cut_between_blocks_loses_or_splits_a_line(
     path = tmp_path_factory.mktemp("audit") / "audit.jsonl"
     path.write_bytes(b"".join(orjson.dumps({"text": text}) + b"\n" for text in texts))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit_tail, "BLOCK", block)
+        patch.setattr(audit_file, "BLOCK", block)
         found = read_tail(path, 0, 1000, lambda _: True).lines
     assert [line["text"] for line in found] == texts[::-1]
 
 
-def test_a_line_is_there_as_soon_as_its_call_is_over(exchange: ModuleType, path: Path) -> None:
-    audit = Audit(AuditOptions(str(path)))
+def test_a_line_can_be_read_as_soon_as_its_call_ends(exchange: ModuleType, path: Path) -> None:
+    audit = Audit(AuditSettings(path))
     talk = exchange.Exchange(observers=[audit])
     talk.call()
     assert len(audit.tail(1).lines) == 1

@@ -17,9 +17,8 @@ from jackfield.offers import Stage
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield_observability import metrics as metrics_module
-from jackfield_observability.metrics import CONTENT_TYPE, Metrics
-from jackfield_observability.options import MetricsOptions
-from jackfield_observability.windows import WINDOW, ToolFigures, percentiles
+from jackfield_observability.metrics import CONTENT_TYPE, WINDOW, Metrics, ToolMetrics, percentiles
+from jackfield_observability.settings import MetricsSettings
 from prometheus_client import CONTENT_TYPE_LATEST
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -46,7 +45,7 @@ def test_percentiles_of_one_value_and_of_none() -> None:
 
 
 def test_percentiles_are_over_the_last_thousand() -> None:
-    figures = ToolFigures(1000)
+    figures = ToolMetrics(1000)
     for size in range(2500):
         figures.add(size / 1000, size)
     sizes = figures.size_percentiles()
@@ -63,7 +62,7 @@ def test_percentiles_are_over_the_last_thousand() -> None:
 
 @pytest.fixture
 def metrics() -> Metrics:
-    return Metrics(MetricsOptions(context_limit_tokens=1000))
+    return Metrics(MetricsSettings(context_limit_tokens=1000))
 
 
 async def _varied(args: dict[str, Any], ctx: Any) -> Any:
@@ -142,7 +141,7 @@ def test_decisions_are_counted_without_their_numbers(
     assert samples[labels[0], "decision=other", labels[1]] == 3
 
 
-def test_sessions_turns_and_what_they_begin_with(metrics: Metrics) -> None:
+def test_sessions_turns_and_initial_tokens_are_counted(metrics: Metrics) -> None:
     voice, chat = Session("voice", "1"), Session("text", "1")
     metrics.session_opened(voice, prompt_tokens=100, declaration_tokens=50)
     metrics.session_opened(chat, prompt_tokens=300, declaration_tokens=70)
@@ -161,7 +160,7 @@ def test_sessions_turns_and_what_they_begin_with(metrics: Metrics) -> None:
     assert samples["jackfield_largest_context_tokens",] == 370
 
 
-def test_a_write_that_outlives_its_session_does_not_open_it_again(talk: Any, metrics: Metrics) -> None:
+def test_a_write_after_its_session_does_not_reopen_it(talk: Any, metrics: Metrics) -> None:
     metrics.session_opened(talk.session, prompt_tokens=1, declaration_tokens=1)
     talk.session.go(State.TERMINATED)
     metrics.session_ended(talk.session)
@@ -172,7 +171,7 @@ def test_a_write_that_outlives_its_session_does_not_open_it_again(talk: Any, met
     assert samples["jackfield_open_sessions",] == 0
 
 
-def test_large_responses_are_warned_of_once(
+def test_large_responses_are_logged_once(
     talk: Any, metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:
     for _ in range(50):
@@ -191,10 +190,10 @@ def test_a_few_large_responses_among_many_are_no_warning(talk: Any, caplog: pyte
     assert "P95" not in caplog.text
 
 
-def test_responses_that_become_large_later_are_warned_of(
+def test_responses_that_become_large_are_logged(
     talk: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metrics_module, "_LOOK_AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr(metrics_module, "_CHECK_SECONDS", 0.0)
     for _ in range(100):
         talk.call("varied", size=100)
     for _ in range(5):
@@ -205,7 +204,7 @@ def test_responses_that_become_large_later_are_warned_of(
     assert "tool varied: P95 of its last 106 responses is " in caplog.text
 
 
-def test_a_context_near_its_limit_is_warned_of_once_a_session(
+def test_a_context_near_its_limit_is_logged_once_per_session(
     talk: Any, metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
@@ -220,7 +219,7 @@ def test_a_context_near_its_limit_is_warned_of_once_a_session(
     assert scraped(metrics)["jackfield_context_warnings_total",] == 1
 
 
-def test_a_session_that_begins_near_the_limit_is_warned_of_at_once(
+def test_a_session_that_starts_near_the_limit_is_logged_at_once(
     metrics: Metrics, caplog: pytest.LogCaptureFixture
 ) -> None:
     metrics.session_opened(Session("text", "1"), prompt_tokens=700, declaration_tokens=100)
@@ -228,9 +227,7 @@ def test_a_session_that_begins_near_the_limit_is_warned_of_at_once(
     assert "about 800 of 1000 tokens" in caplog.text
 
 
-def test_sessions_that_nobody_ends_are_forgotten_in_time(
-    metrics: Metrics, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sessions_without_an_end_are_evicted(metrics: Metrics, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics_module, "MAX_SESSIONS", 10)
     for _ in range(25):
         metrics.session_opened(Session("text", "1"), prompt_tokens=1, declaration_tokens=1)
@@ -238,7 +235,7 @@ def test_sessions_that_nobody_ends_are_forgotten_in_time(
     assert metrics.open_sessions == 10
 
 
-def test_json_and_prometheus_say_the_same(talk: Any, metrics: Metrics) -> None:
+def test_json_and_prometheus_agree(talk: Any, metrics: Metrics) -> None:
     metrics.session_opened(talk.session, prompt_tokens=400, declaration_tokens=100)
     metrics.turn_began(talk.session)
     for number in range(30):

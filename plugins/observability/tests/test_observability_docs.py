@@ -16,14 +16,14 @@ import pytest
 from jackfield.installed import PLUGINS, Distribution, Entry
 from jackfield.offers import ObserverOffer, Services
 from jackfield.plugins import load
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_observability import traces
-from jackfield_observability.exposition import METRICS
+from jackfield_observability.audit import dropped_line
 from jackfield_observability.metrics import Metrics
-from jackfield_observability.options import AuditOptions, MetricsOptions, TracesOptions
-from jackfield_observability.record import dropped
-from jackfield_observability.sensitive import MARKS
+from jackfield_observability.prometheus import METRICS
+from jackfield_observability.redaction import SENSITIVE_KEYWORDS
+from jackfield_observability.settings import AuditSettings, MetricsSettings
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
@@ -54,7 +54,7 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
     (line,) = talk.lines()
     # What a call has only when a policy, the handler or a broken `returns` added it.
     assert set(rows("The lines")) == {*line, "meta", "notes", "returnsViolations"}
-    assert set(rows("Lines that are missing")) == set(orjson.loads(dropped(1)))
+    assert set(rows("Lines that are missing")) == set(orjson.loads(dropped_line(1)))
 
 
 def test_every_metric_is_documented_with_its_type_and_labels() -> None:
@@ -75,7 +75,7 @@ def test_every_metric_is_documented_with_its_type_and_labels() -> None:
 
 @pytest.mark.parametrize(
     ("observer", "options"),
-    [("audit", AuditOptions), ("metrics", MetricsOptions)],
+    [("audit", AuditSettings), ("metrics", MetricsSettings)],
 )
 def test_every_setting_is_documented_with_its_default(observer: str, options: Any) -> None:
     documented = rows(f"Settings of {observer}")
@@ -83,10 +83,6 @@ def test_every_setting_is_documented_with_its_default(observer: str, options: An
     for field in fields(options):
         default = str(field.default).lower() if isinstance(field.default, bool) else str(field.default)
         assert documented[field.name][0].strip("`") == default
-
-
-def test_traces_has_no_settings() -> None:
-    assert fields(TracesOptions) == ()
 
 
 def test_every_name_of_a_span_is_documented() -> None:
@@ -104,8 +100,8 @@ def test_the_example_runs() -> None:
     exec(compile(example, "docs/observability.md", "exec"), {})
 
 
-def test_the_marks_are_documented() -> None:
-    assert [mark for mark in MARKS if f'`"{mark}": true`' not in PAGE] == []
+def test_the_sensitive_keywords_are_documented() -> None:
+    assert [mark for mark in SENSITIVE_KEYWORDS if f'`"{mark}": true`' not in PAGE] == []
 
 
 def test_three_observers_are_offered_and_made_from_settings(tmp_path: Path) -> None:
@@ -117,13 +113,16 @@ def test_three_observers_are_offered_and_made_from_settings(tmp_path: Path) -> N
         "metrics": {"context_limit_tokens": 9},
         "traces": {},
     }
-    observers = [offer.create(settings[name], services) for name, offer in made.items()]
+    observers = [
+        offer.create(parse_offer("observers", offer, settings[name]), services)
+        for name, offer in made.items()
+    ]
     for observer in observers:
         asyncio.run(observer.close())
 
     assert [type(observer).__name__ for observer in observers] == ["Audit", "Metrics", "Traces"]
     assert isinstance(observers[1], Metrics)
-    assert observers[1].options.context_limit_tokens == 9
+    assert observers[1].settings.context_limit_tokens == 9
 
 
 @pytest.mark.parametrize("missing", ["no sdk", "no opentelemetry"])
@@ -137,22 +136,22 @@ def test_without_the_sdk_traces_are_not_offered(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize(
-    ("observer", "settings", "complaint"),
+    ("observer", "settings", "fault"),
     [
-        ("audit", {"pth": "x"}, "observers.audit: unknown setting 'pth'; did you mean 'path'?"),
-        ("metrics", {"zzz": 1}, "observers.metrics: unknown setting 'zzz'; known are context_limit_tokens, "
+        ("audit", {"pth": "x"}, "pth: unknown setting; did you mean 'path'?"),
+        ("metrics", {"zzz": 1}, "zzz: unknown setting; known settings: context_limit_tokens, "
          "response_limit_characters"),
-        ("audit", {"path": 5}, "observers.audit.path: 5 is not a text"),
-        ("audit", {"path": ""}, "observers.audit.path: empty; it names the file the lines go to"),
-        ("audit", {"max_bytes": True}, "observers.audit.max_bytes: True is not a whole number, zero or more"),
-        ("audit", {"max_bytes": -1}, "observers.audit.max_bytes: -1 is not a whole number, zero or more"),
-        ("audit", {"backups": 0}, "observers.audit.backups: at least 1 when max_bytes limits the file"),
-        ("audit", {"arguments": 1}, "observers.audit.arguments: 1 is not true or false"),
-        ("traces", {"path": "x"}, "observers.traces: unknown setting 'path'; known are none"),
+        ("audit", {"path": 5}, "path: expected a path, got 5"),
+        ("audit", {"path": ""}, "path: expected a path, got ''"),
+        ("audit", {"max_bytes": True}, "max_bytes: expected an integer of at least 0, got true"),
+        ("audit", {"max_bytes": -1}, "max_bytes: expected an integer of at least 0, got -1"),
+        ("audit", {"backups": 0}, "backups: expected at least 1 if max_bytes limits the file, got 0"),
+        ("audit", {"arguments": 1}, "arguments: expected true or false, got 1"),
+        ("traces", {"path": "x"}, "path: unknown setting; this table has no settings"),
     ],
 )  # fmt: skip
-def test_a_wrong_setting_is_refused_with_a_sentence(
-    observer: str, settings: dict[str, Any], complaint: str
+def test_a_wrong_setting_is_reported_with_its_place(
+    observer: str, settings: dict[str, Any], fault: str
 ) -> None:
-    with pytest.raises(SettingsError, match=f"^{re.escape(complaint)}$"):
-        offers()[observer].create(settings, Services(MemoryStore()))
+    with pytest.raises(SettingsError, match=f"^{re.escape(f'[observers.{observer}] {fault}')}$"):
+        parse_offer("observers", offers()[observer], settings)

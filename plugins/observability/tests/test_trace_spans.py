@@ -125,7 +125,7 @@ def test_durations_are_a_histogram_in_seconds(
     assert points[None].attributes == {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "echo"}
 
 
-def test_names_that_a_model_made_up_are_one_series(telemetry: Telemetry, opened: Callable[..., Any]) -> None:
+def test_unknown_tools_share_one_series(telemetry: Telemetry, opened: Callable[..., Any]) -> None:
     talk = opened(observers=[telemetry.traces])
     for number in range(5):
         talk.call(f"made_up_{number}", call_id="half of a pair: \ud800")
@@ -142,7 +142,7 @@ def test_names_that_a_model_made_up_are_one_series(telemetry: Telemetry, opened:
     assert (point.attributes or {})["gen_ai.tool.name"] == "(unknown)"
 
 
-def test_a_span_belongs_to_whoever_called(telemetry: Telemetry, opened: Callable[..., Any]) -> None:
+def test_a_span_belongs_to_the_callers_trace(telemetry: Telemetry, opened: Callable[..., Any]) -> None:
     talk = opened(observers=[telemetry.traces])
     with telemetry.tracers.get_tracer("host").start_as_current_span("request") as request:
         talk.call()
@@ -188,7 +188,7 @@ def test_a_call_made_by_a_tool_is_a_child_of_its_span(
     assert telemetry.traces._begun == {}
 
 
-def test_a_caller_that_never_ends_is_forgotten(
+def test_the_span_of_a_cancelled_caller_is_discarded(
     telemetry: Telemetry, opened: Callable[..., Any], exchange: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traces_module, "MAX_BEGUN", 3)
@@ -214,12 +214,12 @@ def test_closing_flushes_the_exporter(opened: Callable[..., Any]) -> None:
     telemetry.tracers.shutdown()
 
 
-def test_a_flood_is_cut_off(
+def test_the_span_queue_is_bounded(
     telemetry: Telemetry, opened: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(traces_module, "QUEUE_LIMIT", 5)
     talk = opened(observers=[telemetry.traces])
-    with telemetry.traces._at_work:
+    with telemetry.traces._work_lock:
         for _ in range(8):
             talk.call()
     telemetry.traces.drain()

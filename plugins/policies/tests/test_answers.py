@@ -9,8 +9,8 @@ from typing import Any
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, Intent, ToolResponse, fail, ok
-from jackfield_policies.bans import Bans
-from jackfield_testkit.workbench import VERSION, Workbench, make_tool
+from jackfield_policies.access import Bans
+from jackfield_testkit.runtime import VERSION, TestRuntime, make_tool
 
 PARAMETERS = {
     "type": "object",
@@ -36,8 +36,8 @@ async def fine(args: dict[str, Any], ctx: Any) -> ToolResponse:
     return ok({"found": 1})
 
 
-def bench(handler: Any = fine, **fields: Any) -> Workbench:
-    return Workbench(
+def bench(handler: Any = fine, **fields: Any) -> TestRuntime:
+    return TestRuntime(
         make_tool("tool", handler, guide=GUIDE, **{"parameters": PARAMETERS, "version": "2.3.4", **fields}),
         policies=jackfield_policies.jackfield_policies(),
         capabilities=jackfield_policies.jackfield_capabilities(),
@@ -92,7 +92,7 @@ async def refusal_of(kind: str) -> Any:
     work = bench(handler, **WRITES, **asks.get(kind, {}))
     session = work.session("voice", user="ada")
     if kind == "AUTH":
-        await Bans(work.store).impose("ada", 60)
+        await Bans(work.store).add("ada", 60)
     before = {"BUDGET_EXCEEDED": ["a", "b", "c"], "LOOP_DETECTED": ["x", "x"], "RATE_LIMIT": ["a"]}
     for query in before.get(kind, ()):
         await work.call(session, "tool", json.dumps({"query": query}), f"call_{len(ran):08}")

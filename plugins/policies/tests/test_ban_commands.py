@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from jackfield_cli import main
-from jackfield_policies.bans import Bans
+from jackfield_policies.access import Bans
 from jackfield_store_sqlite import SqliteStore
 from jackfield_testkit.sites import Site
 
@@ -39,9 +39,9 @@ def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfi
         host = await SqliteStore.open(Path("kept.db"))
         try:
             bans = Bans(host)
-            until = await bans.impose("ada", 600)
-            await bans.impose(None, 60, "\x1b[31m")
-            await bans.impose("session:abc", 60)
+            until = await bans.add("ada", 600)
+            await bans.add(None, 60, "\x1b[31m")
+            await bans.add("session:abc", 60)
 
             def run(*arguments: str) -> Result:
                 done = jackfield("bans", *arguments)
@@ -70,19 +70,19 @@ def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfi
             assert await bans.remaining(None, "\x1b[31m") == 0
             answer = await asyncio.to_thread(run, "lift", "session:abc", "--json")
             assert json.loads(answer.stdout) == {"user": "session:abc", "session": None, "lifted": True}
-            assert (await asyncio.to_thread(run)).stdout == "nobody is banned\n"
+            assert (await asyncio.to_thread(run)).stdout == "no active bans\n"
         finally:
             await host.close()
 
     asyncio.run(main())
 
 
-def test_who_was_banned_is_let_through_again(jackfield: Jackfield) -> None:
+def test_a_lifted_ban_lets_calls_through(jackfield: Jackfield) -> None:
     asked = ("call", "echo", '{"text": "hi"}', "--user", "ada", "--json")
 
     async def ban() -> None:
         store = await SqliteStore.open(Path("kept.db"))
-        await Bans(store).impose("ada", 600)
+        await Bans(store).add("ada", 600)
         await store.close()
 
     asyncio.run(ban())
@@ -92,7 +92,7 @@ def test_who_was_banned_is_let_through_again(jackfield: Jackfield) -> None:
     assert json.loads(jackfield(*asked).stdout)["answer"]["ok"]
 
 
-def test_who_is_not_banned_cannot_be_let_back_in(jackfield: Jackfield) -> None:
+def test_lifting_a_missing_ban_fails(jackfield: Jackfield) -> None:
     done = jackfield("bans", "lift", "ada")
     assert (done.exit_code, done.stdout) == (1, "")
     assert "'ada' is not banned; `jackfield bans list` shows who is" in done.stderr
@@ -100,7 +100,7 @@ def test_who_is_not_banned_cannot_be_let_back_in(jackfield: Jackfield) -> None:
 
 
 @pytest.mark.parametrize("named", [(), ("ada", "--session", "abc"), ("",)])
-def test_whose_ban_is_lifted_has_to_be_clear(jackfield: Jackfield, named: tuple[str, ...]) -> None:
+def test_lifting_needs_either_a_user_or_a_session(jackfield: Jackfield, named: tuple[str, ...]) -> None:
     done = jackfield("bans", "lift", *named)
     assert done.exit_code == 2
     assert "name either a USER or a --session" in done.stderr
@@ -110,28 +110,28 @@ def test_whose_ban_is_lifted_has_to_be_clear(jackfield: Jackfield, named: tuple[
     ("name", "reason"),
     [("u" * 3000, "a store takes up to 1024"), ("ada\udcff", "holds half of a surrogate pair")],
 )
-def test_a_name_that_no_store_takes_is_a_sentence(jackfield: Jackfield, name: str, reason: str) -> None:
+def test_an_invalid_user_name_is_reported(jackfield: Jackfield, name: str, reason: str) -> None:
     done = jackfield("bans", "lift", name)
     assert done.exit_code == 1
     assert done.stderr.startswith("Error: the key ")
     assert reason in done.stderr
 
 
-def test_bans_in_memory_are_out_of_reach(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bans_in_memory_cannot_be_listed(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
     done = jackfield("bans", "list")
     assert done.exit_code == 1
     assert "the store of this deployment is `memory`, which ends with its host" in done.stderr
 
 
-def test_without_a_registry_it_says_how_to_get_one(jackfield: Jackfield) -> None:
+def test_a_missing_registry_is_reported_with_a_remedy(jackfield: Jackfield) -> None:
     Path("tool_registry.json").unlink()
     done = jackfield("bans")
     assert done.exit_code == 1
     assert "jackfield build" in done.stderr
 
 
-def test_a_ban_that_is_lifted_has_a_line_in_the_audit_with_who_did_it(
+def test_lifting_a_ban_is_audited_with_the_operator(
     jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Path("jackfield.toml").open("a") as file:
@@ -144,8 +144,8 @@ def test_a_ban_that_is_lifted_has_a_line_in_the_audit_with_who_did_it(
 
     async def ban() -> None:
         store = await SqliteStore.open(Path("kept.db"))
-        await Bans(store).impose("ada", 600)
-        await Bans(store).impose(None, 600, "abc")
+        await Bans(store).add("ada", 600)
+        await Bans(store).add(None, 600, "abc")
         await store.close()
 
     asyncio.run(ban())
@@ -158,7 +158,7 @@ def test_a_ban_that_is_lifted_has_a_line_in_the_audit_with_who_did_it(
     assert (nameless["user"], nameless["session"]) == (None, "abc")
 
 
-def test_without_its_audit_a_ban_is_not_lifted(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ban_is_not_lifted_without_the_audit(jackfield: Jackfield, monkeypatch: pytest.MonkeyPatch) -> None:
     with Path("jackfield.toml").open("a") as file:
         file.write('[observers.audit]\npath = "nowhere/lines.jsonl"\n')
     monkeypatch.setenv(
@@ -169,7 +169,7 @@ def test_without_its_audit_a_ban_is_not_lifted(jackfield: Jackfield, monkeypatch
     async def banned(seconds: float) -> float:
         store = await SqliteStore.open(Path("kept.db"))
         try:
-            await Bans(store).impose("ada", seconds)
+            await Bans(store).add("ada", seconds)
             return await Bans(store).remaining("ada")
         finally:
             await store.close()
@@ -177,5 +177,5 @@ def test_without_its_audit_a_ban_is_not_lifted(jackfield: Jackfield, monkeypatch
     asyncio.run(banned(600))
     refused = jackfield("bans", "lift", "ada")
     assert refused.exit_code == 1
-    assert refused.stderr.startswith("Error: observers.audit.path: ")
+    assert refused.stderr.startswith("Error: [observers.audit] path: ")
     assert asyncio.run(banned(1)) > 500

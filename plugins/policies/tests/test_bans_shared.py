@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_policies.bans import Bans
-from jackfield_policies.subjects import Subject
+from jackfield_policies.access import Bans, Subject
 from jackfield_store_sqlite import SqliteStore
 
 ADA = Subject("ada", None)
@@ -25,12 +24,12 @@ GUARD = 120
 
 HOST = """\
 import asyncio, json, os, sys
-from jackfield_policies import exclusive
-from jackfield_policies.bans import Bans
+from jackfield_policies import access
+from jackfield_policies.access import Bans
 from jackfield_store_sqlite import SqliteStore
 
 # A claim of this process is taken over when it dies, or never: here it is not forgotten in time.
-exclusive.SECONDS = 100_000
+access.LOCK_SECONDS = 100_000
 stops_at, lease, path = sys.argv[1], float(sys.argv[2]), sys.argv[3]
 
 
@@ -66,7 +65,7 @@ async def main():
     while task := await told():
         async def extend():
             for _ in range(task["times"]):
-                say(until=await bans.impose("ada", task["seconds"]))
+                say(until=await bans.add("ada", task["seconds"]))
         await asyncio.gather(*(extend() for _ in range(task["tasks"])))
         say(at="done")
     await store.close()
@@ -202,27 +201,25 @@ def test_no_extension_is_lost_between_processes_and_the_ban_is_seen_all_the_time
 ) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
         hosts = [host() for _ in range(3)]
-        first = await bans.impose("ada", 60)
+        first = await bans.add("ada", 60)
         for each in hosts:
             each.tell(tasks=2, times=6, seconds=60)
         ends = await seen_while(bans, asyncio.gather(*(each.until_at("done") for each in hosts)))
         acknowledged = sorted(end for each in ends for end in each)
         assert acknowledged == [first + 60 * number for number in range(1, 37)]
-        assert (await bans.held())[ADA] == acknowledged[-1]
+        assert (await bans.active())[ADA] == acknowledged[-1]
 
     here(main)
 
 
 @pytest.mark.parametrize(("where", "counts"), [("read", 0), ("writing", 0), ("written", 60)])
-def test_who_is_killed_in_the_middle_keeps_nobody_from_extending(
-    host: Place, here: Any, where: str, counts: int
-) -> None:
+def test_a_killed_process_does_not_block_extensions(host: Place, here: Any, where: str, counts: int) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
-        first = await bans.impose("ada", 600)
+        first = await bans.add("ada", 600)
         dying = host(where)
         dying.tell(tasks=1, times=1, seconds=60)
         await dying.until_at(where)
-        extending = asyncio.create_task(bans.impose("ada", 30))
+        extending = asyncio.create_task(bans.add("ada", 30))
         await store.waits.wait()
         assert not extending.done()
         assert await bans.remaining("ada") > 0
@@ -234,7 +231,7 @@ def test_who_is_killed_in_the_middle_keeps_nobody_from_extending(
 
 def test_nothing_acknowledged_is_lost_when_hosts_are_killed_while_they_extend(host: Place, here: Any) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
-        first = await bans.impose("ada", 600)
+        first = await bans.add("ada", 600)
         ends: list[float] = []
         for _ in range(3):
             hosts = [host() for _ in range(2)]
@@ -243,7 +240,7 @@ def test_nothing_acknowledged_is_lost_when_hosts_are_killed_while_they_extend(ho
             ends.append(await seen_while(bans, asyncio.to_thread(hosts[0].acknowledged)))
             for each in hosts:
                 ends += each.killed()
-        extensions = (await bans.impose("ada", 60) - first) / 60 - 1
+        extensions = (await bans.add("ada", 60) - first) / 60 - 1
         assert len(set(ends)) == len(ends), "two were told the same end"
         # Each that was killed may have written one of which it could not tell any more.
         assert len(ends) <= extensions <= len(ends) + 6
@@ -251,42 +248,42 @@ def test_nothing_acknowledged_is_lost_when_hosts_are_killed_while_they_extend(ho
     here(main)
 
 
-def test_a_host_that_hung_notices_that_others_went_past_it(host: Place, here: Any) -> None:
+def test_a_hung_host_notices_that_it_lost_the_lock(host: Place, here: Any) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
-        first = await bans.impose("ada", 600)
+        first = await bans.add("ada", 600)
         hung = host("read", lease=0.5)
         hung.tell(tasks=1, times=1, seconds=60)
         await hung.until_at("read")
         hung.send(signal.SIGSTOP)
         try:
-            assert await bans.impose("ada", 30) == first + 30
+            assert await bans.add("ada", 30) == first + 30
         finally:
             hung.send(signal.SIGCONT)
         hung.tell()
         await hung.until_at("read")  # Once more, because what it had read is old.
         hung.tell()
         assert await hung.until_at("done") == [first + 90]
-        assert (await bans.held())[ADA] == first + 90
+        assert (await bans.active())[ADA] == first + 90
 
     here(main, lease=0.5)
 
 
-def test_a_ban_that_is_lifted_is_not_put_back_by_whoever_extends_it(here: Any, path: Path) -> None:
+def test_a_lifted_ban_is_not_restored_by_a_concurrent_extension(here: Any, path: Path) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
-        await bans.impose("ada", 600)
+        await bans.add("ada", 600)
         store.writing.clear()
         store.may_write.clear()
-        extending = asyncio.create_task(bans.impose("ada", 60))
+        extending = asyncio.create_task(bans.add("ada", 60))
         await store.writing.wait()
         operator = await Waiting.open(path)
         try:
-            lifting = asyncio.create_task(Bans(operator).lift("ada"))
+            lifting = asyncio.create_task(Bans(operator).remove("ada"))
             await operator.waits.wait()
             store.may_write.set()
             await extending
             assert await lifting
         finally:
             await operator.close()
-        assert await bans.held() == {}
+        assert await bans.active() == {}
 
     here(main)

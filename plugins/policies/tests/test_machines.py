@@ -31,7 +31,7 @@ from jackfield.outcomes import CallState, state_of
 from jackfield_store_sqlite import SqliteStore
 from jackfield_store_sqlite.creation import initialise
 from jackfield_store_sqlite.process import Machine
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 PARAMETERS = {"type": "object", "additionalProperties": False, "properties": {"n": {"type": "integer"}}}
 EXPIRY = 300
@@ -85,7 +85,7 @@ class Host:
         # A host that is not live keeps silent, and the others find it dead.
         owner.renew = self._renew_if_live  # type: ignore[method-assign]
         fields: dict[str, Any] = {"sideEffects": "writes", "idempotent": False, "parameters": PARAMETERS}
-        self.work = Workbench(
+        self.work = TestRuntime(
             make_tool("write", self._execute, **fields),
             make_tool("ask", self._execute, requiresConfirmation=True, **fields),
             policies=[

@@ -16,7 +16,7 @@ from jackfield.contract.response import Failure
 from jackfield.offers import PolicyOffer, Stage
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 POLICIES = list(jackfield_policies.jackfield_policies())
 WRITES: dict[str, Any] = {"sideEffects": "writes", "idempotent": False}
@@ -40,7 +40,7 @@ def offer(policy: Any, stage: Stage = Stage.SHAPE, rank: int = 99) -> PolicyOffe
     return PolicyOffer("odd", stage, rank, lambda settings, services: policy)
 
 
-async def twice(work: Workbench) -> list[bytes]:
+async def twice(work: TestRuntime) -> list[bytes]:
     session = work.session()
     return [(await work.call(session, "tool", "{}", ID)).wire for _ in range(2)]
 
@@ -68,7 +68,7 @@ def test_an_answer_that_is_not_json_in_any_part_is_replaced_and_kept_so(make: An
         response: ToolResponse = make()
         return response
 
-    first, second = asyncio.run(twice(Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES)))
+    first, second = asyncio.run(twice(TestRuntime(make_tool("tool", handler, **WRITES), policies=POLICIES)))
     assert first == second
     assert json.loads(first)["error"]["type"] == "INTERNAL"
     assert json.loads(first)["error"]["partialSideEffects"] is True
@@ -80,7 +80,9 @@ def test_an_answer_that_is_more_than_the_store_takes_is_told_as_such(tmp_path: P
 
     async def main() -> list[bytes]:
         store = await SqliteStore.open(tmp_path / "kept.db")
-        answers = await twice(Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store))
+        answers = await twice(
+            TestRuntime(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+        )
         await store.close()
         return answers
 
@@ -99,7 +101,7 @@ def test_an_id_of_any_length_is_the_name_of_one_call(tmp_path: Path) -> None:
 
     async def main() -> list[bytes]:
         store = await SqliteStore.open(tmp_path / "kept.db")
-        work = Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+        work = TestRuntime(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
         session = work.session()
         ids = [f"call_1__thought__{'x' * 5000}{end}" for end in "aab"]
         answers = [(await work.call(session, "tool", "{}", call_id)).wire for call_id in ids]
@@ -124,7 +126,7 @@ def test_a_handler_that_takes_its_arguments_apart_gets_them_whole_again_and_so_d
             recorded.append(call.args)
 
     parameters = {"type": "object", "properties": {"secret": {"type": "string"}}}
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", handler, parameters=parameters),
         policies=POLICIES,
         settings={"recovery": {"pause_ms": 0}},
@@ -180,7 +182,7 @@ def test_a_policy_that_breaks_behind_the_handler_takes_no_answer_and_repeats_no_
         ran.append(1)
         return ok({"done": True})
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", handler, **WRITES), make_tool("read", fine), policies=[*policies, offer(Odd(how))]
     )
     session = work.session()
@@ -230,7 +232,7 @@ def test_no_policy_is_on_record_for_a_call_it_may_never_have_seen(store: Any, pa
             decided.append(call.trail())
 
     tool = make_tool("tool", fine, **WRITES)
-    work = Workbench(tool, policies=POLICIES, store=store, observers=[Watcher()])  # type: ignore[list-item]
+    work = TestRuntime(tool, policies=POLICIES, store=store, observers=[Watcher()])  # type: ignore[list-item]
     asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert {name for name, decision in decided[0].items() if decision == "pass"} == passed
 
@@ -246,7 +248,7 @@ def test_an_observer_that_fails_takes_no_record_from_the_next() -> None:
         def call_finished(self, call: Any, response: Any) -> None:
             told.append(call.call_id)
 
-    work = Workbench(make_tool("tool", fine), observers=[Broken(), Watcher()])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("tool", fine), observers=[Broken(), Watcher()])  # type: ignore[list-item]
     assert kind(asyncio.run(work.call(work.session(), "tool", "{}", ID))) == "ok"
     assert told == [ID]
 
@@ -264,8 +266,8 @@ def test_a_write_that_was_cut_by_the_end_of_the_host_is_in_doubt_and_not_run_aga
         await asyncio.sleep(30 if len(ran) == 1 else 0)
         return ok({"done": True})
 
-    def work(store: SqliteStore) -> Workbench:
-        return Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+    def work(store: SqliteStore) -> TestRuntime:
+        return TestRuntime(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
 
     async def cut_short() -> None:
         bench = work(store)
@@ -298,7 +300,7 @@ def test_an_answer_the_store_could_not_take_is_given_again_and_kept_once_it_can(
             other.execute("BEGIN IMMEDIATE")
             return ok({"done": True})
 
-        work = Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
+        work = TestRuntime(make_tool("tool", handler, **WRITES), policies=POLICIES, store=store)
         session = work.session()
         answers = [(await work.call(session, "tool", "{}", ID)).wire for _ in range(2)]
         other.execute("ROLLBACK")
@@ -329,7 +331,7 @@ def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None
             decided.append(call.trail())
 
     tool = make_tool("tool", fine, **WRITES)
-    work = Workbench(tool, policies=POLICIES, store=TakenOver(), observers=[Watcher()])  # type: ignore[list-item]
+    work = TestRuntime(tool, policies=POLICIES, store=TakenOver(), observers=[Watcher()])  # type: ignore[list-item]
     assert kind(asyncio.run(work.call(work.session(), "tool", "{}", ID))) == "ok"
     assert decided[0]["duplicates"] == "answer not recorded"
 
@@ -351,7 +353,7 @@ def test_a_store_that_raises_what_it_should_not_gets_one_answer_too() -> None:
         ran.append(1)
         return ok({"done": True})
 
-    work = Workbench(make_tool("tool", handler, **WRITES), policies=POLICIES, store=Faulty())
+    work = TestRuntime(make_tool("tool", handler, **WRITES), policies=POLICIES, store=Faulty())
     first, second = asyncio.run(twice(work))
     assert first == second
     assert json.loads(first)["error"]["partialSideEffects"] is True
@@ -366,7 +368,7 @@ def test_a_store_that_raises_what_it_should_not_keeps_nobody_from_giving_up_a_ca
         await asyncio.sleep(30)
         return ok()
 
-    work = Workbench(make_tool("tool", slow), policies=POLICIES, store=Faulty())
+    work = TestRuntime(make_tool("tool", slow), policies=POLICIES, store=Faulty())
 
     async def main() -> None:
         handling = asyncio.ensure_future(work.call(work.session(), "tool"))
@@ -400,7 +402,7 @@ class Going(MemoryStore):
     [(ClaimState.RUNNING, "is still running"), (ClaimState.IN_DOUBT, "may or may not have taken effect")],
 )
 def test_a_call_that_may_have_run_is_never_said_not_to_have(state: ClaimState, told: str) -> None:
-    work = Workbench(make_tool("tool", fine, **WRITES), policies=POLICIES, store=Going(state))
+    work = TestRuntime(make_tool("tool", fine, **WRITES), policies=POLICIES, store=Going(state))
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert told in error(answer)["message"]
     assert error(answer)["partialSideEffects"] is True
@@ -425,7 +427,7 @@ def test_a_read_that_ran_before_the_store_went_away_is_not_said_to_have_run_noth
         return ok({"done": True})
 
     lost = PolicyOffer("loses_the_store", Stage.SHAPE, 90, lambda _settings, _services: LosesTheStore())
-    work = Workbench(make_tool("tool", handler), policies=[*POLICIES, lost])
+    work = TestRuntime(make_tool("tool", handler), policies=[*POLICIES, lost])
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert ran == [1]
     assert "ran nothing" not in error(answer)["message"]
@@ -443,7 +445,7 @@ def test_what_a_write_calls_is_counted_in_the_turn_it_belongs_to() -> None:
         await goes_on.wait()
         return ok([(await ctx.call_tool("read", {})).ok for _ in range(3)])
 
-    work = Workbench(make_tool("long", long, **WRITES), make_tool("read", fine), policies=POLICIES)
+    work = TestRuntime(make_tool("long", long, **WRITES), make_tool("read", fine), policies=POLICIES)
 
     async def main() -> tuple[list[bool], int]:
         session = work.session("voice")
@@ -467,7 +469,7 @@ def test_a_write_that_waits_for_another_is_counted_in_the_turn_it_was_asked_for(
         await goes_on.wait()
         return ok({"done": True})
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", write, **WRITES), policies=POLICIES, settings={"loops": {"identical_calls": 0}}
     )
 
@@ -493,7 +495,7 @@ def test_a_called_tool_runs_for_every_caller_whatever_it_is_named() -> None:
     async def caller(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return await ctx.call_tool("send_template", {})  # type: ignore[no-any-return]
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("send_template", template, **WRITES),
         make_tool("caller", caller, **WRITES),
         policies=POLICIES,
@@ -524,7 +526,7 @@ def test_a_call_that_a_tool_may_not_make_is_on_record() -> None:
         return ok([each.ok for each in refused])
 
     told = Told()
-    work = Workbench(make_tool("around", around), make_tool("read", fine), observers=[told])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("around", around), make_tool("read", fine), observers=[told])  # type: ignore[list-item]
     assert asyncio.run(work.call(work.session(), "around")).response.data == [False, False]
     (circle, why), (read, how), last = told.calls
     assert (circle, read, last) == ("around", "read", ("around", None))
@@ -540,7 +542,7 @@ def test_a_call_whose_loop_is_gone_disturbs_nobody() -> None:
         return ok()
 
     told = Told()
-    work = Workbench(make_tool("tool", slow), observers=[told])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("tool", slow), observers=[told])  # type: ignore[list-item]
 
     async def main() -> None:
         handling = work.orchestrator.handle(work.session(), [ToolCall("tool", "{}")])
@@ -564,7 +566,7 @@ def test_a_call_that_nobody_waits_for_any_more_is_on_record() -> None:
         return ok()
 
     told = Told()
-    work = Workbench(make_tool("outer", outer), make_tool("inner", inner), observers=[told])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("outer", outer), make_tool("inner", inner), observers=[told])  # type: ignore[list-item]
 
     async def main() -> None:
         session = work.session()

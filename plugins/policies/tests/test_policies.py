@@ -13,8 +13,8 @@ from jackfield import ErrorType, Intent, ToolCall, ToolResponse, fail, ok, stric
 from jackfield.offers import IntentHandlerOffer, PolicyOffer, Stage
 from jackfield.settings import SettingsError
 from jackfield.store import Claim, ClaimState, MemoryStore, StoreUnavailableError
-from jackfield_policies.bans import Bans
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_policies.access import Bans
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 POLICIES = list(jackfield_policies.jackfield_policies())
 ANY = {
@@ -37,9 +37,9 @@ class Counted:
         return self.answers[min(len(self.runs), len(self.answers)) - 1]
 
 
-def bench(handler: Any, *, settings: Any = None, store: Any = None, **fields: Any) -> Workbench:
+def bench(handler: Any, *, settings: Any = None, store: Any = None, **fields: Any) -> TestRuntime:
     fields.setdefault("parameters", ANY)
-    return Workbench(
+    return TestRuntime(
         make_tool("tool", handler, **fields),
         policies=POLICIES,
         capabilities=jackfield_policies.jackfield_capabilities(),
@@ -160,7 +160,7 @@ def failure_or_data(answer: Any) -> Any:
     return envelope["data"] if envelope["ok"] else envelope["error"]
 
 
-def _fingerprint(work: Workbench, arguments: str) -> bytes:
+def _fingerprint(work: TestRuntime, arguments: str) -> bytes:
     from jackfield.governance import Call
     from jackfield.registry.reading import read_arguments
 
@@ -235,15 +235,15 @@ def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
 
     async def main() -> None:
         nonlocal now
-        assert await bans.impose("ada", 60) == 1060
-        assert await bans.impose("ada", 60) == 1120
+        assert await bans.add("ada", 60) == 1060
+        assert await bans.add("ada", 60) == 1120
         refused = await work.call(work.session("voice", user="ada"), "tool")
         assert failure(refused)["details"] == {"retryAfterSeconds": 120}
         assert kind(await work.call(work.session(user="grace"), "tool")) == "ok"
         now += 121
         assert await bans.remaining("ada") == 0
         assert kind(await work.call(work.session(user="ada"), "tool")) == "ok"
-        assert await bans.impose("ada", 30) == now + 30, "an expired ban is paid for"
+        assert await bans.add("ada", 30) == now + 30, "an expired ban is paid for"
 
     run(main())
 
@@ -361,7 +361,7 @@ def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> No
 def test_a_tool_that_did_something_and_has_nothing_to_say_is_no_loop(does: str) -> None:
     effects = "writes" if does == "writes" else "none"
     intents = () if does == "writes" else (Intent("END_VOICE_SESSION"),)
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", Counted(ok(None, *intents)), sideEffects=effects, parameters=ANY),
         policies=POLICIES,
         intents=[IntentHandlerOffer("END_VOICE_SESSION", lambda settings, services: Willing())],
@@ -432,7 +432,7 @@ def test_a_late_tool_is_noted() -> None:
 # confirmation
 
 
-def confirmed_bench(handler: Any, **fields: Any) -> Workbench:
+def confirmed_bench(handler: Any, **fields: Any) -> TestRuntime:
     return bench(
         handler,
         sideEffects="writes",
@@ -443,7 +443,7 @@ def confirmed_bench(handler: Any, **fields: Any) -> Workbench:
     )
 
 
-def token_of(work: Workbench) -> str:
+def token_of(work: TestRuntime) -> str:
     (event, fields), *_ = work.events
     assert event == "confirmation_required"
     return str(fields["token"])
@@ -603,7 +603,7 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
         def call_finished(self, call: Any, response: Any) -> None:
             seen.append(call.trail())
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", Counted(), category="retrieval"),
         policies=POLICIES,
         settings={"budgets": {"text_retrievals": 1}},
@@ -712,7 +712,7 @@ def test_a_policy_that_breaks_is_answered_for_and_runs_nothing_twice(how: str, s
     handler = Counted()
     offer = PolicyOffer("broken", stage, 99, lambda settings, services: Breaks(how))
     tool = make_tool("tool", handler, sideEffects="writes", idempotent=False)
-    work = Workbench(tool, policies=[*POLICIES, offer])
+    work = TestRuntime(tool, policies=[*POLICIES, offer])
     session = work.session()
 
     async def main() -> list[Any]:
@@ -748,7 +748,7 @@ def test_an_observer_that_fails_takes_no_answer_away() -> None:
         def call_finished(self, call: Any, response: Any) -> None:
             raise RuntimeError
 
-    work = Workbench(make_tool("tool", Counted()), observers=[Broken()])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("tool", Counted()), observers=[Broken()])  # type: ignore[list-item]
     assert kind(run(work.call(work.session(), "tool"))) == "ok"
 
 
@@ -759,7 +759,7 @@ def test_an_unknown_tool_is_recorded_like_any_other() -> None:
         def call_finished(self, call: Any, response: Any) -> None:
             seen.append(call.tool.id)
 
-    work = Workbench(make_tool("tool", Counted()), observers=[Watcher()])  # type: ignore[list-item]
+    work = TestRuntime(make_tool("tool", Counted()), observers=[Watcher()])  # type: ignore[list-item]
     answer = run(work.call(work.session(), "tol", "{}", "call_1"))
     assert failure(answer)["suggestion"] == "Did you mean 'tool'?"
     assert json.loads(answer.wire)["meta"]["toolId"] == "tol"

@@ -14,7 +14,7 @@ import pytest
 from jackfield import ErrorType, Failure, ToolCall, ToolResponse, fail, ok
 from jackfield.governance import Call, Check, Proceed
 from jackfield.offers import PolicyOffer, Stage
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 POLICIES = list(jackfield_policies.jackfield_policies())
 WRITES: dict[str, Any] = {"sideEffects": "writes", "idempotent": False}
@@ -76,9 +76,9 @@ def error(answer: Any) -> Any:
 
 def bench(
     handler: Any, *policies: PolicyOffer, standard: bool = True, more: Any = (), **fields: Any
-) -> tuple[Workbench, Watcher]:
+) -> tuple[TestRuntime, Watcher]:
     watcher = Watcher()
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", handler, **fields),
         *more,
         policies=[*(POLICIES if standard else ()), *policies],
@@ -284,7 +284,7 @@ def test_a_pause_without_end_is_not_waited_for(pause: float, caplog: pytest.LogC
 # the approved call
 
 
-async def approved(work: Workbench, arguments: str, tool_id: str = "tool") -> Any:
+async def approved(work: TestRuntime, arguments: str, tool_id: str = "tool") -> Any:
     """Ask, then approve as the user's client does."""
     session = work.session(user="ada")
     asked = await work.call(session, tool_id, arguments, ID)
@@ -447,7 +447,7 @@ def placed(apply: Apply, front: bool) -> PolicyOffer:
     return offer(Around(apply), stage, rank)
 
 
-async def answered(work: Workbench) -> Any:
+async def answered(work: TestRuntime) -> Any:
     """The answer, from a task that nobody has cancelled and that nobody has to."""
     task = asyncio.current_task()
     assert task is not None

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from typing import Any
 
 import jackfield_policies
 import pytest
 from jackfield import ErrorType, ToolResponse, fail, ok
-from jackfield.offers import Services
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import MemoryStore
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 PARAMETERS = {
     "type": "object",
@@ -22,8 +22,8 @@ PARAMETERS = {
 }
 
 
-def bench(handler: Any, settings: Any, store: Any = None, **fields: Any) -> Workbench:
-    return Workbench(
+def bench(handler: Any, settings: Any, store: Any = None, **fields: Any) -> TestRuntime:
+    return TestRuntime(
         make_tool("tool", handler, parameters=PARAMETERS, **fields),
         policies=jackfield_policies.jackfield_policies(),
         settings=settings,
@@ -66,7 +66,7 @@ def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
         def call_finished(self, call: Any, response: Any) -> None:
             seen.append(call.trail())
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("tool", fine, parameters=PARAMETERS),
         policies=jackfield_policies.jackfield_policies(),
         settings={"budgets": {f"{mode}_tool_ms": 0.000001}},
@@ -159,23 +159,52 @@ def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    ("policy", "known"),
-    [("modes", "none"), ("confirmation", "expiry_seconds, trusted"), ("loops", "identical_calls, ")],
+    ("policy", "problem"),
+    [
+        ("modes", "this table has no settings"),
+        ("confirmation", "known settings: expiry_seconds, trusted"),
+        ("loops", "known settings: identical_calls, empty_results"),
+    ],
 )
-def test_a_setting_that_is_misspelt_is_answered_with_all_there_are(policy: str, known: str) -> None:
-    with pytest.raises(SettingsError, match=f"policies.{policy}: unknown setting 'loud'; known are {known}"):
+def test_an_unknown_setting_is_reported_with_the_known_ones(policy: str, problem: str) -> None:
+    fault = rf"^\[policies.{policy}\] loud: unknown setting; {problem}$"
+    with pytest.raises(SettingsError, match=fault):
         bench(fine, {policy: {"loud": 1}})
 
 
-def test_a_loop_of_one_call_is_none() -> None:
-    with pytest.raises(SettingsError, match="identical_calls: 1 refuses every call"):
+@pytest.mark.parametrize(
+    ("policy", "settings", "fault"),
+    [
+        ("budgets", {"voice_cals": 3}, "voice_cals: unknown setting; did you mean 'voice_calls'?"),
+        ("budgets", {"voice_calls": "four"}, "voice_calls: expected an integer of at least 0, got 'four'"),
+        ("budgets", {"text_calls": True}, "text_calls: expected an integer of at least 0, got true"),
+        ("budgets", {"text_calls": -1}, "text_calls: expected an integer of at least 0, got -1"),
+        (
+            "recovery",
+            {"pause_ms": float("inf")},
+            "pause_ms: expected a number of milliseconds from 0 up, got inf",
+        ),
+        ("confirmation", {"trusted": "x"}, "trusted: expected a list of strings, got 'x'; write ['x']"),
+        ("confirmation", {"trusted": [1]}, "trusted[0]: expected a string, got 1"),
+    ],
+)
+def test_a_wrong_setting_is_reported_with_its_place(
+    policy: str, settings: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"^{re.escape(f'[policies.{policy}] {fault}')}$"):
+        bench(fine, {policy: settings})
+
+
+def test_a_limit_of_one_identical_call_is_refused() -> None:
+    fault = r"^\[policies.loops\] identical_calls: 1 refuses every call; 2 refuses the first repetition$"
+    with pytest.raises(SettingsError, match=fault):
         bench(fine, {"loops": {"identical_calls": 1}})
 
 
-def test_what_lends_bans_has_no_settings_and_says_so() -> None:
+def test_the_capability_bans_has_no_settings() -> None:
     (offer,) = jackfield_policies.jackfield_capabilities()
-    with pytest.raises(SettingsError, match="has no setting 'loud'; there are none"):
-        offer.create({"loud": 1}, Services(MemoryStore()))
+    with pytest.raises(SettingsError, match="loud: unknown setting; this table has no settings"):
+        parse_offer("capabilities", offer, {"loud": 1})
 
 
 def test_a_tool_over_its_budget_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ import pytest
 from jackfield import ErrorType, Intent, ToolResponse, fail, ok
 from jackfield.registry import returns as returns_module
 from jackfield.registry.returns import MOST_REPORTED
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 RETURNS = {
     "type": "object",
@@ -29,11 +29,11 @@ RETURNS = {
 WRITES = {"sideEffects": "writes", "idempotent": False}
 
 
-def bench(answer: Any, *, enforce_returns: bool = False, **fields: Any) -> Workbench:
+def bench(answer: Any, *, enforce_returns: bool = False, **fields: Any) -> TestRuntime:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return answer if isinstance(answer, ToolResponse) else ok(answer)
 
-    return Workbench(
+    return TestRuntime(
         make_tool("tool", handler, **{"returns": RETURNS, **fields}),
         policies=jackfield_policies.jackfield_policies(),
         capabilities=jackfield_policies.jackfield_capabilities(),
@@ -41,7 +41,7 @@ def bench(answer: Any, *, enforce_returns: bool = False, **fields: Any) -> Workb
     )
 
 
-def told(work: Workbench) -> Any:
+def told(work: TestRuntime) -> Any:
     return json.loads(asyncio.run(work.call(work.session(), "tool")).wire)
 
 
@@ -129,7 +129,7 @@ def test_an_answer_of_another_tool_is_checked_when_it_is_passed_on() -> None:
         passed_on: ToolResponse = await ctx.call_tool("inner", {})
         return passed_on
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("inner", inner, returns={"type": "array"}), make_tool("tool", outer, returns=RETURNS)
     )
     assert told(work)["meta"]["returnsViolations"] == [

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolCall, ToolError, ToolResponse, end_voice_session, fail, ok
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 PARAMETERS = {
     "type": "object",
@@ -89,7 +89,7 @@ STEPS = st.lists(
 @given(st.sampled_from(["text", "voice"]), st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=6), STEPS)
 def test_streams_of_calls(mode: Any, outcomes: list[str], steps: list[tuple[list[ToolCall], str]]) -> None:
     world = World(outcomes)
-    work = Workbench(
+    work = TestRuntime(
         make_tool(
             "search",
             world.handler("search"),
@@ -152,7 +152,7 @@ def test_reads_run_side_by_side_and_writes_in_order() -> None:
 
         return execute
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("read", handler("read"), sideEffects="read_only", parameters=PARAMETERS),
         make_tool("write", handler("write"), sideEffects="writes", parameters=PARAMETERS),
     )
@@ -176,7 +176,7 @@ def test_an_interruption_stops_reads_lets_writes_finish_and_tells_the_model() ->
 
         return execute
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("read", handler("read"), sideEffects="read_only"),
         make_tool("write", handler("write"), sideEffects="writes"),
     )
@@ -211,7 +211,7 @@ def test_an_interruption_holds_although_a_blocking_handler_called_a_tool_on_a_lo
     def blocking(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return asyncio.run(ctx.call_tool("leaf", {}))  # type: ignore[no-any-return]
 
-    work = Workbench(make_tool("slow", slow), make_tool("leaf", leaf), make_tool("blocking", blocking))
+    work = TestRuntime(make_tool("slow", slow), make_tool("leaf", leaf), make_tool("blocking", blocking))
 
     async def main() -> tuple[Any, Any]:
         session = work.session()
@@ -244,7 +244,7 @@ def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
         ran.append(1)
         return fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
 
-    work = Workbench(make_tool("read", busy), policies=jackfield_policies.jackfield_policies())
+    work = TestRuntime(make_tool("read", busy), policies=jackfield_policies.jackfield_policies())
     session = work.session()
 
     async def sleep(_seconds: float) -> None:
@@ -265,7 +265,7 @@ def test_a_write_is_recorded_although_whoever_waited_for_it_went_away() -> None:
         finished.append("write")
         return ok({"done": True})
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("write", execute, sideEffects="writes", idempotent=False),
         policies=jackfield_policies.jackfield_policies(),
     )
@@ -299,7 +299,7 @@ def test_tools_call_tools_under_the_same_policies_but_not_in_a_circle_nor_too_de
 
         return execute
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("leaf", leaf),
         make_tool("around", around),
         make_tool("bad", bad),
@@ -328,7 +328,7 @@ def test_a_write_that_a_read_calls_finishes_although_the_user_interrupts() -> No
     async def read(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return await ctx.call_tool("write", {})  # type: ignore[no-any-return]
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("read", read, sideEffects="read_only"), make_tool("write", write, sideEffects="writes")
     )
 
@@ -355,7 +355,7 @@ def test_a_called_tool_is_run_anew_in_another_turn_although_the_providers_ids_co
     async def outer(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return await ctx.call_tool("leaf", {})  # type: ignore[no-any-return]
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("leaf", leaf), make_tool("outer", outer), policies=jackfield_policies.jackfield_policies()
     )
 
@@ -376,7 +376,7 @@ def test_what_is_no_text_or_no_json_is_answered_for() -> None:
     async def outer(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return await ctx.call_tool("leaf", {"set": {1}})  # type: ignore[no-any-return]
 
-    work = Workbench(
+    work = TestRuntime(
         make_tool("leaf", leaf), make_tool("outer", outer), policies=jackfield_policies.jackfield_policies()
     )
 
@@ -401,7 +401,7 @@ def test_a_deadline_holds_on_every_loop_that_an_orchestrator_is_used_on() -> Non
         await asyncio.sleep(60)
         return ok()
 
-    work = Workbench(make_tool("slow", slow, timeoutMs=50, latencyBudgetMs=50))
+    work = TestRuntime(make_tool("slow", slow, timeoutMs=50, latencyBudgetMs=50))
     session = work.session()
     for number in range(2):
         answer = asyncio.run(work.call(session, "slow", "{}", f"call_{number:08}"))

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from jackfield import ToolResponse, ok
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore
-from jackfield_policies.bans import Bans
-from jackfield_policies.subjects import Subject, key, prefixes, subject
-from jackfield_testkit.workbench import Workbench, make_tool
+from jackfield_policies.access import Bans, Subject, parse_subject, subject_key, subject_prefixes
+from jackfield_testkit.runtime import TestRuntime, make_tool
 
 names = st.one_of(
     st.text(min_size=1),
@@ -26,21 +25,21 @@ subjects = st.one_of(names.map(lambda name: Subject(name, None)), names.map(lamb
 
 
 def key_of(who: Subject) -> str:
-    return key("ban", who.user, who.session or "")
+    return subject_key("ban", who.user, who.session or "")
 
 
 @given(subjects, subjects)
 @example(Subject("session:abc", None), Subject(None, "abc"))
 @example(Subject("session:abc", None), Subject("session:session:abc", None))
-def test_no_two_have_one_name_in_the_store(one: Subject, other: Subject) -> None:
+def test_subjects_have_unique_store_keys(one: Subject, other: Subject) -> None:
     assert (key_of(one) == key_of(other)) is (one == other)
-    assert subject(key_of(one)) == one
-    assert key_of(one).startswith(prefixes("ban"))
+    assert parse_subject(key_of(one)) == one
+    assert key_of(one).startswith(subject_prefixes("ban"))
 
 
-def test_neither_a_user_nor_a_session_is_a_mistake() -> None:
+def test_a_ban_needs_a_user_or_a_session() -> None:
     with pytest.raises(ValueError, match="neither a user nor a session"):
-        asyncio.run(Bans(MemoryStore()).impose(None, 60))
+        asyncio.run(Bans(MemoryStore()).add(None, 60))
 
 
 async def execute(args: object, ctx: object) -> ToolResponse:
@@ -48,11 +47,11 @@ async def execute(args: object, ctx: object) -> ToolResponse:
 
 
 async def ban(args: object, ctx: Any) -> ToolResponse:
-    return ok({"until": await ctx.bans.impose(ctx.session.user, 60, ctx.session.id)})
+    return ok({"until": await ctx.bans.add(ctx.session.user, 60, ctx.session.id)})
 
 
-def bench(store: MemoryStore) -> Workbench:
-    return Workbench(
+def bench(store: MemoryStore) -> TestRuntime:
+    return TestRuntime(
         make_tool("tool", execute),
         make_tool("limited", execute, rateLimit={"calls": 1, "windowMs": 60_000}),
         make_tool("ban", ban, requires=["bans"]),
@@ -62,28 +61,28 @@ def bench(store: MemoryStore) -> Workbench:
     )
 
 
-async def passes(work: Workbench, session: Session, tool: str = "tool") -> bool:
+async def passes(work: TestRuntime, session: Session, tool: str = "tool") -> bool:
     """Whether a call is let through that was not made before."""
     return (await work.call(session, tool, call_id=os.urandom(8).hex())).response.ok
 
 
-def test_a_user_called_like_a_session_shares_neither_its_bans_nor_its_limits() -> None:
+def test_a_user_named_like_a_session_does_not_share_its_bans_and_limits() -> None:
     store = MemoryStore()
     work, bans = bench(store), Bans(store)
     visitor = work.session(session_id="abc", user=None)
     user = work.session(session_id="def", user="session:abc")
 
     async def main() -> None:
-        await bans.impose("session:abc", 60)
+        await bans.add("session:abc", 60)
         assert not await passes(work, user)
         assert await passes(work, visitor)
         assert await bans.remaining("session:abc") > 0
         assert await bans.remaining(None, "abc") == 0
-        assert await bans.lift("session:abc")
-        await bans.impose(None, 60, "abc")
+        assert await bans.remove("session:abc")
+        await bans.add(None, 60, "abc")
         assert not await passes(work, visitor)
         assert await passes(work, user)
-        assert await bans.lift(None, "abc")
+        assert await bans.remove(None, "abc")
         assert await passes(work, visitor, "limited")
         assert await passes(work, user, "limited")
         assert not await passes(work, user, "limited")
@@ -92,7 +91,7 @@ def test_a_user_called_like_a_session_shares_neither_its_bans_nor_its_limits() -
 
 
 @pytest.mark.parametrize("user", [None, "ada", "session:abc"])
-def test_a_tool_bans_whoever_is_talking_and_nobody_else(user: str | None) -> None:
+def test_a_tool_bans_only_its_own_user(user: str | None) -> None:
     work = bench(MemoryStore())
     sessions = [work.session(session_id="abc", user=each) for each in (None, "ada", "session:abc")]
 
@@ -103,7 +102,7 @@ def test_a_tool_bans_whoever_is_talking_and_nobody_else(user: str | None) -> Non
     assert asyncio.run(main()) == [user]
 
 
-def test_bans_that_a_store_holds_from_before_hold_on_and_are_listed() -> None:
+def test_existing_bans_of_a_store_are_kept_and_listed() -> None:
     store = MemoryStore()
     work, bans = bench(store), Bans(store)
 
@@ -114,6 +113,6 @@ def test_bans_that_a_store_holds_from_before_hold_on_and_are_listed() -> None:
         for banned in ({"user": "ada"}, {"user": "user:grace"}, {"user": None, "session_id": "abc"}):
             assert not await passes(work, work.session(**banned))
         ada, grace, nobody = Subject("ada", None), Subject("user:grace", None), Subject(None, "abc")
-        assert await bans.held() == dict.fromkeys((ada, grace, nobody), until)
+        assert await bans.active() == dict.fromkeys((ada, grace, nobody), until)
 
     asyncio.run(main())

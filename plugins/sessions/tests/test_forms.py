@@ -15,11 +15,11 @@ from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
 from jackfield.transport.protocol import Connection, Opening
+from jackfield_scripted.form_transport import FormTransport
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.forms import CLOSED, FormError, Forms, Submission
 from jackfield_sessions.hub import ClientQueue
 from jackfield_sessions.live_session import LiveSession
-from jackfield_testkit.providers.forms import FormTransport
 from jackfield_testkit.sites import Site, site
 
 __all__ = ["site"]
@@ -126,7 +126,7 @@ async def begun(site: Site, transport: Any = None, **options: Any) -> AsyncItera
     site.tool("book_table", schema=BOOKING, handler=HANDLER, guide=GUIDE)
     site.tool("note")
     site.tool("spoken", schema={"allowedModes": ["voice"]})
-    site.plugin("fab-forms", "from jackfield_testkit.providers.forms import *\n")
+    site.plugin("fab-forms", "from jackfield_scripted.form_transport import *\n")
     registry = site.frozen("fab-*", "jackfield-policies")
     settings = Settings(
         allow=("fab-*", "jackfield-policies"), registry=registry, store="memory", provider="forms"

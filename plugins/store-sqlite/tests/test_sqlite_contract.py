@@ -1,4 +1,4 @@
-"""The standard tests of a store, on SQLite; and that those about several processes find a broken store."""
+"""The contract tests of a store, on SQLite; and that those about several processes find a broken store."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from jackfield_store_sqlite import SqliteStore
 from jackfield_store_sqlite.process import Machine
-from jackfield_testkit.store_contract import StoreContractTests
-from jackfield_testkit.store_contract.world import World
+from jackfield_testkit.store import StoreContractTests
+from jackfield_testkit.store.harness import StoreHarness
 
 
 class TestSqliteStore(StoreContractTests):
@@ -19,28 +19,28 @@ class TestSqliteStore(StoreContractTests):
         return SqliteStore(place, machine=Machine("a boot of the test", clock, clock))
 
 
-# Every one of these breaks one promise, and the standard test beside it has to say so.
+# Each of these breaks one promise, and the contract test next to it has to fail.
 BROKEN = [
-    ("RecordsInTwoSteps", "test_one_process_records_the_outcome"),
-    ("TellsEveryoneThatTheyHold", "test_only_the_holder_can_end_a_claim"),
-    ("AbandonsForOthers", "test_only_the_holder_can_end_a_claim"),
-    ("ListsOnlyTheAbandoned", "test_the_claims_of_the_dead_are_listed"),
-    ("ListsWhatOthersRun", "test_the_claims_of_the_dead_are_listed"),
-    ("PrunesWhatTheDeadHeld", "test_the_claims_of_the_dead_are_listed"),
-    ("RecordsInTwoSteps", "test_a_recorded_outcome_is_never_in_doubt"),
-    ("RefusesTheLate", "test_a_paused_process_keeps_what_nobody_took_over"),
-    ("LetsTheLateOverwrite", "test_a_paused_process_keeps_what_nobody_took_over"),
+    ("RecordsInTwoSteps", "test_one_of_many_processes_records_the_outcome"),
+    ("TellsEveryoneThatTheyHold", "test_only_the_holding_process_can_end_a_claim"),
+    ("AbandonsForOthers", "test_only_the_holding_process_can_end_a_claim"),
+    ("ListsOnlyTheAbandoned", "test_claims_of_killed_processes_are_listed"),
+    ("ListsWhatOthersRun", "test_claims_of_killed_processes_are_listed"),
+    ("PrunesWhatTheDeadHeld", "test_claims_of_killed_processes_are_listed"),
+    ("RecordsInTwoSteps", "test_recorded_outcome_is_never_in_doubt"),
+    ("RefusesTheLate", "test_paused_process_keeps_claims_that_were_not_reclaimed"),
+    ("LetsTheLateOverwrite", "test_paused_process_keeps_claims_that_were_not_reclaimed"),
 ]
 
 
 def run(store: str, test: str, place: Path) -> None:
     opener = f"broken_stores:{store}"
     suite = type("TestBroken", (StoreContractTests,), {"opener": opener})()
-    world = World(str(place), opener, lambda _place, _clock: None)
+    harness = StoreHarness(str(place), opener, lambda _place, _clock: None)
     try:
-        getattr(suite, test)(world)
+        getattr(suite, test)(harness)
     finally:
-        world.close()
+        harness.close()
 
 
 @pytest.mark.parametrize(("broken", "test"), BROKEN)

@@ -18,6 +18,7 @@ from jackfield.offers import StoreOffer
 from jackfield.store import StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore, jackfield_stores, schema
 from jackfield_store_sqlite.creation import initialise, missing
+from jackfield_store_sqlite.settings import SqliteSettings
 
 (OFFER,) = jackfield_stores()
 
@@ -29,17 +30,17 @@ def path(tmp_path: Path) -> Path:
 
 def created(path: Path, offer: StoreOffer = OFFER) -> str:
     assert offer.initialise
-    return offer.initialise({"path": str(path)})
+    return offer.initialise(SqliteSettings(path))
 
 
 def shown(path: Path) -> Any:
     assert OFFER.describe
-    return OFFER.describe({"path": str(path)})
+    return OFFER.describe(SqliteSettings(path))
 
 
 async def opened(path: Path, **settings: Any) -> None:
     """Open a store the way a host does, and write to it."""
-    store = OFFER.create({"path": str(path), **settings})
+    store = OFFER.create(SqliteSettings(path, **settings))
     try:
         await store.put("k", b"v")
     finally:
@@ -133,7 +134,7 @@ def test_creation_refuses_an_existing_path(path: Path, put: Callable[[Path], obj
 
 
 def test_a_missing_store_is_reported_with_a_remedy(path: Path) -> None:
-    settings = {"path": str(path)}
+    settings = SqliteSettings(path)
     assert OFFER.missing(settings) == (
         f"the store {path} does not exist; if this is a new deployment, run `jackfield store create`; "
         "otherwise put the file back or check the mount"
@@ -146,16 +147,16 @@ def test_a_store_with_another_id_is_refused(path: Path) -> None:
     mine = initialise(path).id
     other = initialise(path.with_name("other")).id
     path.with_name("other").rename(path)
-    why = OFFER.missing({"path": str(path), "id": mine})
+    why = OFFER.missing(SqliteSettings(path, id=mine))
     assert why
     assert f"has the id {other}, but [stores.sqlite] asks for the id {mine}" in why
     with pytest.raises(StoreUnavailableError, match="it is not the same store"):
         asyncio.run(opened(path, id=mine))
-    assert OFFER.missing({"path": str(path), "id": other}) is None
+    assert OFFER.missing(SqliteSettings(path, id=other)) is None
 
 
 def test_a_store_with_a_pinned_id_is_not_created(path: Path) -> None:
-    settings = {"path": str(path), "id": "0" * 32}
+    settings = SqliteSettings(path, id="0" * 32)
     assert "asks for the one with the id 0000" in str(OFFER.missing(settings))
     assert OFFER.initialise
     with pytest.raises(

@@ -18,9 +18,9 @@ from jackfield.store import Claim, ClaimState, Entry, StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore, notifier
 from jackfield_store_sqlite import store as module
 from jackfield_store_sqlite.process import Machine
-from jackfield_testkit.store_contract import child
-from jackfield_testkit.store_contract.processes import check_deliveries
-from jackfield_testkit.store_contract.world import World
+from jackfield_testkit.store import worker
+from jackfield_testkit.store.harness import StoreHarness
+from jackfield_testkit.store.processes import check_deliveries
 
 LOCK = """
 import apsw, sys
@@ -114,12 +114,12 @@ def locked(path: Path) -> AbstractAsyncContextManager[subprocess.Popen[bytes]]:
 
 
 def test_ten_thousand_deliveries_over_four_processes_run_a_thousand_times(path: Path) -> None:
-    world = World(str(path), "jackfield_store_sqlite:SqliteStore", lambda _place, _clock: None)
+    harness = StoreHarness(str(path), "jackfield_store_sqlite:SqliteStore", lambda _place, _clock: None)
     try:
-        deliveries = [(child.deliver, "call/", 1000, times, f"p{times}") for times in (1, 2, 3, 4)]
-        check_deliveries(world.together(deliveries), 1000, 10_000)
+        deliveries = [(worker.deliver, "call/", 1000, times, f"p{times}") for times in (1, 2, 3, 4)]
+        check_deliveries(harness.run_workers(deliveries), 1000, 10_000)
     finally:
-        world.close()
+        harness.close()
 
 
 def test_a_locked_file_fails_closed_without_blocking_the_loop_and_recovers(path: Path) -> None:

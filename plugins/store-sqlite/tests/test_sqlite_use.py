@@ -9,8 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from jackfield.settings import SettingsError, parse_offer
 from jackfield.store import Entry, StoreUnavailableError
 from jackfield_store_sqlite import SqliteStore, jackfield_stores
+from jackfield_store_sqlite.settings import SqliteSettings
 
 
 @pytest.fixture
@@ -70,20 +72,23 @@ def test_settings_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(tmp_path)
     (offer,) = jackfield_stores()
     assert offer.name == "sqlite"
-    with pytest.raises(ValueError, match="no setting 'pth'; did you mean 'path'"):
-        offer.create({"pth": "x"})
-    with pytest.raises(ValueError, match="lease of the sqlite store is a number of seconds, not True"):
-        offer.create({"lease": True})
-    with pytest.raises(ValueError, match="lease of the sqlite store is a number of seconds above 0, not 0"):
-        offer.create({"lease": 0})
-    with pytest.raises(ValueError, match="id of the sqlite store is the id that `jackfield store show`"):
-        offer.create({"id": "mine"})
+    wrong = {"pth": "x", "path": "", "lease": True, "patience": 0, "id": "mine", "durable_appends": 1}
+    with pytest.raises(SettingsError) as told:
+        parse_offer("stores", offer, wrong)
+    assert str(told.value).splitlines() == [
+        "[stores.sqlite] pth: unknown setting; did you mean 'path'?",
+        "[stores.sqlite] path: expected a path, got ''",
+        "[stores.sqlite] id: expected the id that `jackfield store show` prints, got 'mine'",
+        "[stores.sqlite] lease: expected a number of seconds above 0, got true",
+        "[stores.sqlite] patience: expected a number of seconds above 0, got 0",
+        "[stores.sqlite] durable_appends: expected true or false, got 1",
+    ]
     assert not list(tmp_path.iterdir())
     assert offer.initialise is not None
-    offer.initialise({})
+    offer.initialise(SqliteSettings())
 
     async def use() -> None:
-        store = offer.create({})
+        store = offer.create(SqliteSettings())
         await store.put("k", b"v")
         await store.close()
 

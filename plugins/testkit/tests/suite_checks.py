@@ -1,4 +1,4 @@
-"""What holds for every conformance suite: nothing is dropped in silence, and its page describes it."""
+"""Checks of every contract suite: no test can be dropped silently, and its page documents it."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_testkit.sealing import SealedTests, suite_tests
+from jackfield_testkit.suite import ContractTests, suite_tests
 
 DOCS = Path(__file__).parents[3] / "docs"
-needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
+needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the docs are only in the repository")
 
 
-def check_proofs(suite: type[SealedTests], broken: Iterable[tuple[Any, str]]) -> None:
-    """Every standard test fails for somebody, and says what it is for."""
+def check_proofs(suite: type[ContractTests], broken: Iterable[tuple[Any, str]]) -> None:
+    """Check that every contract test fails for a broken implementation and has a docstring."""
     tests = suite_tests(suite)
     assert {test for _, test in broken} == set(tests)
     assert len(tests) == len(set(tests))
     assert all(getattr(suite, name).__doc__ for name in tests)
 
 
-def check_sealed(suite: type[SealedTests], method: str) -> None:
-    """No standard test is replaced, switched off or waived without a reason."""
+def check_sealed(suite: type[ContractTests], method: str) -> None:
+    """Check that no contract test can be replaced, disabled or waived without a reason."""
     good: dict[str, Any] = {method: lambda self: None}
     tests = suite_tests(suite)
     for name in tests:
-        with pytest.raises(TypeError, match=f"replaces the standard test {name}"):
+        with pytest.raises(TypeError, match=f"replaces the contract test {name}"):
             type("TestMine", (suite,), {**good, name: None})
     with pytest.raises(TypeError, match=f"define `async def {method}"):
         type("TestMine", (suite,), {})
@@ -40,19 +40,19 @@ def check_sealed(suite: type[SealedTests], method: str) -> None:
         type("TestMine", (suite,), {**good, "waived": {f"{tests[0]}s": "why"}})
 
 
-def check_page(suite: type[SealedTests], page: str, place: Path) -> None:
-    """The page names every standard test and what a subclass decides, and its example passes."""
+def check_page(suite: type[ContractTests], page: str, folder: Path) -> None:
+    """Check that the page names every contract test and what can be overridden, and run its example."""
     text = (DOCS / page).read_text("utf-8")
     tests = suite_tests(suite)
-    assert [name for name in (*tests, *suite.decides) if f"`{name}" not in text] == []
+    assert [name for name in (*tests, *suite.overridable) if f"`{name}" not in text] == []
     ((name, source),) = re.findall(
         r"^```python\n# (test_\w+\.py)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE
     )
-    (place / name).write_text(source)
+    (folder / name).write_text(source)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-q", "-W", "error"],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(place)},
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(folder)},
         capture_output=True,
         text=True,
         check=False,

@@ -1,4 +1,4 @@
-"""The suite of agents: sound ones pass it, broken ones do not."""
+"""The agents suite: correct agents pass, and broken ones fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from jackfield import ErrorType, SessionView, ToolError
 from jackfield_capability_types.agents import Report, Tell
 from jackfield_testkit import AgentsContractTests
-from jackfield_testkit.agents_contract.office import Agents, Model, Office
+from jackfield_testkit.agents.harness import AgentsCapability, AgentsHarness, ModelBehaviour
 from suite_checks import check_page, check_proofs, check_sealed, needs_pages
 
 SOURCE = {"id": "doc:rooms", "title": "Rooms"}
@@ -20,9 +20,9 @@ OVER = "Its time was over."
 
 
 class Sound:
-    """Agents without a model, that do what agents over one would."""
+    """Agents without a model that behave as agents with one."""
 
-    def __init__(self, model: Model, seconds: float) -> None:
+    def __init__(self, model: ModelBehaviour, seconds: float) -> None:
         self.model = model
         self.seconds = seconds
         self.works = 0
@@ -80,7 +80,7 @@ class View:
         return await self._agents.work(self._session, instructions, tools, tell)
 
 
-# Every one of these breaks one promise, and the standard test beside it has to say so.
+# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
 
 
 class Unsourced(Sound):
@@ -170,44 +170,44 @@ class CallsEverythingTransient(CallsEverything):
 
 
 BROKEN: list[tuple[type[Sound], str]] = [
-    (Unsourced, "test_work_ends_with_a_report"),
-    (Speechless, "test_the_user_is_told_what_is_done"),
-    (Chatty, "test_the_user_is_told_what_is_done"),
-    (Impersonates, "test_every_work_has_a_session_of_its_own"),
-    (OneSession, "test_every_work_has_a_session_of_its_own"),
-    (UsesEverything, "test_only_what_was_given_is_used"),
-    (BeginsAnyway, "test_a_tool_that_agents_have_not_is_refused"),
-    (MixesUp, "test_the_work_of_many_does_not_get_mixed_up"),
-    (AlwaysRoom, "test_no_more_work_than_there_is_room_for"),
-    (KeepsTheRoom, "test_no_more_work_than_there_is_room_for"),
-    (GoesOn, "test_cancelled_work_ends"),
-    (CallsItDone, "test_work_without_an_end_is_cut_short"),
-    (CallsEverything, "test_work_of_which_nothing_came_is_transient"),
-    (CallsEverything, "test_a_fault_that_passes_is_transient"),
-    (KeepsTheRoom, "test_a_fault_that_passes_is_transient"),
-    (CallsEverythingTransient, "test_a_deployment_that_is_not_accepted_is_permanent"),
+    (Unsourced, "test_work_returns_a_report_with_sources"),
+    (Speechless, "test_progress_is_reported_for_each_step"),
+    (Chatty, "test_progress_is_reported_for_each_step"),
+    (Impersonates, "test_each_task_has_its_own_session"),
+    (OneSession, "test_each_task_has_its_own_session"),
+    (UsesEverything, "test_only_the_given_tools_are_used"),
+    (BeginsAnyway, "test_unknown_tool_is_rejected"),
+    (MixesUp, "test_concurrent_users_get_their_own_reports"),
+    (AlwaysRoom, "test_second_concurrent_task_of_a_user_is_rejected"),
+    (KeepsTheRoom, "test_second_concurrent_task_of_a_user_is_rejected"),
+    (GoesOn, "test_cancelled_work_stops"),
+    (CallsItDone, "test_endless_work_is_cut_short"),
+    (CallsEverything, "test_timeout_without_a_result_is_transient"),
+    (CallsEverything, "test_temporary_provider_error_is_transient"),
+    (KeepsTheRoom, "test_temporary_provider_error_is_transient"),
+    (CallsEverythingTransient, "test_provider_refusal_is_permanent"),
 ]
 
 
 class TestSound(AgentsContractTests):
-    async def agents(self, place: Path, model: Model, seconds: float) -> Agents:
+    async def create_agents(self, folder: Path, model: ModelBehaviour, seconds: float) -> AgentsCapability:
         return Sound(model, seconds)
 
 
 @pytest.mark.parametrize(("broken", "test"), BROKEN, ids=lambda each: getattr(each, "__name__", each))
-def test_broken_agents_are_found_out(broken: type[Sound], test: str, tmp_path: Path) -> None:
-    async def make(place: Path, model: Model, seconds: float) -> Agents:
+def test_broken_agents_fail(broken: type[Sound], test: str, tmp_path: Path) -> None:
+    async def create(folder: Path, model: ModelBehaviour, seconds: float) -> AgentsCapability:
         return broken(model, seconds)
 
     with pytest.raises(pytest.fail.Exception):
-        getattr(TestSound(), test)(Office(make, tmp_path, TestSound.tools))
+        getattr(TestSound(), test)(AgentsHarness(create, tmp_path, TestSound.tools))
 
 
-def test_every_standard_test_is_proven_and_none_can_be_dropped() -> None:
+def test_every_contract_test_finds_a_fault_and_cannot_be_dropped() -> None:
     check_proofs(AgentsContractTests, BROKEN)
-    check_sealed(AgentsContractTests, "agents")
+    check_sealed(AgentsContractTests, "create_agents")
 
 
 @needs_pages
-def test_the_page_names_every_standard_test_and_its_example_runs(tmp_path: Path) -> None:
+def test_page_names_every_contract_test_and_its_example_runs(tmp_path: Path) -> None:
     check_page(AgentsContractTests, "agents.md", tmp_path)

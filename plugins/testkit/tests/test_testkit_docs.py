@@ -1,4 +1,4 @@
-"""The page for authors is complete, and its example and the template's test run."""
+"""docs/testkit.md is complete, and its example and the test of the template run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 import jackfield_testkit
 import pytest
 from jackfield_cli.scaffold import scaffold
-from jackfield_testkit import ToolContractTests, ToolTestContext
-from jackfield_testkit.sealing import standard_tests
+from jackfield_testkit import ToolContractTests, ToolTestContext, TransportContractTests
+from jackfield_testkit.suite import contract_tests
 
 DOCS = Path(__file__).parents[3] / "docs"
 if not DOCS.is_dir():
-    pytest.skip("the pages are in the repository only", allow_module_level=True)
+    pytest.skip("the docs are only in the repository", allow_module_level=True)
 PAGE = (DOCS / "testkit.md").read_text("utf-8")
 
 
 @pytest.fixture
 def reading_time(tmp_path: Path) -> Path:
-    """The tool that `jackfield new-tool reading_time` writes, as if it were installed."""
+    """The tool of `jackfield new-tool reading_time`, as if it were installed."""
     project = scaffold("reading_time", tmp_path, {})
     info = project / "src" / "jackfield_tool_reading_time-0.1.0.dist-info"
     info.mkdir()
@@ -47,29 +47,29 @@ def run_tests(project: Path) -> str:
     return done.stdout
 
 
-def test_the_example_of_the_page_runs(reading_time: Path) -> None:
+def test_example_runs(reading_time: Path) -> None:
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[:1]
     (reading_time / "tests" / "test_reading_time.py").write_text(example)
     run_tests(reading_time)
 
 
-def test_the_test_of_the_template_runs(reading_time: Path) -> None:
+def test_template_test_runs(reading_time: Path) -> None:
     assert "ToolContractTests" in (reading_time / "tests" / "test_reading_time.py").read_text()
     run_tests(reading_time)
 
 
-def test_every_standard_test_has_a_heading_and_every_heading_a_test() -> None:
+def test_headings_are_the_contract_tests() -> None:
     headings = re.findall(r"^### (test_\w+)$", PAGE, re.MULTILINE)
-    assert tuple(headings) == standard_tests(ToolContractTests)
+    assert tuple(headings) == contract_tests(ToolContractTests)
 
 
-@pytest.mark.parametrize("name", sorted(ToolContractTests.decides))
-def test_everything_a_subclass_decides_is_documented(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(ToolContractTests.overridable))
+def test_overridable_attributes_are_documented(name: str) -> None:
     assert re.search(rf"^\| `{name}\b", PAGE, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", sorted(vars(ToolTestContext()) | vars(ToolTestContext)))
-def test_everything_the_context_offers_is_documented(name: str) -> None:
+def test_members_of_the_context_are_documented(name: str) -> None:
     assert name.startswith("_") or f"`{name}" in PAGE
 
 
@@ -77,3 +77,9 @@ def test_every_suite_is_listed() -> None:
     listed = re.findall(r"^\| `(\w+ContractTests)` \|", PAGE, re.MULTILINE)
     offered = [name for name in jackfield_testkit.__all__ if name.endswith("ContractTests")]
     assert {*listed, "ToolContractTests"} == {*offered, "StoreContractTests"}
+
+
+def test_overridable_attributes_of_the_transport_suite_are_documented() -> None:
+    page = (DOCS / "testkit-providers.md").read_text("utf-8")
+    section = page[page.index("## Testing a transport") : page.index("## OpenAI")]
+    assert sorted(name for name in TransportContractTests.overridable if name not in section) == []

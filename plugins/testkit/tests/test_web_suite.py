@@ -1,4 +1,4 @@
-"""The suite of the web: a sound way to it passes, broken ones do not."""
+"""The web suite: a correct implementation passes, and broken ones fail."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ import pytest
 from jackfield import ErrorType, ToolError
 from jackfield_capability_types.web import Page, Web
 from jackfield_testkit import WebContractTests, capability
-from jackfield_testkit.web_contract.outing import outing
+from jackfield_testkit.web.harness import web_harness
 from suite_checks import check_page, check_proofs, check_sealed, needs_pages
 
 
 class Sound:
-    """Does what a sound one does."""
+    """A correct implementation."""
 
     forgives = 1
-    """How many times as much as allowed is taken of a page."""
+    """The factor by which it exceeds the size limit."""
 
     def __init__(self, inner: Web) -> None:
         self.inner = inner
@@ -38,11 +38,11 @@ class Sound:
         await self.inner.close()
 
 
-# Every one of these breaks one promise, and the standard test beside it has to say so.
+# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
 
 
 class Trusting(Sound):
-    """Asks whatever it is given, as the standard library does."""
+    """Contacts every host, as the standard library does."""
 
     def __init__(self, inner: Web) -> None:
         super().__init__(inner)
@@ -127,51 +127,51 @@ class GoesOn(Sound):
 
 
 BROKEN: list[tuple[type[Sound], str]] = [
-    (Untitled, "test_a_page_is_read"),
-    (TellsWhatWasAsked, "test_a_redirect_is_followed"),
-    (CallsEverything, "test_redirects_come_to_an_end"),
-    (CallsEverything, "test_what_a_host_says_has_a_type"),
-    (CallsEverythingPermanent, "test_what_a_host_says_has_a_type"),
-    (CallsEverything, "test_what_is_no_text_is_refused"),
-    (CallsEverythingPermanent, "test_a_host_that_is_not_there_may_come_back"),
-    (Trusting, "test_nothing_is_kept_between_pages"),
-    (MixesUp, "test_pages_of_many_do_not_get_mixed_up"),
-    (GoesOn, "test_a_cancelled_fetch_ends"),
-    (CallsEverythingComplete, "test_a_page_that_is_too_large_is_cut"),
-    (TakesMore, "test_a_page_that_swells_is_cut"),
-    (CallsEverythingPermanent, "test_a_host_that_is_slow_is_given_up"),
-    (Trusting, "test_no_spelling_of_an_inner_address_is_asked"),
-    (Trusting, "test_what_is_no_address_of_the_web_is_refused"),
-    (RepeatsWhatItWasGiven, "test_passwords_are_neither_sent_nor_repeated"),
-    (Trusting, "test_a_name_that_leads_inside_is_not_asked"),
-    (LooksUpTwice, "test_a_name_that_changes_its_mind_leads_nowhere"),
-    (Trusting, "test_every_redirect_is_looked_at_again"),
+    (Untitled, "test_page_has_title_text_and_links"),
+    (TellsWhatWasAsked, "test_redirects_are_followed"),
+    (CallsEverything, "test_redirect_loops_end"),
+    (CallsEverything, "test_http_statuses_map_to_error_types"),
+    (CallsEverythingPermanent, "test_http_statuses_map_to_error_types"),
+    (CallsEverything, "test_binary_content_is_rejected"),
+    (CallsEverythingPermanent, "test_unreachable_host_is_transient"),
+    (Trusting, "test_requests_share_no_cookies"),
+    (MixesUp, "test_concurrent_fetches_get_their_own_pages"),
+    (GoesOn, "test_cancelled_fetch_stops"),
+    (CallsEverythingComplete, "test_large_page_is_truncated"),
+    (TakesMore, "test_decompressed_page_is_truncated"),
+    (CallsEverythingPermanent, "test_slow_host_times_out"),
+    (Trusting, "test_internal_addresses_are_never_contacted"),
+    (Trusting, "test_invalid_urls_are_rejected"),
+    (RepeatsWhatItWasGiven, "test_urls_with_credentials_are_rejected"),
+    (Trusting, "test_names_that_resolve_to_internal_addresses_are_rejected"),
+    (LooksUpTwice, "test_dns_rebinding_is_prevented"),
+    (Trusting, "test_redirect_targets_are_checked"),
 ]
 
 
 def run(test: str, way: type[Sound]) -> None:
-    async def web(host: str, seconds: float, largest: int) -> Web:
+    async def create(host: str, seconds: float, max_bytes: int) -> Web:
         allow = ["*", f"*:{host.rpartition(':')[2]}", host]
-        settings = {"allow": allow, "timeout": seconds, "max_bytes": largest * way.forgives}
+        settings = {"allow": allow, "timeout": seconds, "max_bytes": max_bytes * way.forgives}
         return way(capability("web", settings))
 
-    suite = type("TestOne", (WebContractTests,), {"web": web})()
-    with outing(web) as made:
-        getattr(suite, test)(made)
+    suite = type("TestOne", (WebContractTests,), {"create_web": create})()
+    with web_harness(create) as harness:
+        getattr(suite, test)(harness)
 
 
 @pytest.mark.parametrize(("broken", "test"), BROKEN, ids=lambda each: getattr(each, "__name__", each))
-def test_a_broken_way_to_the_web_is_found_out_and_a_sound_one_is_not(broken: type[Sound], test: str) -> None:
+def test_broken_implementation_fails_and_a_correct_one_passes(broken: type[Sound], test: str) -> None:
     run(test, Sound)
     with pytest.raises(pytest.fail.Exception):
         run(test, broken)
 
 
-def test_every_standard_test_is_proven_and_none_can_be_dropped() -> None:
+def test_every_contract_test_finds_a_fault_and_cannot_be_dropped() -> None:
     check_proofs(WebContractTests, BROKEN)
-    check_sealed(WebContractTests, "web")
+    check_sealed(WebContractTests, "create_web")
 
 
 @needs_pages
-def test_the_page_names_every_standard_test_and_its_example_runs(tmp_path: Path) -> None:
+def test_page_names_every_contract_test_and_its_example_runs(tmp_path: Path) -> None:
     check_page(WebContractTests, "web.md", tmp_path)

@@ -1,4 +1,4 @@
-"""The suite of workspaces: a sound one passes it, broken ones do not."""
+"""The workspace suite: a correct workspace passes, and broken ones fail."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from jackfield_capability_types.workspace import (
     WorkspaceView,
 )
 from jackfield_testkit import ToolTestContext, WorkspaceContractTests, capability
-from jackfield_testkit.workspace_contract.premises import premises
+from jackfield_testkit.workspace.harness import workspace_harness
 from suite_checks import check_page, check_proofs, check_sealed, needs_pages
 
 
 class View:
-    """A view that does what a sound one does."""
+    """A correct view."""
 
     forgives = 1
-    """How many times as large as allowed a file may be."""
+    """The factor by which it exceeds the size limit."""
 
     def __init__(self, root: Path, view_of: Callable[[str], WorkspaceView], session: str) -> None:
         self.root = root
@@ -53,12 +53,12 @@ class View:
         return await self.inner.edit(path, old, new, replace_all=replace_all)
 
     def passage(self, path: str) -> Passage:
-        """A file as it is found, without any care."""
+        """Read a file without any checks."""
         lines = tuple((self.root / path).read_text().splitlines())
         return Passage(path, lines, 1, len(lines))
 
 
-# Every one of these breaks one promise, and the standard test beside it has to say so.
+# Each of these breaks one promise, and the contract test next to it in BROKEN has to fail.
 
 
 class CountsFromZero(View):
@@ -213,31 +213,31 @@ class LooksForLinksFirst(View):
 
 
 BROKEN: list[tuple[type[View], str]] = [
-    (CountsFromZero, "test_lines_are_counted_from_one"),
-    (SplitsEverywhere, "test_lines_are_what_is_between_line_ends"),
-    (InventsFiles, "test_what_cannot_be_read_is_refused"),
-    (TakesMore, "test_a_file_that_is_too_large_is_neither_read_nor_written"),
-    (SearchesEverywhere, "test_globs_mean_what_people_expect"),
-    (ByName, "test_the_latest_change_comes_first_and_all_are_counted"),
-    (CountsWhatIsShown, "test_the_latest_change_comes_first_and_all_are_counted"),
-    (ForgetsTheFolder, "test_matches_come_by_path_and_line_with_their_neighbours"),
-    (NeverMore, "test_a_search_stops_at_its_limit_and_says_so"),
-    (SaysNothing, "test_what_was_not_looked_at_is_said"),
-    (UnderstandsAnything, "test_no_pattern_takes_for_ever"),
-    (LeavesScraps, "test_a_new_file_is_created_with_its_folders"),
-    (AlwaysOverwrites, "test_a_file_is_replaced_only_when_that_is_said"),
-    (WritesInPlace, "test_a_file_is_there_whole_or_not_at_all"),
-    (WithoutDiffs, "test_an_edit_replaces_one_text"),
-    (TakesTheFirst, "test_an_edit_that_is_not_clear_changes_nothing"),
-    (Normalises, "test_line_ends_and_marks_are_kept"),
-    (ForgetsWhatItSaw, "test_a_change_over_somebody_elses_is_a_conflict"),
-    (LooksBeforeItWrites, "test_of_many_one_creates_a_file"),
-    (ReadsBeforeItWrites, "test_edits_of_many_are_all_kept"),
-    (TrustsPaths, "test_no_path_leads_out"),
-    (TellsWhereItIs, "test_no_path_leads_out"),
-    (FollowsLinks, "test_no_link_leads_out"),
-    (LooksForLinksFirst, "test_what_becomes_a_link_in_between_leads_nowhere"),
-    (InventsFiles, "test_what_is_no_regular_file_holds_nobody_up"),
+    (CountsFromZero, "test_lines_are_numbered_from_one"),
+    (SplitsEverywhere, "test_line_endings_are_not_part_of_lines"),
+    (InventsFiles, "test_unreadable_paths_are_rejected"),
+    (TakesMore, "test_large_files_are_rejected"),
+    (SearchesEverywhere, "test_glob_patterns_match_as_in_a_shell"),
+    (ByName, "test_glob_lists_latest_first_and_counts_all"),
+    (CountsWhatIsShown, "test_glob_lists_latest_first_and_counts_all"),
+    (ForgetsTheFolder, "test_grep_sorts_matches_and_shows_context"),
+    (NeverMore, "test_grep_reports_that_it_reached_the_limit"),
+    (SaysNothing, "test_skipped_files_are_reported"),
+    (UnderstandsAnything, "test_patterns_cannot_run_forever"),
+    (LeavesScraps, "test_write_creates_a_file_and_its_folders"),
+    (AlwaysOverwrites, "test_write_replaces_a_file_only_with_overwrite"),
+    (WritesInPlace, "test_changes_are_atomic"),
+    (WithoutDiffs, "test_edit_replaces_one_text"),
+    (TakesTheFirst, "test_ambiguous_edit_changes_nothing"),
+    (Normalises, "test_edit_keeps_line_endings_and_bom"),
+    (ForgetsWhatItSaw, "test_concurrent_change_is_a_conflict"),
+    (LooksBeforeItWrites, "test_one_of_many_concurrent_writes_creates_the_file"),
+    (ReadsBeforeItWrites, "test_concurrent_edits_are_all_kept"),
+    (TrustsPaths, "test_paths_cannot_leave_the_workspace"),
+    (TellsWhereItIs, "test_paths_cannot_leave_the_workspace"),
+    (FollowsLinks, "test_links_cannot_leave_the_workspace"),
+    (LooksForLinksFirst, "test_swapped_links_cannot_leave_the_workspace"),
+    (InventsFiles, "test_pipes_are_rejected_at_once"),
 ]
 
 
@@ -252,17 +252,17 @@ class Wrapped:
         return self._view(self._root, view_of, session.id)
 
 
-def run(test: str, view: type[View], place: Path) -> None:
-    async def workspace(root: Path, largest: int) -> Workspace:
-        settings = {"root": str(root), "max_file_bytes": largest * view.forgives}
+def run(test: str, view: type[View], folder: Path) -> None:
+    async def create(root: Path, max_bytes: int) -> Workspace:
+        settings = {"root": str(root), "max_file_bytes": max_bytes * view.forgives}
         return Wrapped(root, capability("workspace", settings), view)
 
-    suite = type("TestOne", (WorkspaceContractTests,), {"workspace": workspace})()
-    getattr(suite, test)(premises(workspace, place))
+    suite = type("TestOne", (WorkspaceContractTests,), {"create_workspace": create})()
+    getattr(suite, test)(workspace_harness(create, folder))
 
 
 @pytest.mark.parametrize(("broken", "test"), BROKEN, ids=lambda each: getattr(each, "__name__", each))
-def test_a_broken_workspace_is_found_out_and_a_sound_one_is_not(
+def test_broken_workspace_fails_and_a_correct_one_passes(
     broken: type[View], test: str, tmp_path: Path
 ) -> None:
     run(test, View, tmp_path / "sound")
@@ -270,11 +270,11 @@ def test_a_broken_workspace_is_found_out_and_a_sound_one_is_not(
         run(test, broken, tmp_path / "broken")
 
 
-def test_every_standard_test_is_proven_and_none_can_be_dropped() -> None:
+def test_every_contract_test_finds_a_fault_and_cannot_be_dropped() -> None:
     check_proofs(WorkspaceContractTests, BROKEN)
-    check_sealed(WorkspaceContractTests, "workspace")
+    check_sealed(WorkspaceContractTests, "create_workspace")
 
 
 @needs_pages
-def test_the_page_names_every_standard_test_and_its_example_runs(tmp_path: Path) -> None:
+def test_page_names_every_contract_test_and_its_example_runs(tmp_path: Path) -> None:
     check_page(WorkspaceContractTests, "workspace.md", tmp_path)

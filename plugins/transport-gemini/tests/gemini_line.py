@@ -12,8 +12,9 @@ import orjson
 from jackfield.contract.call import ToolCall
 from jackfield.transport.events import Event, ToolCalls
 from jackfield.transport.protocol import Connection, Opening
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.gemini import GeminiServer
+from jackfield_scripted.gemini import GeminiServer
 
 KEY = "key-of-a-test"
 DECLARED = {
@@ -86,8 +87,8 @@ async def _line(
     mode: str, *scripts: Plays, settings: dict[str, Any] | None = None, opening: Any = None, **server: Any
 ) -> AsyncIterator[Line]:
     async with GeminiServer(*scripts, tls=mode == "voice", **server) as serving:
-        at = {"base_url": serving.base_url, "ca_file": serving.ca_file or ""}
-        transport = GeminiTransport.from_settings({**at, **(settings or {})})
+        at = {"base_url": serving.base_url, "ca_file": serving.ca_file}
+        transport = GeminiTransport(GeminiSettings(**{**at, **(settings or {})}))
         begun = {"instructions": "You are a clerk.", "declarations": DECLARED, **(opening or {})}
         connection = await transport.connect(Opening(mode, **begun))  # type: ignore[arg-type]
         events: list[Event] = []

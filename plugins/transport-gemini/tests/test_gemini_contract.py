@@ -1,4 +1,4 @@
-"""The standard tests of a transport, on Gemini's two APIs."""
+"""The contract tests of a transport, on Gemini's two APIs."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import Any, ClassVar
 
 from jackfield import Mode
 from jackfield_gemini.schemas import as_json_schema
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.gemini import GeminiServer
-from jackfield_testkit.providers.model import Refusal, Script
-from jackfield_testkit.transport_contract import Served, TransportContractTests
+from jackfield_scripted import Refusal, Script
+from jackfield_scripted.gemini import GeminiServer
+from jackfield_testkit.transport import ServedTransport, TransportContractTests
 
 
 @asynccontextmanager
-async def _served(mode: Mode, scripts: Sequence[Script], **options: Any) -> AsyncIterator[Served]:
+async def _served(mode: Mode, scripts: Sequence[Script], **options: Any) -> AsyncIterator[ServedTransport]:
     async with GeminiServer(*scripts, tls=mode == "voice", **options) as server:
-        settings = {"base_url": server.base_url, "ca_file": server.ca_file or ""}
-        yield Served(GeminiTransport.from_settings(settings), server.models)
+        settings = GeminiSettings(base_url=server.base_url, ca_file=server.ca_file)
+        yield ServedTransport(GeminiTransport(settings), server.models)
 
 
 class TestGeminiTransport(TransportContractTests):
@@ -31,17 +32,17 @@ class TestGeminiTransport(TransportContractTests):
         1011: "server_error",
     }
     waived: ClassVar[Mapping[str, str]] = {
-        "test_malformed_arguments_are_passed_on": "Gemini sends arguments as an object, never as text"
+        "test_malformed_arguments_are_delivered_unchanged": "Gemini sends arguments as an object, not as text"
     }
 
-    def serving(
+    def serve(
         self,
         mode: Mode,
         *scripts: Script,
         refusals: Sequence[Refusal] = (),
         split: int = 0,
         delay: float = 0.0,
-    ) -> AbstractAsyncContextManager[Served]:
+    ) -> AbstractAsyncContextManager[ServedTransport]:
         return _served(mode, scripts, refusals=refusals, split=split, delay=delay)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:

@@ -16,10 +16,11 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import Opening, TransportError, Utterance, VoiceSettings
 from jackfield_gemini.schemas import native
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import GeminiServer, LiveModel
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiServer, LiveModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -28,7 +29,7 @@ async def answers(model: ScriptedModel) -> None:
         await model.says("Good day.")
 
 
-def test_what_a_session_begins_with() -> None:
+def test_the_configuration_of_a_session() -> None:
     async def talk() -> None:
         voice = VoiceSettings(voice="Kore", language="en-GB", silence_ms=700)
         async with live(answers, opening={"voice": voice}) as line:
@@ -51,7 +52,7 @@ def test_what_a_session_begins_with() -> None:
     run(talk())
 
 
-def test_declarations_of_either_adapter_are_taken() -> None:
+def test_declarations_of_both_adapters_are_accepted() -> None:
     schema = {"type": "object", "properties": {"size": {"type": ["integer", "null"], "enum": [1, 2]}}}
 
     async def talk() -> None:
@@ -65,7 +66,7 @@ def test_declarations_of_either_adapter_are_taken() -> None:
     run(talk())
 
 
-def test_without_transcription_nothing_is_written_down() -> None:
+def test_without_transcription_there_are_no_transcripts() -> None:
     async def talk() -> None:
         async with live(answers, opening={"voice": VoiceSettings(transcribe=False)}) as line:
             assert "inputAudioTranscription" not in line.model.setup
@@ -74,7 +75,7 @@ def test_without_transcription_nothing_is_written_down() -> None:
     run(talk())
 
 
-def test_a_session_is_taken_up_again_with_its_handle() -> None:
+def test_a_session_is_resumed_with_its_handle() -> None:
     async def talk() -> None:
         async with live(answers) as line:
             await line.connection.send_text("I am Ada.")
@@ -97,7 +98,7 @@ def test_a_session_is_taken_up_again_with_its_handle() -> None:
     run(talk())
 
 
-def test_a_handle_that_is_gone_means_an_expired_session() -> None:
+def test_an_unknown_handle_is_an_expired_session() -> None:
     async def talk() -> None:
         async with live(answers) as line:
             with pytest.raises(TransportError) as refused:
@@ -107,11 +108,11 @@ def test_a_handle_that_is_gone_means_an_expired_session() -> None:
     run(talk())
 
 
-def test_going_away_comes_before_the_end_and_the_end_can_be_resumed() -> None:
+def test_going_away_is_announced_and_the_session_can_be_resumed() -> None:
     async def leaves(model: ScriptedModel) -> None:
         await model.hears()
         await model.goes_away(9.5)
-        await model.errs("going_away")
+        await model.fails("going_away")
 
     async def talk() -> None:
         async with live(leaves) as line:
@@ -125,12 +126,12 @@ def test_going_away_comes_before_the_end_and_the_end_can_be_resumed() -> None:
     run(talk())
 
 
-def test_a_refused_turn_is_trouble_and_no_answer() -> None:
+def test_a_refused_turn_is_reported_as_an_error() -> None:
     async def refuses(model: LiveModel) -> None:
         await model.hears()
         await model.refuses("PROHIBITED_INPUT_CONTENT")
         await model.hears()
-        await model.calls(Call("look_up", "{not json"))
+        await model.calls(ScriptedCall("look_up", "{not json"))
         await model.hears()
         await model.says("Good day.")
 
@@ -157,7 +158,7 @@ def test_a_refused_turn_is_trouble_and_no_answer() -> None:
     ],
     ids=lambda message: next(iter(message)),
 )
-def test_a_message_that_makes_no_sense_ends_nothing(nonsense: Any) -> None:
+def test_an_invalid_message_is_reported_and_ends_nothing(nonsense: Any) -> None:
     async def babbles(model: LiveModel) -> None:
         await model.hears()
         await model._send(nonsense)
@@ -173,14 +174,14 @@ def test_a_message_that_makes_no_sense_ends_nothing(nonsense: Any) -> None:
     run(talk())
 
 
-def test_errors_never_hold_the_key(caplog: pytest.LogCaptureFixture) -> None:
+def test_errors_never_contain_the_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(0)
 
     async def talk() -> None:
         refusal = Refusal(401, "UNAUTHENTICATED", "Request had invalid authentication credentials.")
         async with GeminiServer(answers, refusals=[refusal]) as server:
-            settings = {"base_url": server.base_url, "ca_file": server.ca_file or ""}
-            transport = GeminiTransport.from_settings(settings)
+            settings = GeminiSettings(base_url=server.base_url, ca_file=server.ca_file)
+            transport = GeminiTransport(settings)
             with pytest.raises(TransportError) as refused:
                 await transport.connect(Opening("voice", "", {}))
             await transport.close()
@@ -192,10 +193,10 @@ def test_errors_never_hold_the_key(caplog: pytest.LogCaptureFixture) -> None:
     assert not any(KEY in message for message in ours)
 
 
-def test_a_certificate_that_nobody_vouches_for_is_not_trusted() -> None:
+def test_an_unknown_certificate_is_not_trusted() -> None:
     async def talk() -> None:
         async with GeminiServer(answers) as server:
-            transport = GeminiTransport.from_settings({"base_url": server.base_url})
+            transport = GeminiTransport(GeminiSettings(base_url=server.base_url))
             with pytest.raises(TransportError, match="ca_file"):
                 await transport.connect(Opening("voice", "", {}))
             await transport.close()
@@ -204,10 +205,10 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted() -> None:
     run(talk())
 
 
-def test_a_server_that_says_nothing_is_given_up_on() -> None:
+def test_a_silent_server_times_out() -> None:
     async def talk(port: int) -> None:
-        settings = {"base_url": f"https://127.0.0.1:{port}", "connect_timeout": 0.2}
-        transport = GeminiTransport.from_settings(settings)
+        settings = GeminiSettings(base_url=f"https://127.0.0.1:{port}", connect_timeout=0.2)
+        transport = GeminiTransport(settings)
         with pytest.raises(TransportError) as given_up:
             await transport.connect(Opening("voice", "", {}))
         assert given_up.value.code == "network"
@@ -217,7 +218,7 @@ def test_a_server_that_says_nothing_is_given_up_on() -> None:
         run(talk(silent.getsockname()[1]))
 
 
-def test_hanging_up_leaves_nothing_behind() -> None:
+def test_closing_leaves_no_tasks() -> None:
     async def talk() -> None:
         async with live(answers) as line:
             await line.connection.send_audio(tone(100))
@@ -228,7 +229,7 @@ def test_hanging_up_leaves_nothing_behind() -> None:
     run(talk())
 
 
-def test_the_end_of_a_connection_frees_it() -> None:
+def test_a_closed_connection_is_released() -> None:
     async def breaks(model: ScriptedModel) -> None:
         await model.hears()
         await model.closes(1011)

@@ -16,14 +16,14 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import ToolResult
-from jackfield_testkit.providers.gemini import LiveHabits, LiveModel
-from jackfield_testkit.providers.model import Call, ScriptedModel
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.gemini import GeminiOptions, LiveModel
 
 
 def test_a_session_cannot_be_resumed_while_a_call_is_open() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -39,17 +39,19 @@ def test_a_session_cannot_be_resumed_while_a_call_is_open() -> None:
     run(talk())
 
 
-def test_cancelled_calls_are_told_and_not_answered() -> None:
+def test_cancelled_calls_are_reported_and_get_no_result() -> None:
     async def changes_its_mind(model: LiveModel) -> None:
         await model.hears()
         asking = asyncio.create_task(
-            model.calls(Call("shop_order", {"item": "oil"}, "call-1"), Call("look_up", {}, "call-2"))
+            model.calls(
+                ScriptedCall("shop_order", {"item": "oil"}, "call-1"), ScriptedCall("look_up", {}, "call-2")
+            )
         )
         await model.inbox.until(lambda: True if len(model.inbox.open) == 2 else None)
         await asyncio.sleep(0.02)
         await model.cancels("call-1", "call-2")
         await asking
-        await model._cut()
+        await model.is_interrupted()
         await model.hears()
         await model.says("Fine.")
 
@@ -77,14 +79,14 @@ def test_cancelled_calls_are_told_and_not_answered() -> None:
 
 
 @pytest.mark.parametrize("where", ["both", "content"])
-def test_a_call_comes_once_wherever_the_model_shows_it(where: Any) -> None:
+def test_a_call_is_delivered_once_wherever_it_appears(where: Any) -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(*(Call("look_up", {"title": title}, f"call-{title}") for title in "ab"))
+        await model.calls(*(ScriptedCall("look_up", {"title": title}, f"call-{title}") for title in "ab"))
         await model.says("Done.")
 
     async def talk() -> None:
-        async with live(asks, habits=LiveHabits(calls_in=where)) as line:
+        async with live(asks, options=GeminiOptions(calls_in=where)) as line:
             await line.connection.send_text("Look it up.")
             calls = await line.calls()
             await line.connection.send_results(
@@ -98,17 +100,17 @@ def test_a_call_comes_once_wherever_the_model_shows_it(where: Any) -> None:
 
 
 @pytest.mark.parametrize("where", ["tool_call", "both"])
-def test_calls_without_ids_stay_so_and_are_answered_all_the_same(where: Any) -> None:
+def test_calls_without_ids_get_their_results(where: Any) -> None:
     got: list[Any] = []
 
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        results = await model.calls(*(Call("look_up", {"title": title}) for title in "ab"))
+        results = await model.calls(*(ScriptedCall("look_up", {"title": title}) for title in "ab"))
         got.extend(results.values())
         await model.says("Done.")
 
     async def talk() -> None:
-        async with live(asks, habits=LiveHabits(call_ids=False, calls_in=where)) as line:
+        async with live(asks, options=GeminiOptions(call_ids=False, calls_in=where)) as line:
             await line.connection.send_text("Look it up.")
             calls = await line.calls()
             assert [each.call_id for each in calls] == [None, None]
@@ -121,10 +123,10 @@ def test_calls_without_ids_stay_so_and_are_answered_all_the_same(where: Any) -> 
     run(talk())
 
 
-def test_names_on_the_wire_are_the_tools_ids_again() -> None:
+def test_provider_names_are_mapped_back_to_tool_ids() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("shop_order", {"item": "oil"}, "call-1"))
+        await model.calls(ScriptedCall("shop_order", {"item": "oil"}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -142,16 +144,16 @@ def test_names_on_the_wire_are_the_tools_ids_again() -> None:
     run(talk())
 
 
-def test_results_that_nobody_waits_for_say_when_they_want_to_be_heard() -> None:
+def test_results_of_non_blocking_calls_have_a_scheduling() -> None:
     async def asks(model: ScriptedModel) -> None:
         for number in (1, 2):
             await model.hears()
-            await model.calls(Call("look_up", {}, f"call-{number}"))
+            await model.calls(ScriptedCall("look_up", {}, f"call-{number}"))
             await model.says("Done.")
 
     async def talk() -> None:
         settings = {"calls": "non_blocking", "scheduling": "interrupt"}
-        async with live(asks, settings=settings, habits=LiveHabits(blocking=False)) as line:
+        async with live(asks, settings=settings, options=GeminiOptions(blocking=False)) as line:
             assert line.model.tools["look_up"]["behavior"] == "NON_BLOCKING"
             for number, respond in ((1, True), (2, False)):
                 await line.connection.send_text("Look it up.")
@@ -164,7 +166,7 @@ def test_results_that_nobody_waits_for_say_when_they_want_to_be_heard() -> None:
     run(talk())
 
 
-def test_context_waits_until_it_cuts_nobody_short() -> None:
+def test_context_waits_until_it_interrupts_nothing() -> None:
     async def speaks(model: LiveModel) -> None:
         await model.hears()
         await model.speaks("Once upon a time", ms=80)
@@ -189,7 +191,7 @@ def test_context_waits_until_it_cuts_nobody_short() -> None:
     run(talk())
 
 
-def test_context_does_not_stop_an_answer_that_is_about_to_come() -> None:
+def test_context_does_not_stop_a_pending_answer() -> None:
     async def thinks(model: LiveModel) -> None:
         await model.hears()
         await asyncio.sleep(0.1)

@@ -15,12 +15,12 @@ from jackfield.transport.events import (
     Transcript,
     TurnComplete,
 )
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.gemini import LiveHabits, LiveModel
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.gemini import GeminiOptions, LiveModel
 
 
-def test_an_interrupted_turn_is_not_completed_as_well() -> None:
+def test_an_interrupted_turn_is_not_completed_again() -> None:
     async def is_cut(model: ScriptedModel) -> None:
         await model.hears()
         await model.speaks("Once upon a time", ms=400)
@@ -41,7 +41,7 @@ def test_an_interrupted_turn_is_not_completed_as_well() -> None:
     run(talk())
 
 
-def test_our_own_interruption_is_not_taken_for_speech() -> None:
+def test_an_interruption_by_the_host_is_not_speech() -> None:
     async def goes_on(model: ScriptedModel) -> None:
         await model.hears()
         await model.speaks("Once upon a time", ms=400)
@@ -61,7 +61,7 @@ def test_our_own_interruption_is_not_taken_for_speech() -> None:
     run(talk())
 
 
-def test_what_is_still_under_way_after_an_interruption_is_dropped() -> None:
+def test_audio_after_an_interruption_is_dropped() -> None:
     async def does_not_listen(model: LiveModel) -> None:
         await model.hears()
         await model.speaks("Once", ms=40)
@@ -85,7 +85,7 @@ def test_what_is_still_under_way_after_an_interruption_is_dropped() -> None:
     run(talk())
 
 
-def test_what_was_not_heard_is_told_with_the_words_that_were() -> None:
+def test_a_note_tells_the_model_how_much_was_heard() -> None:
     async def is_cut(model: ScriptedModel) -> None:
         await model.hears()
         await model.speaks("One two three four five six seven eight nine ten", ms=1000)
@@ -107,7 +107,7 @@ def test_what_was_not_heard_is_told_with_the_words_that_were() -> None:
     run(talk())
 
 
-def test_late_words_of_the_user_are_no_new_speech() -> None:
+def test_a_late_transcript_is_not_new_speech() -> None:
     async def writes_late(model: LiveModel) -> None:
         await model.hears_speech("What is ")
         await model.speaks("That is", ms=80)
@@ -125,13 +125,13 @@ def test_late_words_of_the_user_are_no_new_speech() -> None:
     run(talk())
 
 
-def test_speech_that_the_provider_reports_is_believed() -> None:
+def test_reported_speech_activity_takes_precedence() -> None:
     async def listens(model: ScriptedModel) -> None:
         await model.hears_speech("What is that?")
         await model.says("A lamp.")
 
     async def talk() -> None:
-        async with live(listens, habits=LiveHabits(voice_activity=True)) as line:
+        async with live(listens, options=GeminiOptions(voice_activity=True)) as line:
             await line.connection.send_audio(tone(300))
             await line.next(TurnComplete)
             heard = [each for each in line.events if isinstance(each, SpeechStarted | SpeechStopped)]
@@ -141,8 +141,8 @@ def test_speech_that_the_provider_reports_is_believed() -> None:
     run(talk())
 
 
-def test_a_microphone_that_falls_silent_is_flushed_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jackfield_gemini.live.microphone.PAUSE_SECONDS", 0.05)
+def test_a_silent_microphone_ends_the_audio_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("jackfield_gemini.live.audio.PAUSE_SECONDS", 0.05)
 
     async def waits(model: LiveModel) -> None:
         await model.inbox.until(lambda: True if model.inbox.audio_ended == 2 else None)

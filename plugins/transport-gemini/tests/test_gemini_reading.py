@@ -18,8 +18,8 @@ from jackfield.transport.events import (
     Transcript,
     TurnComplete,
 )
-from jackfield_gemini.live.calls import Calls
-from jackfield_gemini.live.reading import Reader
+from jackfield_gemini.live.calls import LiveCalls
+from jackfield_gemini.live.events import LiveEvents
 from jackfield_schemas.names import ToolNames
 
 AUDIO = {"modelTurn": {"parts": [{"inlineData": {"mimeType": "audio/pcm;rate=24000", "data": "AAAA"}}]}}
@@ -54,8 +54,8 @@ messages = st.one_of(
 
 
 @given(st.lists(messages, max_size=40))
-def test_whatever_comes_holds_together(sent: list[Any]) -> None:
-    reader = Reader(Calls(ToolNames({}), None))
+def test_any_sequence_of_messages_gives_consistent_events(sent: list[Any]) -> None:
+    reader = LiveEvents(LiveCalls(ToolNames({}), None))
     events: list[Event] = []
     for message in sent:
         events.extend(reader.mute() if message == "we interrupt" else reader.read(message))
@@ -78,8 +78,8 @@ def test_whatever_comes_holds_together(sent: list[Any]) -> None:
 
 
 @given(st.lists(messages, max_size=40))
-def test_an_interruption_is_an_end_and_nothing_of_the_turn_follows_it(sent: list[Any]) -> None:
-    reader = Reader(Calls(ToolNames({}), None))
+def test_nothing_of_a_turn_follows_its_interruption(sent: list[Any]) -> None:
+    reader = LiveEvents(LiveCalls(ToolNames({}), None))
     ours = False
     for message in sent:
         if message == "we interrupt":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_gemini.live.resampling import Resampler
+from jackfield_gemini.live.audio import SpeechResampler
 
 Samples = np.ndarray
 
@@ -16,7 +16,7 @@ def sine(hertz: float, seconds: float = 1.0, level: float = 10_000, rate: int = 
 
 
 def resampled(sound: Samples, frame: int = 480) -> Samples:
-    resampler = Resampler()
+    resampler = SpeechResampler()
     pcm = np.rint(sound).astype("<i2").tobytes()
     out = [resampler.feed(pcm[place : place + 2 * frame]) for place in range(0, len(pcm), 2 * frame)]
     return np.frombuffer(b"".join([*out, resampler.flush()]), "<i2").astype(float)
@@ -27,7 +27,7 @@ def loudness(sound: Samples) -> float:
 
 
 @pytest.mark.parametrize("hertz", [60, 300, 1000, 3400, 5000, 6900])
-def test_a_tone_keeps_its_pitch_and_its_level(hertz: int) -> None:
+def test_a_tone_keeps_its_pitch_and_level(hertz: int) -> None:
     middle = resampled(sine(hertz, 1.2))[1600:-1600]
     spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle))))
     assert abs(np.argmax(spectrum) * 16_000 / len(middle) - hertz) < 1.5
@@ -35,7 +35,7 @@ def test_a_tone_keeps_its_pitch_and_its_level(hertz: int) -> None:
 
 
 @pytest.mark.parametrize("hertz", [8300, 9500, 11_500])
-def test_what_sixteen_kilohertz_cannot_hold_does_not_fold_back(hertz: int) -> None:
+def test_frequencies_above_8_khz_do_not_alias(hertz: int) -> None:
     middle = resampled(sine(hertz))[1600:-1600]
     # Rounding to whole numbers leaves about a third of one.
     assert loudness(middle) < 1
@@ -53,9 +53,9 @@ def test_a_sweep_has_no_clicks_where_frames_meet() -> None:
 
 
 @given(st.lists(st.integers(1, 700), min_size=1, max_size=20), st.integers(0, 2**32 - 1))
-def test_however_the_sound_is_cut_the_same_comes_out(lengths: list[int], seed: int) -> None:
+def test_the_result_does_not_depend_on_the_frame_size(lengths: list[int], seed: int) -> None:
     noise = np.random.default_rng(seed).integers(-32768, 32768, sum(lengths)).astype("<i2").tobytes()
-    whole, cut = Resampler(), Resampler()
+    whole, cut = SpeechResampler(), SpeechResampler()
     expected = whole.feed(noise) + whole.flush()
     made, place = [], 0
     for length in lengths:
@@ -65,22 +65,22 @@ def test_however_the_sound_is_cut_the_same_comes_out(lengths: list[int], seed: i
     assert len(expected) // 2 == -(-sum(lengths) * 2 // 3)
 
 
-def test_frames_come_out_as_evenly_as_they_go_in() -> None:
-    resampler = Resampler()
+def test_output_frames_are_as_even_as_input_frames() -> None:
+    resampler = SpeechResampler()
     frames = [len(resampler.feed(sine(440, 0.02).astype("<i2").tobytes())) // 2 for _ in range(100)]
     assert set(frames[1:]) == {320}
     assert frames[0] > 320 - 64  # It looks less than four milliseconds ahead.
 
 
-def test_the_loudest_sound_is_cut_and_not_wrapped_around() -> None:
+def test_loud_samples_are_clipped_and_do_not_wrap() -> None:
     square = np.where(np.arange(24_000) % 240 < 120, 32767, -32768).astype(float)
     made = resampled(square)
     steady = made[(np.arange(len(made)) % 160 > 20) & (np.arange(len(made)) % 160 < 60)]
     assert np.min(steady) > 30_000
 
 
-def test_after_a_flush_a_new_stream_begins() -> None:
-    resampler = Resampler()
+def test_a_flush_starts_a_new_stream() -> None:
+    resampler = SpeechResampler()
     pcm = np.rint(sine(440, 0.1)).astype("<i2").tobytes()
     first = resampler.feed(pcm) + resampler.flush()
     assert resampler.flush() == b""

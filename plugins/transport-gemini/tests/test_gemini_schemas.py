@@ -164,7 +164,7 @@ def lowered(schema: Any) -> dict[str, str]:
         ),
     ],
 )
-def test_what_gemini_can_say_keeps_its_meaning(schema: Any, form: dict[str, Any]) -> None:
+def test_native_declarations_keep_the_meaning_of_the_schema(schema: Any, form: dict[str, Any]) -> None:
     assert prop(schema) == form
 
 
@@ -195,13 +195,15 @@ def test_what_gemini_can_say_keeps_its_meaning(schema: Any, form: dict[str, Any]
         ({"type": "object", "propertyNames": {"minLength": 2}}, "/propertyNames", "Member names"),
     ],
 )
-def test_what_gemini_cannot_say_is_told_and_reported(schema: Any, place: str, told: str) -> None:
+def test_constraints_beyond_native_schemas_are_described_and_reported(
+    schema: Any, place: str, told: str
+) -> None:
     assert told in prop({**schema, "description": "A thing."})["description"]
     assert prop({**schema, "description": "A thing."})["description"].startswith("A thing. ")
     assert any(path.endswith(place) for path in lowered(schema)), lowered(schema)
 
 
-def test_a_property_may_be_called_like_a_keyword() -> None:
+def test_a_property_may_have_the_name_of_a_keyword() -> None:
     names = ["type", "properties", "$ref", "enum", "required", "items", "anyOf", "nullable", "$defs", "const"]
     parameters = {
         "type": "object",
@@ -233,7 +235,7 @@ def test_a_recursive_schema_is_unrolled_and_then_cut_to_its_type() -> None:
     assert accepts(adapted, {"tree": deep})
 
 
-def test_items_after_the_first_ones_stay_what_they_may_be() -> None:
+def test_items_after_the_prefix_keep_their_shape() -> None:
     first = {"type": "array", "prefixItems": [{"type": "string"}]}
     parameters = {"type": "object", "properties": {"open": first, "none": {**first, "items": False}}}
     adapted = declared(parameters)
@@ -241,7 +243,7 @@ def test_items_after_the_first_ones_stay_what_they_may_be() -> None:
     assert not accepts(adapted, {"none": ["a", "b"]})
 
 
-def test_alternatives_of_the_whole_become_one_object_that_accepts_each() -> None:
+def test_alternatives_at_the_root_become_one_object_that_accepts_each() -> None:
     parameters = {
         "type": "object",
         "oneOf": [
@@ -266,7 +268,7 @@ def test_a_tool_without_arguments_has_no_parameters() -> None:
         assert "parameters" not in declared(parameters).declaration
 
 
-def test_names_are_made_legal_without_colliding() -> None:
+def test_names_are_made_legal_and_stay_unique() -> None:
     ids = ["a b", "a-b", "a/b", "9lives", "x" * 63, "x" * 64, "x" * 65, "größe", "", "a_b", ".x", "math.sum"]
     names = [native(tool_id, "d", {"type": "object"}).declaration["name"] for tool_id in ids]
     assert len(set(names)) == len(ids)
@@ -295,7 +297,7 @@ def test_json_schema_passes_through_as_it_is() -> None:
     )
 
 
-def test_references_that_double_at_every_step_stay_within_bounds() -> None:
+def test_exponential_references_stay_within_the_limit() -> None:
     levels: dict[str, Any] = {
         f"l{level}": {
             "type": "object",
@@ -359,7 +361,7 @@ def test_nothing_that_a_schema_accepts_is_lost(case: tuple[dict[str, Any], dict[
     assert shared.validator(passed).is_valid(arguments)
 
 
-@given(shared.junk())
+@given(shared.malformed())
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
-def test_even_what_is_no_schema_gives_a_legal_declaration(schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_gives_a_legal_declaration(schema: dict[str, Any]) -> None:
     declared(schema)

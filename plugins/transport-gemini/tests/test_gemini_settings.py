@@ -1,4 +1,4 @@
-"""What a deployment may say and may not, and what goes wrong at the provider, in the kernel's words."""
+"""The settings of the transport, the faults in them, and the names of the provider's errors."""
 
 from __future__ import annotations
 
@@ -9,68 +9,92 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield.transport.troubles import TROUBLES
-from jackfield_gemini import troubles
-from jackfield_gemini.options import Options, options
+from jackfield_gemini import errors
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 
 
+def read(**settings: Any) -> GeminiSettings:
+    return parse_settings(GeminiSettings, settings, "[transports.gemini]")
+
+
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    ("settings", "fault"),
     [
-        ({"voice_modell": "x"}, "did you mean 'voice_model'"),
-        ({"verify": False}, "has no setting 'verify'"),
-        ({"text_model": 3}, "text_model is a text"),
-        ({"connect_timeout": True}, "connect_timeout is a number of seconds"),
-        ({"request_timeout": 0}, "request_timeout is a number of seconds"),
-        ({"base_url": "localhost:8000"}, "base_url is an address"),
-        ({"adapter": "openai"}, "one of gemini-json-schema, gemini-native"),
-        ({"calls": "sometimes"}, "one of blocking, non_blocking"),
-        ({"api_version": "v2"}, "one of v1, v1beta, v1alpha"),
+        ({"voice_modell": "x"}, "voice_modell: unknown setting; did you mean 'voice_model'?"),
+        ({"text_model": 3}, "text_model: expected a non-empty string, got 3"),
+        (
+            {"connect_timeout": True},
+            "connect_timeout: expected a number of seconds above 0 and up to 3,600, got true",
+        ),
+        (
+            {"request_timeout": 0},
+            "request_timeout: expected a number of seconds above 0 and up to 3,600, got 0",
+        ),
+        (
+            {"base_url": "localhost:8000"},
+            "base_url: expected a URL that begins with http:// or https://, got 'localhost:8000'",
+        ),
+        (
+            {"adapter": "openai"},
+            "adapter: expected one of 'gemini-json-schema', 'gemini-native', got 'openai'",
+        ),
+        ({"calls": "sometimes"}, "calls: expected one of 'blocking', 'non_blocking', got 'sometimes'"),
+        ({"api_version": "v2"}, "api_version: expected one of 'v1', 'v1beta', 'v1alpha', got 'v2'"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_with_a_sentence(settings: Any, sentence: str) -> None:
-    with pytest.raises(SettingsError, match=sentence):
-        options(settings)
+def test_a_wrong_setting_is_reported_with_its_place(settings: Any, fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        read(**settings)
+    assert str(raised.value) == f"[transports.gemini] {fault}"
 
 
-def test_a_key_in_the_settings_is_refused_and_not_repeated() -> None:
+def test_certificate_checks_cannot_be_disabled() -> None:
+    with pytest.raises(SettingsError, match="verify: unknown setting; known settings: api_key_env, "):
+        read(verify=False)
+
+
+@pytest.mark.parametrize("key", ["AIzaSyFictional-Key", "AIzaSyFictionalKey", "AQ.Fictional"])
+def test_a_key_in_the_settings_is_refused_and_not_repeated(key: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        options({"api_key_env": "AIzaSyFictional-Key"})
-    assert "AIza" not in str(refused.value)
+        read(api_key_env=key)
+    assert "such as GEMINI_API_KEY; the key itself belongs in that variable" in str(refused.value)
+    assert "Fictional" not in str(refused.value)
 
 
-def test_certificates_that_cannot_be_read_stop_the_start(tmp_path: Path) -> None:
+def test_unreadable_certificates_fail_at_startup(tmp_path: Path) -> None:
     empty = tmp_path / "ca.pem"
     empty.write_text("no certificate")
     for file in (empty, tmp_path / "missing.pem"):
         with pytest.raises(SettingsError, match="ca_file"):
-            GeminiTransport.from_settings({"ca_file": str(file)})
+            GeminiTransport(read(ca_file=str(file)))
 
 
 def test_the_key_comes_from_the_variable_that_is_named() -> None:
     both = {"GEMINI_API_KEY": "one", "GOOGLE_API_KEY": "two", "OURS": "three"}
-    assert Options().key(both) == "one"
-    assert Options().key({"GOOGLE_API_KEY": "two"}) == "two"
-    assert Options(api_key_env="OURS").key(both) == "three"
+    assert GeminiSettings().key(both) == "one"
+    assert GeminiSettings().key({"GOOGLE_API_KEY": "two"}) == "two"
+    assert GeminiSettings(api_key_env="OURS").key(both) == "three"
     # A variable that is named is meant: another key may be another project's.
     with pytest.raises(TransportError, match="OURS"):
-        Options(api_key_env="OURS").key({"GOOGLE_API_KEY": "two"})
+        GeminiSettings(api_key_env="OURS").key({"GOOGLE_API_KEY": "two"})
 
 
-def test_without_a_key_the_session_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GEMINI_API_KEY")
     with pytest.raises(TransportError, match="GEMINI_API_KEY") as refused:
-        asyncio.run(GeminiTransport.from_settings({}).connect(Opening("text", "", {})))
+        asyncio.run(GeminiTransport(GeminiSettings()).connect(Opening("text", "", {})))
     assert refused.value.code == "authentication"
 
 
 def test_asking_what_is_offered_loads_nothing_heavy() -> None:
     code = (
         "import sys, jackfield_gemini as g\n"
-        "g.jackfield_transports()[0].create({})\n"
+        "offer = g.jackfield_transports()[0]\n"
+        "offer.create(offer.settings())\n"
         "heavy = {'google.genai', 'numpy', 'samplerate', 'websockets', 'pydantic'} & set(sys.modules)\n"
         "sys.exit(f'loaded: {heavy}' if heavy else 0)"
     )
@@ -102,8 +126,8 @@ def test_asking_what_is_offered_loads_nothing_heavy() -> None:
         (4999, "", "network"),
     ],
 )
-def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> None:
-    assert troubles.of_close(code, reason)[0] == trouble
+def test_close_codes_and_reasons_are_mapped_to_provider_errors(code: int, reason: str, trouble: str) -> None:
+    assert errors.close_error(code, reason)[0] == trouble
 
 
 @pytest.mark.parametrize(
@@ -122,21 +146,21 @@ def test_why_a_connection_was_closed(code: int, reason: str, trouble: str) -> No
         (418, "", "invalid_request_error"),
     ],
 )
-def test_what_a_status_means(status: int, message: str, trouble: str) -> None:
-    assert troubles.of_status(status, message).code == trouble
+def test_statuses_are_mapped_to_provider_errors(status: int, message: str, trouble: str) -> None:
+    assert errors.status_error(status, message).code == trouble
 
 
-def test_details_of_an_error_say_when_to_try_again_and_whether_that_helps() -> None:
+def test_error_details_give_the_retry_delay_and_the_quota() -> None:
     def error(quota: str) -> Any:
         violations = {"violations": [{"quotaId": quota}]}
         return {"error": {"details": [violations, {"retryDelay": "36.5s"}, "nonsense"]}}
 
-    minute = troubles.of_status(429, "", error("GenerateRequestsPerMinutePerProject"))
+    minute = errors.status_error(429, "", error("GenerateRequestsPerMinutePerProject"))
     assert (minute.code, minute.retry_after) == ("rate_limit_exceeded", 36.5)
-    assert troubles.of_status(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
+    assert errors.status_error(429, "", error("GenerateRequestsPerDayPerProject")).code == "quota_exhausted"
 
 
-def test_every_table_speaks_the_kernels_words() -> None:
-    tables = (troubles.CLOSE_CODES, troubles.STATUSES, troubles.FINISH_REASONS, troubles.TURN_REASONS)
-    codes = {code for table in tables for code in table.values()} | {said.code for said in troubles.WORDS}
+def test_every_table_maps_to_provider_errors() -> None:
+    tables = (errors.CLOSE_CODES, errors.STATUSES, errors.FINISH_REASONS, errors.TURN_REASONS)
+    codes = {code for table in tables for code in table.values()} | {said.code for said in errors.WORDS}
     assert codes <= set(TROUBLES)

@@ -7,8 +7,9 @@ import asyncio
 from gemini_line import live, run, text
 from jackfield.transport.events import Trouble
 from jackfield.transport.protocol import Opening
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
-from jackfield_testkit.providers.model import ScriptedModel
+from jackfield_scripted import ScriptedModel
 
 
 async def answers(model: ScriptedModel) -> None:
@@ -31,8 +32,8 @@ def test_the_model_of_text_and_the_version_of_the_interface() -> None:
         server = await asyncio.start_server(refuse, "127.0.0.1", 0)
         async with server:
             base_url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            settings = {"base_url": base_url, "text_model": "our-own-model", "api_version": "v1alpha"}
-            transport = GeminiTransport.from_settings(settings)
+            settings = GeminiSettings(base_url=base_url, text_model="our-own-model", api_version="v1alpha")
+            transport = GeminiTransport(settings)
             connection = await transport.connect(Opening("text", "", {}))
             await connection.send_text("Hello.")
             async for event in connection.events():
@@ -57,7 +58,7 @@ def test_the_model_voice_and_language_of_speech() -> None:
     run(talk())
 
 
-def test_an_answer_that_stays_silent_is_given_up() -> None:
+def test_a_silent_answer_times_out() -> None:
     async def silent(model: ScriptedModel) -> None:
         await model.hears()
         await asyncio.sleep(60)
@@ -75,8 +76,8 @@ def test_the_length_of_an_answer_is_limited_where_the_session_says_so() -> None:
         for wanted in (0, 250):
             async with text(answers, opening={"answer_tokens": wanted}) as line:
                 await line.connection.send_text("Hello.")
-                await line.until(lambda line=line: line.server.models and line.model.exchanges)  # type: ignore[misc]
-                config = line.model.exchanges[0].request.get("generationConfig") or {}
+                await line.until(lambda line=line: line.server.models and line.model.requests)  # type: ignore[misc]
+                config = line.model.requests[0].request.get("generationConfig") or {}
                 assert config.get("maxOutputTokens", 0) == wanted
             async with live(answers, opening={"answer_tokens": wanted}) as line:
                 assert line.model.setup["generationConfig"].get("maxOutputTokens", 0) == wanted

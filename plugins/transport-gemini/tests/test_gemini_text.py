@@ -10,15 +10,17 @@ import pytest
 from gemini_line import envelope, run, text
 from jackfield.transport.events import Interrupted, TextDelta, ToolCalls, Trouble, TurnComplete, Usage
 from jackfield.transport.protocol import ToolResult
-from jackfield_testkit.providers.gemini import LiveHabits, TextModel
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
+from jackfield_scripted.gemini import GeminiOptions, TextModel
 
 
-def test_thoughts_go_back_with_their_signatures_and_are_not_shown() -> None:
+def test_thoughts_are_returned_with_their_signatures_and_not_shown() -> None:
     async def thinks(model: TextModel) -> None:
         await model.hears()
         await model.thinks("The user wants a lamp.")
-        await model.calls(*(Call("look_up", {"title": "lamp"}, f"call-{number}") for number in (1, 2)))
+        await model.calls(
+            *(ScriptedCall("look_up", {"title": "lamp"}, f"call-{number}") for number in (1, 2))
+        )
         await model.says("Here it is.")
         await model.hears()
         await model.says("You are welcome.")
@@ -66,11 +68,13 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
 
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        got.extend((await model.calls(*(Call("look_up", {"title": title}) for title in "ab"))).values())
+        got.extend(
+            (await model.calls(*(ScriptedCall("look_up", {"title": title}) for title in "ab"))).values()
+        )
         await model.says("Done.")
 
     async def talk() -> None:
-        async with text(asks, habits=LiveHabits(call_ids=False)) as line:
+        async with text(asks, options=GeminiOptions(call_ids=False)) as line:
             await line.connection.send_text("Look both up.")
             calls = await line.calls()
             assert [each.call_id for each in calls] == [None, None]
@@ -83,10 +87,10 @@ def test_calls_without_ids_are_answered_in_their_order() -> None:
     run(talk())
 
 
-def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
+def test_a_message_during_a_tool_call_follows_its_result() -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -104,10 +108,10 @@ def test_what_the_user_says_while_a_tool_runs_comes_after_its_result() -> None:
     run(talk())
 
 
-def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
+def test_a_result_without_response_waits_for_the_next_user_message() -> None:
     async def asks(model: TextModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {}, "call-1"))
+        await model.calls(ScriptedCall("look_up", {}, "call-1"))
         await model.says("Done.")
 
     async def talk() -> None:
@@ -116,7 +120,7 @@ def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
             await line.calls()
             await line.connection.send_results([ToolResult("call-1", "look_up", envelope())], respond=False)
             await asyncio.sleep(0.05)
-            assert len(line.model.exchanges) == 1
+            assert len(line.model.requests) == 1
             await line.connection.send_text("Well?")
             await line.next(TurnComplete)
             assert "Well?" in str(line.model.received)
@@ -136,7 +140,7 @@ def test_a_result_that_wants_no_answer_waits_for_the_users_next_words() -> None:
         ("STOP", "", None),
     ],
 )
-def test_why_an_answer_ended(finish: str, said: str, code: str | None) -> None:
+def test_finish_reasons_are_mapped_to_events(finish: str, said: str, code: str | None) -> None:
     async def stops(model: TextModel) -> None:
         await model.hears()
         await model.stops(finish, said)
@@ -156,10 +160,10 @@ def test_why_an_answer_ended(finish: str, said: str, code: str | None) -> None:
     run(talk())
 
 
-def test_calls_of_an_answer_that_was_cut_at_its_limit_never_come() -> None:
+def test_calls_of_a_truncated_answer_are_not_delivered() -> None:
     async def too_long(model: TextModel) -> None:
         await model.hears()
-        exchange = model.exchanges[-1]
+        exchange = model.requests[-1]
         exchange.send({"text": "I order "})
         exchange.send({"functionCall": {"id": "call-1", "name": "shop_order", "args": {"item": "all"}}})
         exchange.send(finish="MAX_TOKENS")
@@ -178,7 +182,7 @@ def test_calls_of_an_answer_that_was_cut_at_its_limit_never_come() -> None:
     run(talk())
 
 
-def test_a_question_that_is_blocked_does_not_block_the_next() -> None:
+def test_a_blocked_message_does_not_block_the_next() -> None:
     async def blocks(model: TextModel) -> None:
         await model.hears()
         await model.blocks()
@@ -201,11 +205,11 @@ def test_a_question_that_is_blocked_does_not_block_the_next() -> None:
 def test_an_interruption_closes_the_stream_and_keeps_what_was_said() -> None:
     async def talks(model: TextModel) -> None:
         await model.hears()
-        exchange = model.exchanges[-1]
+        exchange = model.requests[-1]
         exchange.send({"text": "Once upon "})
         exchange.send({"text": "a time "})
         exchange.send({"functionCall": {"id": "call-1", "name": "shop_order", "args": {}}})
-        while not exchange.gone:  # noqa: ASYNC110
+        while not exchange.disconnected:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
         model._current = None
         await model.hears()
@@ -226,7 +230,7 @@ def test_an_interruption_closes_the_stream_and_keeps_what_was_said() -> None:
     run(talk())
 
 
-def test_a_rate_limit_says_how_long_to_wait_and_the_line_stands() -> None:
+def test_a_rate_limit_includes_the_retry_delay_and_keeps_the_connection() -> None:
     async def answers(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Good day.")
@@ -244,7 +248,7 @@ def test_a_rate_limit_says_how_long_to_wait_and_the_line_stands() -> None:
     run(talk())
 
 
-def test_tokens_are_counted_once_although_every_piece_counts_them() -> None:
+def test_tokens_of_an_answer_are_counted_once() -> None:
     async def answers(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("One.", pieces=1)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from jackfield_local.agent.engine import Message, Prefix
 from jackfield_local.agent.mind import Agent
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from local_requests import NOW
 from local_session import Session, offered
 
@@ -53,7 +53,7 @@ class Scripted:
     async def close(self) -> None: ...
 
 
-OPTIONS = Options(mind="llama", time_zone="Europe/Berlin")
+OPTIONS = LocalSettings(mind="llama", time_zone="Europe/Berlin")
 
 
 @asynccontextmanager

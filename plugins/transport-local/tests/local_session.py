@@ -20,12 +20,12 @@ from jackfield_builder.pipeline import build
 from jackfield_local import as_it_is
 from jackfield_local.agent.mind import Agent
 from jackfield_local.mind import Mind
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
 from local_requests import NOW
 
-OPTIONS = Options(time_zone="Europe/Berlin")
+OPTIONS = LocalSettings(time_zone="Europe/Berlin")
 TOOLS = frozenset(
     [
         "calendar_create_event",

@@ -13,8 +13,8 @@ from jackfield.transport.events import ToolCalls
 from jackfield.transport.protocol import Opening, ToolResult
 from jackfield_local.mind import Thought, Words
 from jackfield_local.voice.engines import Engines, Samples, Speech
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Heard, NotOnThisProtocolError, ScriptedModel, cut
+from jackfield_scripted import ScriptedCall, ScriptedModel, UnsupportedStepError, UserInput, split_text
+from jackfield_scripted.audio import tone
 
 WORD_MS = 60
 
@@ -79,7 +79,7 @@ class LocalModel(ScriptedModel):
         return self._think(results)
 
     def submit(self, tool_id: str, values: Mapping[str, Any]) -> AsyncIterator[Thought]:
-        raise NotOnThisProtocolError(f"a form of {tool_id} in a conversation by voice")
+        raise UnsupportedStepError(f"a form of {tool_id} in a conversation by voice")
 
     def respond(self) -> AsyncIterator[Thought]:
         return self._think("")
@@ -98,17 +98,17 @@ class LocalModel(ScriptedModel):
 
     # As a script.
 
-    async def hears(self) -> Heard:
+    async def hears(self) -> UserInput:
         asked = await self._asked.get()
-        return Heard(text=asked if isinstance(asked, str) else "")
+        return UserInput(text=asked if isinstance(asked, str) else "")
 
-    async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> Heard:
+    async def hears_speech(self, transcript: str, *, after_ms: int = 200) -> UserInput:
         self._transcript = transcript
         await self._asked.get()
-        return Heard(transcript, self.heard_ms)
+        return UserInput(transcript, self.heard_ms)
 
     async def says(self, text: str, *, pieces: int = 3) -> None:
-        for piece in cut(text, pieces):
+        for piece in split_text(text, pieces):
             self._thoughts.put_nowait(Words(piece))
         self._thoughts.put_nowait(None)
 
@@ -119,36 +119,36 @@ class LocalModel(ScriptedModel):
     async def ends_speaking(self) -> None:
         self._thoughts.put_nowait(None)
 
-    async def calls(self, *calls: Call, taken_back: bool = False) -> dict[str, Any]:
-        if taken_back:
-            raise NotOnThisProtocolError("calls of a local mind are meant")
+    async def calls(self, *calls: ScriptedCall, incomplete: bool = False) -> dict[str, Any]:
+        if incomplete:
+            raise UnsupportedStepError("calls of a local mind are meant")
         self._thoughts.put_nowait(ToolCalls(tuple(self._call(call) for call in calls)))
         results = await self._asked.get()
         assert not isinstance(results, str)
         return {each.call_id: orjson.loads(each.envelope) for each in results}
 
-    def _call(self, call: Call) -> ToolCall:
+    def _call(self, call: ScriptedCall) -> ToolCall:
         self._ids += 1
         text = call.arguments if isinstance(call.arguments, str) else orjson.dumps(call.arguments)
         return ToolCall(call.tool, text, call.id or f"call-{self._ids}")
 
     async def is_interrupted(self) -> None:
-        raise NotOnThisProtocolError("the user's voice interrupts, not the mind")
+        raise UnsupportedStepError("the user's voice interrupts, not the mind")
 
     async def truncated(self) -> int:
-        raise NotOnThisProtocolError("a mind is told words, not milliseconds")
+        raise UnsupportedStepError("a mind is told words, not milliseconds")
 
     async def cancels(self, *ids: str) -> None:
-        raise NotOnThisProtocolError("calls are not taken back")
+        raise UnsupportedStepError("calls are not taken back")
 
     async def results(self, *ids: str) -> dict[str, Any]:
-        raise NotOnThisProtocolError("a mind that called waits")
+        raise UnsupportedStepError("a mind that called waits")
 
     async def goes_away(self, seconds: float) -> None:
-        raise NotOnThisProtocolError("a mind in this process stays")
+        raise UnsupportedStepError("a mind in this process stays")
 
-    async def errs(self, code: str, message: str = "") -> None:
-        raise NotOnThisProtocolError("there is no provider")
+    async def fails(self, code: str, message: str = "") -> None:
+        raise UnsupportedStepError("there is no provider")
 
     async def closes(self, code: int = 1000, reason: str = "") -> None:
-        raise NotOnThisProtocolError("there is no provider")
+        raise UnsupportedStepError("there is no provider")

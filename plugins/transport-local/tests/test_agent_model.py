@@ -16,12 +16,12 @@ from agent_tools import TOOLS
 from jackfield_local.agent.engine import Engine, Message
 from jackfield_local.agent.mind import Agent, lacking, model_file, with_model
 from jackfield_local.models.weights import located
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
 from local_requests import NOW
 from local_session import Session, offered, offered_by
 
-OPTIONS = Options(
+OPTIONS = LocalSettings(
     mind="llama", model_path=os.environ.get("JACKFIELD_TEST_GGUF", ""), time_zone="Europe/Berlin"
 )
 
@@ -69,7 +69,7 @@ def test_the_next_conversation_uses_a_model_that_has_just_been_downloaded(
     model = model_file(OPTIONS)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("JACKFIELD_LOCAL_MODEL")
-    transport = LocalTransport.from_settings({"time_zone": "Europe/Berlin"})
+    transport = LocalTransport(LocalSettings(time_zone="Europe/Berlin"))
     few = {"convert_currency": TOOLS["convert_currency"]}
 
     async def go() -> None:

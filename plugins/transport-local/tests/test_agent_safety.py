@@ -228,6 +228,25 @@ def test_a_text_that_the_model_thought_up_is_not_kept_while_the_user_is_asked_fo
     asyncio.run(steps())
 
 
+def test_a_choice_that_was_not_said_does_not_overrule_the_refusal_of_the_model() -> None:
+    reasons = {"enum": ["user_request", "task_done"], "description": "Why the session ends."}
+    schema = {"type": "object", "required": ["reason"], "properties": {"reason": reasons}}
+    shown = (
+        ("okay bye, that is all", '{"reason": "user_request"}'),
+        ("speak to you later", '{"reason": "task_done"}'),
+    )
+    end: Tool = ("End the spoken session.", schema, _guide("end_session", *shown))
+
+    async def steps() -> None:
+        model = Scripted({"cannot": "change the speed"})
+        async with asyncio.timeout(60), agent_session({"end_session": end}, model) as talk:
+            said = await talk.says("could you speak a bit slower")
+            assert said == "I cannot change the speed: no tool here does that."
+            assert talk.calls == []
+
+    asyncio.run(steps())
+
+
 def test_a_question_of_the_agent_does_not_outlive_an_interruption() -> None:
     async def run() -> None:
         async with asyncio.timeout(60), agent_session(TOOLS, Scripted({"cannot": "do it"})) as talk:

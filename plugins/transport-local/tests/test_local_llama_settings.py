@@ -14,7 +14,7 @@ from jackfield_local.agent import mind
 from jackfield_local.agent.dialogue import AgentDialogue
 from jackfield_local.agent.engine import Engine, Prefix
 from jackfield_local.agent.mind import Agent
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
 from jackfield_sessions.checkpoint import ChatHistory
@@ -37,7 +37,7 @@ def gguf(tmp_path: Path) -> Path:
 def _lacks(**settings: Any) -> str | None:
     """Why a host does not start with these settings."""
     (offer,) = jackfield_transports()
-    return offer.unavailable({"mind": "llama", **settings})
+    return offer.unavailable(LocalSettings(mind="llama", **settings))
 
 
 def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch, gguf: Path) -> None:
@@ -45,7 +45,7 @@ def test_a_missing_extra(monkeypatch: pytest.MonkeyPatch, gguf: Path) -> None:
     said = _lacks(model_path=str(gguf))
     assert said is not None
     assert said.endswith("run: pip install 'jackfield-transport-local[llama]'")
-    assert jackfield_transports()[0].unavailable({}) is None  # The router needs nothing of it.
+    assert jackfield_transports()[0].unavailable(LocalSettings()) is None  # The router needs nothing of it.
 
 
 @pytest.mark.usefixtures("installed")
@@ -69,7 +69,7 @@ def test_any_gguf_file_will_do_and_nothing_else(gguf: Path, monkeypatch: pytest.
 
 @pytest.mark.usefixtures("installed")
 def test_a_file_that_went_away_is_told_when_a_session_opens(gguf: Path) -> None:
-    transport = LocalTransport.from_settings({"mind": "llama", "model_path": str(gguf)})
+    transport = LocalTransport(LocalSettings("llama", model_path=str(gguf)))
     gguf.unlink()
 
     async def go() -> None:
@@ -91,8 +91,8 @@ def test_with_auto_each_new_connection_uses_the_model_if_it_is_there_then(
         raise TransportError("server_error", "four bytes are no model")
 
     monkeypatch.setattr(Engine, "prepare", fail)
-    transport = LocalTransport.from_settings({})
-    file = mind.model_file(Options())
+    transport = LocalTransport(LocalSettings())
+    file = mind.model_file(LocalSettings())
 
     async def opened() -> bool:
         connection = await transport.connect(opening())
@@ -138,7 +138,7 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
     engine = _Prepared()
 
     async def go() -> None:
-        shared = Agent(Options(mind="llama", model_path=str(gguf)), model=engine)
+        shared = Agent(LocalSettings(mind="llama", model_path=str(gguf)), model=engine)
         for mode in ("text", "text", "voice", "voice"):
             assert isinstance(await shared.open(opening(mode)), AgentDialogue)
         await shared.ready()
@@ -150,14 +150,14 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
     assert "the model could not be prepared: server_error: no room" in caplog.text
 
 
-def test_a_summary_is_left_to_the_digest_of_the_conversation() -> None:
+def test_the_local_agent_leaves_summaries_to_the_session() -> None:
     async def go() -> str:
-        transport = LocalTransport.from_settings({"mind": "router"})
-        memory = ChatHistory()
+        transport = LocalTransport(LocalSettings("router"))
+        history = ChatHistory()
         for number in range(30):
-            memory.add("user", f"Remember the number {number}.")
-        await memory.compact(model_summarizer(transport))
+            history.add("user", f"Remember the number {number}.")
+        await history.compact(model_summarizer(transport))
         await transport.close()
-        return memory.summary
+        return history.summary
 
     assert asyncio.run(go()).startswith("user: Remember the number 0.")

@@ -1,4 +1,4 @@
-"""What a deployment may say, and what importing costs."""
+"""The settings of the transport, and what importing it costs."""
 
 from __future__ import annotations
 
@@ -8,38 +8,42 @@ import sys
 from typing import Any
 
 import pytest
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_settings
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_local import jackfield_schema_adapters, jackfield_transports
-from jackfield_local.options import Options, options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
 from jackfield_local.zone import zone_in
 
 
-def test_nothing_has_to_be_said() -> None:
-    assert options({}) == Options()
+def test_no_setting_is_required() -> None:
+    assert parse_settings(LocalSettings, {}, "[transports.local]") == LocalSettings()
     assert [offer.name for offer in jackfield_transports()] == ["local"]
     assert [offer.name for offer in jackfield_schema_adapters()] == ["local"]
 
 
 @pytest.mark.parametrize(
-    ("said", "complaint"),
+    ("table", "fault"),
     [
-        ({"time_zon": "Europe/Berlin"}, r"no setting 'time_zon'; did you mean 'time_zone'\?"),
-        ({"time_zone": "Europe/Berln"}, r"which is no zone; did you mean 'Europe/Berlin'\?"),
-        ({"time_zone": 1}, r"time_zone is a text, not 1"),
-        ({"mind": "oracle"}, r"mind is 'oracle'; it is one of auto, router, llama"),
-        ({"threads": -1}, r"threads is a number up to 256, not -1"),
+        ({"time_zon": "Europe/Berlin"}, "time_zon: unknown setting; did you mean 'time_zone'?"),
+        (
+            {"time_zone": "Europe/Berln"},
+            "time_zone: there is no time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?",
+        ),
+        ({"time_zone": 1}, "time_zone: expected an IANA time zone such as Europe/London, got 1"),
+        ({"mind": "oracle"}, "mind: expected one of 'auto', 'router', 'llama', got 'oracle'"),
+        ({"threads": -1}, "threads: expected an integer from 0 to 256, got -1"),
     ],
 )
-def test_what_makes_no_sense_is_refused(said: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(SettingsError, match=complaint):
-        options(said)
+def test_a_wrong_setting_is_reported_with_its_place(table: dict[str, Any], fault: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        parse_settings(LocalSettings, table, "[transports.local]")
+    assert str(raised.value) == f"[transports.local] {fault}"
 
 
 def test_voice_without_its_extra_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jackfield_local.models.speech.PACKAGES", ("no_such_package",))
-    transport = LocalTransport.from_settings({})
+    transport = LocalTransport(LocalSettings())
     assert transport.modes == {"text"}
     with pytest.raises(TransportError, match=r"pip install 'jackfield-transport-local\[voice\]'"):
         asyncio.run(transport.connect(Opening("voice", "", {})))

@@ -1,4 +1,4 @@
-"""The standard tests of a transport, on text without a provider."""
+"""The contract tests of a transport, on text without a provider."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from jackfield import Mode
 from jackfield.transport.protocol import Opening
 from jackfield_local import as_it_is
 from jackfield_local.mind import Words
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.transport import LocalTransport
-from jackfield_testkit.providers.model import Refusal, Script, cut
-from jackfield_testkit.transport_contract import Served, TransportContractTests
+from jackfield_scripted import Refusal, Script, split_text
+from jackfield_testkit.transport import ServedTransport, TransportContractTests
 from local_voice_script import LocalModel
 
 
@@ -27,7 +27,7 @@ class _Slow(LocalModel):
 
     async def says(self, text: str, *, pieces: int = 3) -> None:
         thoughts = self._thoughts
-        for piece in cut(text, pieces):
+        for piece in split_text(text, pieces):
             thoughts.put_nowait(Words(piece))
             await asyncio.sleep(self._delay)
             if thoughts is not self._thoughts:
@@ -58,9 +58,9 @@ class _Minds:
 
 
 @asynccontextmanager
-async def _served(scripts: Sequence[Script], delay: float) -> AsyncIterator[Served]:
+async def _served(scripts: Sequence[Script], delay: float) -> AsyncIterator[ServedTransport]:
     minds = _Minds(scripts, delay)
-    yield Served(LocalTransport(Options(), minds), minds.models)
+    yield ServedTransport(LocalTransport(LocalSettings(), minds), minds.models)
 
 
 _NO_PROVIDER = "there is no provider that could refuse, fail or leave"
@@ -70,21 +70,21 @@ class TestLocalText(TransportContractTests):
     modes: ClassVar[tuple[Mode, ...]] = ("text",)
     waived: ClassVar[Mapping[str, str]] = {
         "test_usage_is_reported": "nothing is counted, as nothing is paid for",
-        "test_calls_that_were_taken_back_never_come": "a local mind makes its calls or does not",
-        "test_refusals_are_named": _NO_PROVIDER,
-        "test_close_codes_are_named": _NO_PROVIDER,
-        "test_errors_of_the_provider_are_named": _NO_PROVIDER,
-        "test_nobody_answers": _NO_PROVIDER,
+        "test_calls_of_an_incomplete_message_are_not_delivered": "a local mind makes its calls or does not",
+        "test_refusals_have_error_codes": _NO_PROVIDER,
+        "test_close_codes_map_to_error_codes": _NO_PROVIDER,
+        "test_provider_errors_have_error_codes": _NO_PROVIDER,
+        "test_unreachable_provider_is_a_network_error": _NO_PROVIDER,
     }
 
-    def serving(
+    def serve(
         self,
         mode: Mode,
         *scripts: Script,
         refusals: Sequence[Refusal] = (),
         split: int = 0,
         delay: float = 0.0,
-    ) -> AbstractAsyncContextManager[Served]:
+    ) -> AbstractAsyncContextManager[ServedTransport]:
         return _served(scripts, delay)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:

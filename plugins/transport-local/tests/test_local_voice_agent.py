@@ -12,7 +12,7 @@ from jackfield.transport.events import Audio, SpeechStarted, ToolCalls, Transcri
 from jackfield.transport.protocol import ToolResult
 from jackfield_local.agent.mind import Agent
 from jackfield_local.models.speech import engines
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.voice.connection import VoiceConnection
 from local_session import opening
 from local_voice_line import Line, bare, hearable, on_a_loop, silence, speech
@@ -40,7 +40,7 @@ FOUND = {
 
 @asynccontextmanager
 async def _agent() -> AsyncIterator[Line]:
-    agent = Agent(Options())
+    agent = Agent(LocalSettings())
     begun = opening("voice")
     dialogue = await agent.open(begun)
     connection = await VoiceConnection.open(dialogue, begun)

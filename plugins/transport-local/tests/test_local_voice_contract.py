@@ -1,4 +1,4 @@
-"""The standard tests of a transport, on voice without a provider."""
+"""The contract tests of a transport, on voice without a provider."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from jackfield import Mode
 from jackfield.transport.protocol import Connection, Opening
 from jackfield_local import as_it_is
 from jackfield_local.voice.connection import VoiceConnection
-from jackfield_testkit.providers.model import Refusal, Script
-from jackfield_testkit.transport_contract import Served, TransportContractTests
+from jackfield_scripted import Refusal, Script
+from jackfield_testkit.transport import ServedTransport, TransportContractTests
 from local_voice_script import LocalModel
 
 
@@ -43,9 +43,9 @@ class _Scripted:
 
 
 @asynccontextmanager
-async def _served(scripts: Sequence[Script]) -> AsyncIterator[Served]:
+async def _served(scripts: Sequence[Script]) -> AsyncIterator[ServedTransport]:
     transport = _Scripted(scripts)
-    yield Served(transport, transport.models)
+    yield ServedTransport(transport, transport.models)
 
 
 _NO_PROVIDER = "there is no provider that could refuse, fail or leave"
@@ -58,26 +58,26 @@ class TestLocalVoice(TransportContractTests):
     modes: ClassVar[tuple[Mode, ...]] = ("voice",)
     waived: ClassVar[Mapping[str, str]] = {
         "test_usage_is_reported": "nothing is counted, as nothing is paid for",
-        "test_calls_that_were_taken_back_never_come": "a local mind makes its calls or does not",
-        "test_refusals_are_named": _NO_PROVIDER,
-        "test_close_codes_are_named": _NO_PROVIDER,
-        "test_errors_of_the_provider_are_named": _NO_PROVIDER,
-        "test_nobody_answers": _NO_PROVIDER,
-        "test_a_warning_comes_before_the_end": _NO_PROVIDER,
-        "test_a_barge_in_cuts_at_what_was_heard": _WORDS,
-        "test_truncating_beyond_the_end_is_cut_to_it": _WORDS,
-        "test_nothing_heard_deletes_the_item": _WORDS,
-        "test_truncating_what_is_not_there_is_harmless": _WORDS,
+        "test_calls_of_an_incomplete_message_are_not_delivered": "a local mind makes its calls or does not",
+        "test_refusals_have_error_codes": _NO_PROVIDER,
+        "test_close_codes_map_to_error_codes": _NO_PROVIDER,
+        "test_provider_errors_have_error_codes": _NO_PROVIDER,
+        "test_unreachable_provider_is_a_network_error": _NO_PROVIDER,
+        "test_announced_end_of_the_connection_is_reported": _NO_PROVIDER,
+        "test_barge_in_truncates_at_the_played_position": _WORDS,
+        "test_truncation_beyond_the_end_is_clamped": _WORDS,
+        "test_truncation_at_zero_deletes_the_item": _WORDS,
+        "test_truncation_of_an_unknown_item_does_nothing": _WORDS,
     }
 
-    def serving(
+    def serve(
         self,
         mode: Mode,
         *scripts: Script,
         refusals: Sequence[Refusal] = (),
         split: int = 0,
         delay: float = 0.0,
-    ) -> AbstractAsyncContextManager[Served]:
+    ) -> AbstractAsyncContextManager[ServedTransport]:
         return _served(scripts)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:

@@ -22,7 +22,7 @@ from jackfield.transport.events import (
 from jackfield.transport.protocol import ToolResult
 from jackfield_local.mind import Thought, Words
 from jackfield_local.voice.engines import Engines, Samples, Speech
-from jackfield_testkit.providers.audio import silence, tone
+from jackfield_scripted.audio import silence, tone
 from local_voice_line import Line, call, line
 from local_voice_script import LoudIsSpeech
 

@@ -12,11 +12,11 @@ import pytest
 from jackfield import Mode
 from jackfield.transport.protocol import Opening
 from jackfield_openai import schemas
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import BrowserOpenAITransport
-from jackfield_testkit.providers.model import Script
-from jackfield_testkit.providers.openai import OpenAIServer
-from jackfield_testkit.transport_contract.stage import TOOLS, Ear, Served, Talk
+from jackfield_scripted import Script
+from jackfield_scripted.openai import OpenAIServer
+from jackfield_testkit.transport.harness import TOOLS, EventCollector, ScriptedConnection, ServedTransport
 
 KEY = "sk-test-0123456789abcdef"
 
@@ -24,7 +24,7 @@ KEY = "sk-test-0123456789abcdef"
 class Met(NamedTuple):
     """A talk, and the server that it is held with."""
 
-    talk: Talk
+    talk: ScriptedConnection
     server: OpenAIServer
 
 
@@ -37,7 +37,9 @@ class Meeting:
         return replace(Opening(mode, "Be brief.", declarations), **changes)
 
     def transport(self, server: OpenAIServer, **options: Any) -> BrowserOpenAITransport:
-        return BrowserOpenAITransport(Options(**{"base_url": server.base_url, "retries": 0, **options}))
+        return BrowserOpenAITransport(
+            OpenAISettings(**{"base_url": server.base_url, "retries": 0, **options})
+        )
 
     async def until(self, holds: Callable[[], object]) -> None:
         """Wait for something that no event tells of."""
@@ -56,12 +58,14 @@ class Meeting:
         async with OpenAIServer(*scripts, **(server or {})) as served:
             transport = self.transport(served, **(options or {}))
             connection = await transport.connect(self.opening(mode, **changes))
-            ear = Ear(connection)
+            ear = EventCollector(connection)
             try:
-                yield Met(Talk(connection, ear, Served(transport, served.models)), served)
+                yield Met(
+                    ScriptedConnection(connection, ear, ServedTransport(transport, served.models)), served
+                )
             finally:
                 await connection.close()
-                await ear.to_the_end()
+                await ear.all()
                 await transport.close()
 
 

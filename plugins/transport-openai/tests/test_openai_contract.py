@@ -1,4 +1,4 @@
-"""The standard tests of transports, for each way to OpenAI."""
+"""The contract tests of transports, for each way to OpenAI."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from jackfield import Mode
 from jackfield_openai import schemas
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
+from jackfield_scripted import Refusal, Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit import TransportContractTests
-from jackfield_testkit.providers.model import Refusal, Script
-from jackfield_testkit.providers.openai import OpenAIServer
-from jackfield_testkit.transport_contract import Served
+from jackfield_testkit.transport import ServedTransport
 
 
 class OpenAIContract(TransportContractTests, abstract=True):
@@ -27,17 +27,17 @@ class OpenAIContract(TransportContractTests, abstract=True):
 
 class TestOpenAI(OpenAIContract):
     @asynccontextmanager
-    async def serving(
+    async def serve(
         self,
         mode: Mode,
         *scripts: Script,
         refusals: Sequence[Refusal] = (),
         split: int = 0,
         delay: float = 0.0,
-    ) -> AsyncIterator[Served]:
+    ) -> AsyncIterator[ServedTransport]:
         async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
-            options = Options(base_url=server.base_url, retries=0)
-            yield Served(OpenAITransport(options), server.models)
+            options = OpenAISettings(base_url=server.base_url, retries=0)
+            yield ServedTransport(OpenAITransport(options), server.models)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
         adapt = schemas.realtime if mode == "voice" else schemas.chat
@@ -48,17 +48,17 @@ class TestOpenAIStrict(OpenAIContract):
     modes = ("text",)
 
     @asynccontextmanager
-    async def serving(
+    async def serve(
         self,
         mode: Mode,
         *scripts: Script,
         refusals: Sequence[Refusal] = (),
         split: int = 0,
         delay: float = 0.0,
-    ) -> AsyncIterator[Served]:
+    ) -> AsyncIterator[ServedTransport]:
         async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
-            options = Options(base_url=server.base_url, retries=0, strict=True)
-            yield Served(OpenAITransport(options), server.models)
+            options = OpenAISettings(base_url=server.base_url, retries=0, strict=True)
+            yield ServedTransport(OpenAITransport(options), server.models)
 
     def declare(self, mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
         return schemas.strict(tool_id, "A tool.", parameters).declaration

@@ -1,4 +1,4 @@
-"""The standard tests of transports find what they are there for: each of these breaks one promise."""
+"""The contract tests of transports find what they are there for: each of these breaks one promise."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from jackfield.transport.events import (
 )
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_openai import schemas
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
+from jackfield_scripted import Refusal, Script
+from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit import TransportContractTests
-from jackfield_testkit.providers.model import Refusal, Script
-from jackfield_testkit.providers.openai import OpenAIServer
-from jackfield_testkit.transport_contract import Served
-from jackfield_testkit.transport_contract import stage as stages
+from jackfield_testkit.transport import ServedTransport
+from jackfield_testkit.transport import harness as harness_module
 
 Change = Callable[[Event], Sequence[Event]]
 
@@ -55,7 +55,7 @@ class BrokenConnection:
 
 
 class BrokenTransport(OpenAITransport):
-    def __init__(self, options: Options, change: Change, verbs: dict[str, Any]) -> None:
+    def __init__(self, options: OpenAISettings, change: Change, verbs: dict[str, Any]) -> None:
         super().__init__(options)
         self.change, self.verbs = change, verbs
 
@@ -109,80 +109,86 @@ def same(event: Event) -> Sequence[Event]:
     return (event,)
 
 
-WAITS = "nothing came for"
-"""What is said when something that has to come does not."""
+WAITS = "did not answer within"
+"""The message when an expected event does not arrive."""
 
 BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
-    ("test_an_answer_comes_in_pieces_and_whole", "text", twice(TextDelta), {}, "what the model said"),
-    ("test_an_answer_comes_in_pieces_and_whole", "voice", twice(TurnComplete), {}, "turns completed"),
-    ("test_turns_follow_each_other", "voice", without(TurnComplete), {}, WAITS),
-    ("test_what_was_said_before_is_known", "voice", same, {"history": ()}, "did not reach the model"),
+    ("test_response_is_streamed_and_completed_once", "text", twice(TextDelta), {}, "the model's text"),
     (
-        "test_context_reaches_the_model_in_silence",
+        "test_response_is_streamed_and_completed_once",
+        "voice",
+        twice(TurnComplete),
+        {},
+        "the number of completed turns",
+    ),
+    ("test_each_message_gets_its_own_response", "voice", without(TurnComplete), {}, WAITS),
+    ("test_history_reaches_the_model_in_order", "voice", same, {"history": ()}, "did not reach the model"),
+    (
+        "test_context_reaches_the_model_without_a_response",
         "text",
         same,
         {"send_context": nothing},
         "the context did not reach",
     ),
-    ("test_usage_is_reported", "voice", without(Usage), {}, "no Usage came"),
+    ("test_usage_is_reported", "voice", without(Usage), {}, "there was no Usage event"),
     (
-        "test_parallel_calls_come_together",
+        "test_parallel_calls_are_one_event",
         "text",
         instead(ToolCalls, one_by_one),
         {},
-        "the tools of the message",
+        "the tools of the calls",
     ),
-    ("test_parallel_calls_come_together", "voice", same, {"send_results": nothing}, WAITS),
+    ("test_parallel_calls_are_one_event", "voice", same, {"send_results": nothing}, WAITS),
     (
-        "test_malformed_arguments_are_passed_on",
+        "test_malformed_arguments_are_delivered_unchanged",
         "voice",
         instead(ToolCalls, renamed),
         {},
-        "as they were written",
+        "as written",
     ),
-    ("test_a_duplicate_is_passed_on", "text", twice(ToolCalls), {}, WAITS),
+    ("test_duplicate_calls_are_delivered_with_the_same_id", "text", twice(ToolCalls), {}, WAITS),
     ("test_interrupt_stops_the_model", "text", same, {"interrupt": nothing}, WAITS),
     ("test_interrupt_stops_the_model", "voice", without(Interrupted), {}, WAITS),
     (
-        "test_interrupting_silence_does_nothing",
+        "test_interrupt_without_a_response_does_nothing",
         "voice",
         twice(Interrupted),
         {"interrupt": exploding},
         "the line is closed",
     ),
-    ("test_a_barge_in_cuts_at_what_was_heard", "voice", same, {"truncate": nothing}, WAITS),
-    ("test_truncating_beyond_the_end_is_cut_to_it", "voice", same, {"truncate": uncut}, WAITS),
-    ("test_nothing_heard_deletes_the_item", "voice", same, {"truncate": nothing}, WAITS),
-    ("test_speech_is_noticed_and_answered", "voice", without(Audio), {}, "length of the answer"),
-    ("test_the_users_speech_starts_and_stops", "voice", without(SpeechStopped), {}, "the user's speech"),
-    ("test_both_sides_are_written_down", "voice", twice(Transcript), {}, "what the user said"),
+    ("test_barge_in_truncates_at_the_played_position", "voice", same, {"truncate": nothing}, WAITS),
+    ("test_truncation_beyond_the_end_is_clamped", "voice", same, {"truncate": uncut}, WAITS),
+    ("test_truncation_at_zero_deletes_the_item", "voice", same, {"truncate": nothing}, WAITS),
+    ("test_speech_is_detected_and_answered", "voice", without(Audio), {}, "length of the response"),
+    ("test_speech_start_and_stop_are_reported", "voice", without(SpeechStopped), {}, "the user's speech"),
+    ("test_both_speakers_are_transcribed", "voice", twice(Transcript), {}, "the user's transcript"),
     (
-        "test_a_filler_is_heard_and_is_no_part_of_the_answer",
+        "test_filler_is_not_part_of_the_response",
         "voice",
         instead(Audio, lambda e: (Audio(e.pcm, e.item),)),
         {},
         "marked as a filler",
     ),
     (
-        "test_fast_sound_and_a_slow_reader",
+        "test_slow_reader_gets_all_audio_in_order",
         "voice",
         instead(Audio, lambda e: (Audio(e.pcm[::-1], e.item),)),
         {},
-        "incomplete or disordered",
+        "incomplete or out of order",
     ),
-    ("test_closing_ends_the_events_once", "voice", twice(Closed), {}, "exactly one Closed"),
-    ("test_closing_ends_the_events_once", "text", without(Closed), {}, "exactly one Closed"),
-    ("test_verbs_after_the_end_do_nothing", "voice", same, {"send_audio": exploding}, "the line is closed"),
-    ("test_refusals_are_named", "voice", same, {}, "the code for status 401"),
+    ("test_close_ends_the_events_once", "voice", twice(Closed), {}, "exactly one Closed"),
+    ("test_close_ends_the_events_once", "text", without(Closed), {}, "exactly one Closed"),
+    ("test_methods_do_nothing_after_the_end", "voice", same, {"send_audio": exploding}, "the line is closed"),
+    ("test_refusals_have_error_codes", "voice", same, {}, "the code for status 401"),
     (
-        "test_close_codes_are_named",
+        "test_close_codes_map_to_error_codes",
         "voice",
         instead(Closed, lambda e: (Closed("network"),)),
         {},
-        "an end with 1001",
+        "the close code 1001",
     ),
     (
-        "test_errors_of_the_provider_are_named",
+        "test_provider_errors_have_error_codes",
         "text",
         instead(Trouble, lambda e: (Trouble("oops"),)),
         {},
@@ -192,7 +198,7 @@ BROKEN: list[tuple[str, Mode, Change, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("test", "mode", "change", "verbs", "sentence"), BROKEN)
-def test_a_broken_promise_is_found(
+def test_a_broken_transport_fails_its_contract_test(
     test: str,
     mode: Mode,
     change: Change,
@@ -201,38 +207,38 @@ def test_a_broken_promise_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
-    import openai.resources.realtime  # noqa: F401 - which takes longer than the patience below
+    import openai.resources.realtime  # noqa: F401 - which takes longer than the limit below
 
-    monkeypatch.setattr(stages, "_PATIENCE", 2.5)
+    monkeypatch.setattr(harness_module, "TIME_LIMIT", 2.5)
 
     @asynccontextmanager
-    async def serving(
+    async def serve(
         mode: Mode, *scripts: Script, refusals: Sequence[Refusal] = (), split: int = 0, delay: float = 0.0
-    ) -> AsyncIterator[Served]:
+    ) -> AsyncIterator[ServedTransport]:
         async with OpenAIServer(*scripts, refusals=refusals, split=split, delay=delay) as server:
-            options = Options(base_url=server.base_url, retries=0)
-            yield Served(BrokenTransport(options, change, verbs), server.models)
+            options = OpenAISettings(base_url=server.base_url, retries=0)
+            yield ServedTransport(BrokenTransport(options, change, verbs), server.models)
 
     def declare(mode: Mode, tool_id: str, parameters: dict[str, Any]) -> Any:
         adapt = schemas.realtime if mode == "voice" else schemas.chat
         return adapt(tool_id, "A tool.", parameters).declaration
 
-    stage = stages.Stage(serving, declare, mode, dict(TransportContractTests.close_codes))
+    harness = harness_module.TransportHarness(serve, declare, mode, dict(TransportContractTests.close_codes))
     with pytest.raises((pytest.fail.Exception, AssertionError, RuntimeError)) as found:
-        getattr(Suite(), test)(stage)
+        getattr(Suite(), test)(harness)
     assert sentence in str(found.value)
 
 
-def test_a_standard_test_cannot_be_replaced() -> None:
-    with pytest.raises(TypeError, match="replaces the standard test test_usage_is_reported"):
+def test_contract_test_cannot_be_replaced() -> None:
+    with pytest.raises(TypeError, match="replaces the contract test test_usage_is_reported"):
 
         class Cheating(TransportContractTests, abstract=True):
             def test_usage_is_reported(self) -> None:  # type: ignore[override]
                 pass
 
 
-def test_a_suite_says_how_its_server_is_made() -> None:
-    with pytest.raises(TypeError, match="define `def serving"):
+def test_suite_requires_a_serve_method() -> None:
+    with pytest.raises(TypeError, match="define `def serve"):
 
         class Empty(TransportContractTests):
             pass

@@ -16,7 +16,7 @@ PARAMETERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(("adapt", "strict"), [(schemas.chat, False), (schemas.strict, True)])
-def test_a_function_of_chat_completions(adapt: Any, strict: bool) -> None:
+def test_a_chat_declaration(adapt: Any, strict: bool) -> None:
     declared = adapt("add_note", "Keeps a note.", PARAMETERS).declaration
     assert declared["type"] == "function"
     function = declared["function"]
@@ -25,7 +25,7 @@ def test_a_function_of_chat_completions(adapt: Any, strict: bool) -> None:
     assert bool(function.get("strict")) is strict
 
 
-def test_a_function_of_the_realtime_interface() -> None:
+def test_a_realtime_declaration() -> None:
     declared = schemas.realtime("add_note", "Keeps a note.", PARAMETERS).declaration
     assert declared == {
         "type": "function",

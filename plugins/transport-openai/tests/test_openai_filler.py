@@ -17,11 +17,11 @@ from jackfield.transport.events import (
     Usage,
 )
 from jackfield.transport.protocol import VoiceSettings
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, ScriptedModel
-from jackfield_testkit.providers.openai import RealtimeModel
-from jackfield_testkit.providers.openai.realtime_response import Response
-from jackfield_testkit.transport_contract.stage import result
+from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import RealtimeModel
+from jackfield_scripted.openai.realtime_response import RealtimeResponse
+from jackfield_testkit.transport.harness import tool_result
 
 FILLER = "One moment."
 
@@ -32,7 +32,7 @@ def sent(model: ScriptedModel, kind: str) -> list[Any]:
 
 async def calls_once(model: ScriptedModel) -> None:
     await model.hears()
-    await model.calls(Call("look_up", {"title": "lamp"}))
+    await model.calls(ScriptedCall("look_up", {"title": "lamp"}))
     await model.says("A lamp.")
 
 
@@ -40,7 +40,7 @@ class Held:
     """A model that calls a tool, and whose filler is played by the test."""
 
     def __init__(self) -> None:
-        self.fillers: asyncio.Queue[Response] = asyncio.Queue()
+        self.fillers: asyncio.Queue[RealtimeResponse] = asyncio.Queue()
 
     async def __call__(self, model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
@@ -51,26 +51,26 @@ class Held:
 async def asked(talk: Any) -> Any:
     """Have the model make its call."""
     await talk.connection.send_text("What is that?")
-    (call,) = (await talk.ear.next(ToolCalls)).calls
+    (call,) = (await talk.collector.next(ToolCalls)).calls
     return call
 
 
-def test_a_filler_is_heard_while_a_call_is_unanswered_and_ends_no_turn(meeting: Any, run: Any) -> None:
+def test_a_filler_plays_during_a_call_and_ends_no_turn(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", calls_once) as (talk, _):
             call = await asked(talk)
-            tokens = len(talk.ear.of(Usage))
+            tokens = len(talk.collector.of(Usage))
             await talk.connection.speak(FILLER)
-            filler = await talk.ear.next(Audio)
-            await meeting.until(lambda: len(talk.ear.of(Usage)) > tokens)
+            filler = await talk.collector.next(Audio)
+            await meeting.until(lambda: len(talk.collector.of(Usage)) > tokens)
             assert filler.filler
-            assert talk.ear.of(TurnComplete) == talk.ear.of(Transcript) == []
+            assert talk.collector.of(TurnComplete) == talk.collector.of(Transcript) == []
             # It is no item of the conversation, so there is nothing to cut; the server would complain.
             await talk.connection.truncate(filler.item, 100)
-            await talk.connection.send_results([result(call)])
-            await talk.ear.next(TurnComplete)
-            assert talk.ear.words() == "A lamp."
-            assert not talk.ear.of(Audio)[-1].filler
+            await talk.connection.send_results([tool_result(call)])
+            await talk.collector.next(TurnComplete)
+            assert talk.collector.text() == "A lamp."
+            assert not talk.collector.of(Audio)[-1].filler
             spoken = sent(talk.model, "response.create")[1]["response"]
             assert spoken.pop("metadata")
             assert FILLER in spoken.pop("instructions")
@@ -80,54 +80,54 @@ def test_a_filler_is_heard_while_a_call_is_unanswered_and_ends_no_turn(meeting: 
     run(scenario())
 
 
-def test_a_filler_is_asked_for_in_the_language_of_the_session(meeting: Any, run: Any) -> None:
+def test_a_filler_is_requested_in_the_language_of_the_session(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", calls_once, voice=VoiceSettings(language="pt-BR")) as (talk, _):
             await asked(talk)
             await talk.connection.speak(FILLER)
-            await talk.ear.next(Audio)
+            await talk.collector.next(Audio)
             assert "pt-BR" in sent(talk.model, "response.create")[1]["response"]["instructions"]
 
     run(scenario())
 
 
-def test_an_answer_waits_for_a_filler_that_can_be_heard_already(meeting: Any, run: Any) -> None:
+def test_an_answer_waits_for_an_audible_filler(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         script = Held()
         async with meeting.talk("voice", script) as (talk, _):
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(200)
-            await talk.ear.next(Audio)
-            await talk.connection.send_results([result(call)])
+            await filler.start_message()
+            await filler.send_audio(200)
+            await talk.collector.next(Audio)
+            await talk.connection.send_results([tool_result(call)])
             await meeting.until(lambda: len(sent(talk.model, "conversation.item.create")) == 2)
             await talk.connection.send_context("The lamp is new.", respond=True)
             assert len(sent(talk.model, "response.create")) == 2
-            await filler.sound(200)
+            await filler.send_audio(200)
             await filler.finish()
-            await talk.ear.next(TurnComplete)
+            await talk.collector.next(TurnComplete)
             assert sent(talk.model, "response.cancel") == []
-            order = [each.filler for each in talk.ear.of(Audio)]
+            order = [each.filler for each in talk.collector.of(Audio)]
             assert order == sorted(order, reverse=True)
 
     run(scenario())
 
 
-def test_an_answer_takes_the_place_of_a_filler_that_nobody_has_heard(meeting: Any, run: Any) -> None:
+def test_an_answer_replaces_a_filler_that_is_not_audible_yet(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         script = Held()
         async with meeting.talk("voice", script) as (talk, _):
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await talk.connection.send_results([result(call)])
-            await talk.ear.next(TurnComplete)
+            await talk.connection.send_results([tool_result(call)])
+            await talk.collector.next(TurnComplete)
             (cancel,) = sent(talk.model, "response.cancel")
             assert cancel["response_id"] == filler.id
-            assert not any(each.filler for each in talk.ear.of(Audio))
-            assert talk.ear.of(Interrupted) == talk.ear.of(Trouble) == []
+            assert not any(each.filler for each in talk.collector.of(Audio))
+            assert talk.collector.of(Interrupted) == talk.collector.of(Trouble) == []
 
     run(scenario())
 
@@ -142,33 +142,33 @@ def test_a_filler_stops_when_the_user_speaks_or_interrupts(meeting: Any, run: An
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(100)
-            await talk.ear.next(Audio)
+            await filler.start_message()
+            await filler.send_audio(100)
+            await talk.collector.next(Audio)
             if by_voice:
                 assert isinstance(talk.model, RealtimeModel)
                 await talk.model.is_interrupted()
-                await talk.ear.next(SpeechStarted)
+                await talk.collector.next(SpeechStarted)
             else:
                 await talk.connection.interrupt()
-            await filler.sound(100)
-            await meeting.until(lambda: filler.over)
+            await filler.send_audio(100)
+            await meeting.until(lambda: filler.complete)
             (cancel,) = sent(talk.model, "response.cancel")
             assert cancel["response_id"] == filler.id
-            assert len(talk.ear.of(Audio)) == 1
-            assert talk.ear.of(Interrupted) == []
-            await talk.connection.send_results([result(call)], respond=not by_voice)
+            assert len(talk.collector.of(Audio)) == 1
+            assert talk.collector.of(Interrupted) == []
+            await talk.connection.send_results([tool_result(call)], respond=not by_voice)
             if by_voice:
                 await talk.connection.send_audio(tone(400))
                 await talk.model.hears_speech("Well?")
                 await talk.model.says("A lamp.")
-            await talk.ear.next(TurnComplete)
-            assert talk.ear.of(Trouble) == []
+            await talk.collector.next(TurnComplete)
+            assert talk.collector.of(Trouble) == []
 
     run(scenario())
 
 
-def test_a_filler_that_is_stopped_before_it_began_is_never_heard(meeting: Any, run: Any) -> None:
+def test_a_filler_that_is_stopped_before_it_starts_never_plays(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         script = Held()
         async with meeting.talk("voice", script) as (talk, _):
@@ -176,10 +176,10 @@ def test_a_filler_that_is_stopped_before_it_began_is_never_heard(meeting: Any, r
             await talk.connection.speak(FILLER)
             await talk.connection.interrupt()
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(100)
-            await meeting.until(lambda: filler.over)
-            assert talk.ear.of(Audio) == []
+            await filler.start_message()
+            await filler.send_audio(100)
+            await meeting.until(lambda: filler.complete)
+            assert talk.collector.of(Audio) == []
 
     run(scenario())
 
@@ -194,7 +194,7 @@ def test_there_is_no_filler_while_the_model_speaks_or_is_about_to(meeting: Any, 
         async with meeting.talk("voice", speaks) as (talk, _):
             await talk.connection.send_text("A story, please.")
             await talk.connection.speak(FILLER)
-            await talk.ear.next(Audio)
+            await talk.collector.next(Audio)
             await talk.connection.speak(FILLER)
             await talk.connection.send_text("Go on.")
             assert len(sent(talk.model, "response.create")) == 1
@@ -203,38 +203,38 @@ def test_there_is_no_filler_while_the_model_speaks_or_is_about_to(meeting: Any, 
 
 
 @pytest.mark.parametrize("code", ["conversation_already_has_active_response", "invalid_request_error"])
-def test_a_filler_that_is_refused_bothers_nobody(meeting: Any, run: Any, code: str) -> None:
+def test_a_rejected_filler_has_no_effect(meeting: Any, run: Any, code: str) -> None:
     async def refuses(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         session = model.session
-        take = session.take
+        receive = session.receive
 
         async def refusing(message: Any) -> None:
             if (message.get("response") or {}).get("conversation") != "none":
-                await take(message)
+                await receive(message)
                 return
             error = {"type": "invalid_request_error", "code": code, "event_id": message["event_id"]}
-            await session.wire.send("error", error={**error, "message": "No."})
+            await session.socket.send("error", error={**error, "message": "No."})
 
-        session.take = refusing  # type: ignore[method-assign]
+        session.receive = refusing  # type: ignore[method-assign]
         await calls_once(model)
 
     async def scenario() -> None:
         async with meeting.talk("voice", refuses) as (talk, _):
             call = await asked(talk)
             await talk.connection.speak(FILLER)
-            await talk.connection.send_results([result(call)])
-            await talk.ear.next(TurnComplete)
-            assert talk.ear.words() == "A lamp."
-            assert talk.ear.of(Trouble) == []
+            await talk.connection.send_results([tool_result(call)])
+            await talk.collector.next(TurnComplete)
+            assert talk.collector.text() == "A lamp."
+            assert talk.collector.of(Trouble) == []
 
     run(scenario())
 
 
-def test_a_filler_that_never_ends_does_not_hold_up_the_answer(
+def test_a_filler_that_never_ends_does_not_delay_the_answer(
     meeting: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jackfield_openai.realtime.filler.PATIENCE", 0.1)
+    monkeypatch.setattr("jackfield_openai.realtime.responses.FILLER_SECONDS", 0.1)
 
     async def scenario() -> None:
         script = Held()
@@ -242,11 +242,11 @@ def test_a_filler_that_never_ends_does_not_hold_up_the_answer(
             call = await asked(talk)
             await talk.connection.speak(FILLER)
             filler = await script.fillers.get()
-            await filler.begin_message()
-            await filler.sound(100)
-            await talk.ear.next(Audio)
-            await talk.connection.send_results([result(call)])
-            await talk.ear.next(TurnComplete)
-            assert talk.ear.words() == "A lamp."
+            await filler.start_message()
+            await filler.send_audio(100)
+            await talk.collector.next(Audio)
+            await talk.connection.send_results([tool_result(call)])
+            await talk.collector.next(TurnComplete)
+            assert talk.collector.text() == "A lamp."
 
     run(scenario())

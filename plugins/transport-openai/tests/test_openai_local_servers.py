@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from jackfield.offers import Detected, Undetected
-from jackfield.settings import SettingsError
+from jackfield.settings import SettingsError, parse_offer
 from jackfield_openai import jackfield_transports, local_servers
 from jackfield_openai.local_servers import VARIABLE, find
 
@@ -132,25 +132,25 @@ def test_ollama_is_asked_which_of_its_models_can_call_tools(start: Start) -> Non
     assert "POST /v1/chat/completions" not in server.asked
 
 
-def test_a_model_that_ollama_has_in_memory_is_preferred(start: Start) -> None:
+def test_a_loaded_model_of_ollama_is_preferred(start: Start) -> None:
     answers = ollama(("qwen3:8b",), llama3_8b=["tools"], qwen3_8b=["tools"])
     assert find([start(answers).address])[0].model == "qwen3:8b"
 
 
-def test_a_model_that_ollama_runs_elsewhere_is_no_local_model(start: Start) -> None:
+def test_a_cloud_model_of_ollama_is_not_used(start: Start) -> None:
     answers = ollama(big_cloud=["tools"])
     answers["POST /api/show"] = {"capabilities": ["tools"], "remote_host": "https://ollama.com:443"}
     assert find([start(answers).address])[0].model == ""
 
 
-def test_the_model_of_the_settings_is_taken_where_it_is_offered(start: Start) -> None:
+def test_the_model_of_the_settings_is_used_if_offered(start: Start) -> None:
     server = start(ollama(llama3_8b=["tools"], qwen3_8b=["tools"]))
     assert find([server.address], "qwen3:8b")[0].model == "qwen3:8b"
     assert find([server.address], "gpt-6")[0].model == "llama3:8b"
 
 
 @pytest.mark.parametrize("version", ["v0", "v1"])
-def test_lm_studio_is_asked_for_a_loaded_model_that_was_trained_for_tools(start: Start, version: str) -> None:
+def test_lm_studio_is_asked_for_a_loaded_model_with_tool_training(start: Start, version: str) -> None:
     names = ("embedder", "talker", "able", "able-and-loaded")
     v0 = [
         {"id": "embedder", "type": "embeddings", "state": "loaded"},
@@ -182,7 +182,7 @@ def test_lm_studio_is_asked_for_a_loaded_model_that_was_trained_for_tools(start:
     assert find([server.address]) == [("LM Studio", server.address, "able-and-loaded")]
 
 
-def test_llama_cpp_says_whether_its_template_takes_tools(start: Start) -> None:
+def test_llama_cpp_reports_whether_its_template_supports_tools(start: Start) -> None:
     able = start(llama_cpp(supports_tools=True, supports_tool_calls=True))
     unable = start(llama_cpp(supports_tools=False, supports_tool_calls=False))
     assert find([unable.address, able.address]) == [
@@ -191,12 +191,12 @@ def test_llama_cpp_says_whether_its_template_takes_tools(start: Start) -> None:
     ]
 
 
-def test_an_older_llama_cpp_is_tried_out(start: Start) -> None:
+def test_an_older_llama_cpp_is_tested_with_a_call(start: Start) -> None:
     server = start({**llama_cpp(), "POST /v1/chat/completions": calls_ping})
     assert find([server.address]) == [("llama.cpp", server.address, "qwen3-4b.gguf")]
 
 
-def test_vllm_is_tried_out_once(start: Start) -> None:
+def test_vllm_is_tested_with_a_call_once(start: Start) -> None:
     server = start(vllm(calls_ping))
     for _ in range(2):
         assert find([server.address]) == [("vLLM", server.address, "Qwen/Qwen3-8B")]
@@ -234,26 +234,26 @@ def _deep(depth: int) -> bytes:
         301,
     ],
 )
-def test_whatever_else_listens_on_a_port_is_left_alone(start: Start, answer: Answer) -> None:
+def test_other_services_on_a_port_are_ignored(start: Start, answer: Answer) -> None:
     server = start({"GET /v1/models": answer})
     assert find([server.address]) == []
     assert server.asked == ["GET /v1/models"]
 
 
-def test_metadata_that_is_garbage_does_not_count(start: Start) -> None:
+def test_malformed_metadata_is_ignored(start: Start) -> None:
     answers = ollama(qwen3_8b=["tools"])
     answers["POST /api/show"] = {"capabilities": {"tools": "yes"}}
     assert find([start(answers).address])[0].model == ""
 
 
-def test_an_answer_of_100_mb_is_not_read(start: Start) -> None:
+def test_a_response_of_100_mb_is_not_read(start: Start) -> None:
     server = start({"GET /v1/models": b" " * 100_000_000})
     began = time.monotonic()
     assert find([server.address]) == []
     assert time.monotonic() - began < 10
 
 
-def test_servers_that_hang_are_not_waited_for(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_servers_time_out(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three that accept and say nothing are asked at the same time as one that answers."""
     silent = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
     server = start(ollama(qwen3_8b=["tools"]))
@@ -269,7 +269,7 @@ def test_servers_that_hang_are_not_waited_for(start: Start, monkeypatch: pytest.
             each.close()
 
 
-def test_a_closed_port_is_nobody() -> None:
+def test_a_closed_port_is_no_server() -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         address = f"127.0.0.1:{closed.getsockname()[1]}"
     assert find([address]) == []
@@ -279,10 +279,11 @@ def _ranked(settings: Mapping[str, Any]) -> list[Detected | Undetected]:
     (offer,) = jackfield_transports()
     ranks = [each.rank for each in offer.detectors]
     assert ranks == sorted(ranks)
-    return [each.detect(settings) for each in offer.detectors]
+    declared = parse_offer("transports", offer, settings)
+    return [each.detect(declared) for each in offer.detectors]
 
 
-def test_the_transport_is_set_up_for_the_server_that_was_found(
+def test_the_transport_is_configured_for_the_detected_server(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = start(ollama(qwen3_8b=["tools"]))
@@ -292,8 +293,9 @@ def test_the_transport_is_set_up_for_the_server_that_was_found(
     assert isinstance(found, Detected)
     assert found.reason == f"Ollama at {server.address} offers qwen3:8b"
     (offer,) = jackfield_transports()
-    assert offer.unavailable(found.settings) is None
-    transport = offer.create(found.settings)
+    declared = parse_offer("transports", offer, found.settings)
+    assert offer.unavailable(declared) is None
+    transport = offer.create(declared)
     assert transport.modes == {"text"}
 
 
@@ -309,7 +311,9 @@ def test_the_settings_name_the_servers_to_ask(start: Start, monkeypatch: pytest.
 
 def test_only_loopback_addresses_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     for wrong in ("10.0.0.1:80", "example.com:80", "localhost:80", "127.0.0.1", "127.0.0.1:0"):
-        with pytest.raises(SettingsError, match="local_servers is a list of loopback addresses"):
+        with pytest.raises(
+            SettingsError, match=r"local_servers\[0\]: expected a loopback address with a port"
+        ):
             _ranked({"local_servers": [wrong]})
     monkeypatch.setenv(VARIABLE, "10.0.0.1:80,127.0.0.1:1234,[::1]:8080")
     assert local_servers.addresses(()) == ("127.0.0.1:1234", "[::1]:8080")

@@ -9,10 +9,9 @@ from typing import Any
 import orjson
 from hypothesis import given
 from hypothesis import strategies as st
-from jackfield_openai.chat.reply import Reply
-from jackfield_openai.realtime.spoken import Spoken
-from jackfield_openai.realtime.turns import Turns
-from jackfield_testkit.providers.openai.chat_model import DeltaStyle, deltas
+from jackfield_openai.chat.history import Reply
+from jackfield_openai.realtime.responses import AudioLengths, ResponseScheduler
+from jackfield_scripted.openai.chat import DeltaStyle, deltas
 
 arguments = st.dictionaries(
     st.text(max_size=8), st.integers(-9, 9) | st.text(max_size=8) | st.none(), max_size=4
@@ -29,7 +28,7 @@ def as_sdk(value: Any) -> Any:
 
 
 @given(made_calls, st.sampled_from(styles))
-def test_calls_come_out_as_they_were_made(calls: list[tuple[str, dict[str, Any]]], style: DeltaStyle) -> None:
+def test_streamed_calls_are_assembled(calls: list[tuple[str, dict[str, Any]]], style: DeltaStyle) -> None:
     written = [(f"call_{n}", tool, orjson.dumps(given).decode()) for n, (tool, given) in enumerate(calls)]
     reply = Reply()
     for chunk in deltas(written, style):
@@ -47,23 +46,23 @@ def pieces(*parts: dict[str, Any]) -> list[tuple[str, str]]:
     return [(each.name, each.arguments) for each in reply.calls]
 
 
-def test_whole_calls_with_neither_index_nor_id_are_told_apart() -> None:
+def test_complete_calls_without_index_and_id_are_distinguished() -> None:
     whole = {"function": {"name": "look_up", "arguments": '{"title":"a"}'}}
     assert pieces(whole, whole) == [("look_up", '{"title":"a"}')] * 2
 
 
-def test_malformed_calls_with_one_index_are_told_apart_by_their_ids() -> None:
+def test_malformed_calls_with_the_same_index_are_distinguished_by_id() -> None:
     broken = {"index": 0, "function": {"name": "look_up", "arguments": '{"title":'}}
     assert pieces({**broken, "id": "a"}, {**broken, "id": "b"}) == [("look_up", '{"title":')] * 2
 
 
-def test_a_name_that_is_repeated_with_every_piece_is_one_call() -> None:
+def test_a_name_repeated_with_every_fragment_is_one_call() -> None:
     begun = {"function": {"name": "look_up", "arguments": '{"title":'}}
     rest = {"function": {"name": "look_up", "arguments": '"a"}'}}
     assert pieces(begun, rest) == [("look_up", '{"title":"a"}')]
 
 
-def test_arguments_that_come_as_an_object_are_text_to_us() -> None:
+def test_arguments_sent_as_an_object_become_text() -> None:
     reply = Reply()
     call = SimpleNamespace(
         index=0, id="x", function=SimpleNamespace(name="look_up", arguments={"title": "a"})
@@ -73,7 +72,7 @@ def test_arguments_that_come_as_an_object_are_text_to_us() -> None:
     assert reply.calls[0].arguments == '{"title":"a"}'
 
 
-def test_chunks_without_anything_are_passed_over() -> None:
+def test_empty_chunks_are_ignored() -> None:
     reply = Reply()
     for chunk in (
         SimpleNamespace(),
@@ -135,7 +134,7 @@ class Crossing:
     """A client and a server whose messages are under way for any time."""
 
     def __init__(self) -> None:
-        self.turns = Turns()
+        self.responses = ResponseScheduler()
         self.server = Server()
         self.said = 0
         self.now = 0.0
@@ -151,32 +150,32 @@ class Crossing:
         }
         happen[name]()
         self.now += 0.01
-        if self.turns.take_leave_to_ask(self.now):
+        if self.responses.try_request(self.now):
             assert "create" not in self.server.inbound
             self.server.inbound.append("create")
 
     def say(self) -> None:
         self.said += 1
         self.server.inbound.append(f"item{self.said}")
-        self.turns.want(f"item{self.said}")
+        self.responses.want(f"item{self.said}")
 
     def read(self) -> None:
         if not self.server.outbound:
             return
         kind, _, item = self.server.outbound.pop(0).partition(" ")
         follow: dict[str, Callable[[], None]] = {
-            "added": lambda: self.turns.item_added(item),
-            "created": lambda: self.turns.began("resp", ours=item == "ours"),
-            "done": self.turns.ended,
-            "refused": self.turns.refused,
-            "speech": self.turns.speech_started,
-            "silence": lambda: self.turns.speech_stopped(self.now),
+            "added": lambda: self.responses.item_added(item),
+            "created": lambda: self.responses.began("resp", ours=item == "ours"),
+            "done": self.responses.ended,
+            "refused": self.responses.refused,
+            "speech": self.responses.speech_started,
+            "silence": lambda: self.responses.speech_stopped(self.now),
         }
         follow[kind]()
 
 
 @given(st.lists(st.sampled_from(["say", "deliver", "read", "end", "speech"]), max_size=60))
-def test_every_message_is_answered_whatever_crosses_it(steps: list[str]) -> None:
+def test_every_message_is_answered_in_any_order_of_events(steps: list[str]) -> None:
     """In the end the model has answered everything, and nothing is wanted any more."""
     crossing = Crossing()
     for name in steps:
@@ -190,12 +189,12 @@ def test_every_message_is_answered_whatever_crosses_it(steps: list[str]) -> None
         # Time for what the server was expected to do and did not.
         crossing.now += 10
     assert not crossing.server.unanswered
-    assert not crossing.turns.take_leave_to_ask(crossing.now)
+    assert not crossing.responses.try_request(crossing.now)
 
 
 @given(st.lists(st.integers(0, 9600), min_size=1, max_size=20), st.integers(-10, 10_000))
-def test_a_cut_lies_within_what_was_sent(pieces: list[int], heard: int) -> None:
-    spoken = Spoken()
+def test_a_truncation_point_lies_within_the_sent_audio(pieces: list[int], heard: int) -> None:
+    spoken = AudioLengths()
     for length in pieces:
         spoken.add("item", length)
     cut = spoken.clamped("item", heard)
@@ -205,35 +204,35 @@ def test_a_cut_lies_within_what_was_sent(pieces: list[int], heard: int) -> None:
     assert spoken.clamped("another", heard) is None
 
 
-def test_a_response_that_failed_does_not_keep_the_next_from_being_cancelled() -> None:
-    turns = Turns()
+def test_after_a_failed_response_the_next_one_can_be_cancelled() -> None:
+    turns = ResponseScheduler()
     turns.want("item1")
-    assert turns.take_leave_to_ask(0.0)
-    assert turns.take_leave_to_cancel()
+    assert turns.try_request(0.0)
+    assert turns.try_cancel()
     turns.failed()
     turns.want("item2")
-    assert turns.take_leave_to_ask(1.0)
-    assert turns.take_leave_to_cancel()
-    assert not turns.take_leave_to_cancel()
+    assert turns.try_request(1.0)
+    assert turns.try_cancel()
+    assert not turns.try_cancel()
 
 
-def test_a_response_that_the_server_made_answers_what_it_knew() -> None:
+def test_a_response_of_the_server_answers_the_items_it_knew() -> None:
     """Ours crossed it and was refused; asking again would make the model say everything twice."""
-    turns = Turns()
+    turns = ResponseScheduler()
     turns.want("item1")
-    assert turns.take_leave_to_ask(0.0)
+    assert turns.try_request(0.0)
     turns.item_added("item1")
     turns.began("its own", ours=False)
     turns.refused()
     turns.ended()
-    assert not turns.take_leave_to_ask(100.0)
+    assert not turns.try_request(100.0)
 
 
-def test_a_server_that_makes_no_response_after_speech_is_asked_for_one() -> None:
-    turns = Turns()
+def test_a_response_is_requested_if_the_server_starts_none_after_speech() -> None:
+    turns = ResponseScheduler()
     turns.speech_started()
     turns.want("item1")
     turns.speech_stopped(10.0)
-    assert not turns.take_leave_to_ask(10.0)
+    assert not turns.try_request(10.0)
     assert turns.deadline == 15.0
-    assert turns.take_leave_to_ask(15.0)
+    assert turns.try_request(15.0)

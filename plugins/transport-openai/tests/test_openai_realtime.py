@@ -18,10 +18,10 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError, VoiceSettings
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Refusal, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer, RealtimeModel
-from jackfield_testkit.transport_contract.stage import Ear, closed, result
+from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer, RealtimeModel
+from jackfield_testkit.transport.harness import EventCollector, closed_event, tool_result
 
 
 def sent(model: ScriptedModel, kind: str) -> list[Any]:
@@ -40,7 +40,7 @@ def test_the_active_response_race(meeting: Any, run: Any) -> None:
     async def speaks_meanwhile(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.hears()
-        calling = asyncio.create_task(model.calls(Call("look_up", {"title": "lamp"})))
+        calling = asyncio.create_task(model.calls(ScriptedCall("look_up", {"title": "lamp"})))
         await model.hears()
         await model.speaks("While we wait, a story.", ms=200)
         await calling
@@ -52,26 +52,26 @@ def test_the_active_response_race(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", speaks_meanwhile) as (talk, _):
             await talk.connection.send_text("What is that?")
-            (call,) = (await talk.ear.next(ToolCalls)).calls
+            (call,) = (await talk.collector.next(ToolCalls)).calls
             await talk.connection.send_text("Tell me a story meanwhile.")
-            await talk.ear.next(Audio)
-            await talk.connection.send_results([result(call)])
-            while "It is a lamp." not in talk.ear.words():
-                await talk.ear.next(TurnComplete)
+            await talk.collector.next(Audio)
+            await talk.connection.send_results([tool_result(call)])
+            while "It is a lamp." not in talk.collector.text():
+                await talk.collector.next(TurnComplete)
             assert len(sent(talk.model, "response.create")) == 3
-            assert talk.ear.of(Trouble) == []
+            assert talk.collector.of(Trouble) == []
 
     run(scenario())
 
 
-def test_a_response_that_was_refused_is_asked_for_again(meeting: Any, run: Any) -> None:
+def test_a_rejected_response_is_requested_again(meeting: Any, run: Any) -> None:
     """The server began a response of its own while our message was under way."""
 
     async def begins_by_itself(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(model.received))
-        await model.session.begin()
+        await model.session.start_response()
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(sent(model, "response.create")))
         await model.says("Of my own accord. ")
@@ -85,26 +85,26 @@ def test_a_response_that_was_refused_is_asked_for_again(meeting: Any, run: Any) 
             await asyncio.sleep(0.05)
             # Nothing was read yet, so that the response which stands already is not known here.
             await connection.send_text("Hello?")
-            ear = Ear(connection)
+            ear = EventCollector(connection)
             await ear.next(TurnComplete)
             await ear.next(TurnComplete)
-            assert ear.words() == "Of my own accord. And as you asked."
+            assert ear.text() == "Of my own accord. And as you asked."
             assert ear.of(Trouble) == []
             assert len(sent(server.models[0], "response.create")) == 2
             await connection.close()
-            await ear.to_the_end()
+            await ear.all()
             await transport.close()
 
     run(scenario())
 
 
-def test_results_during_speech_are_answered_with_it(meeting: Any, run: Any) -> None:
+def test_results_during_speech_are_answered_with_the_speech(meeting: Any, run: Any) -> None:
     """The server answers what the user says; asking about the result too would make two answers."""
 
     async def is_talked_over(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.hears()
-        calling = asyncio.create_task(model.calls(Call("look_up", {"title": "lamp"})))
+        calling = asyncio.create_task(model.calls(ScriptedCall("look_up", {"title": "lamp"})))
         await asyncio.sleep(0.02)
         await model.is_interrupted()
         await calling
@@ -114,100 +114,100 @@ def test_results_during_speech_are_answered_with_it(meeting: Any, run: Any) -> N
     async def scenario() -> None:
         async with meeting.talk("voice", is_talked_over) as (talk, _):
             await talk.connection.send_text("What is that?")
-            (call,) = (await talk.ear.next(ToolCalls)).calls
-            await talk.ear.next(SpeechStarted)
-            await talk.connection.send_results([result(call)])
+            (call,) = (await talk.collector.next(ToolCalls)).calls
+            await talk.collector.next(SpeechStarted)
+            await talk.connection.send_results([tool_result(call)])
             await talk.connection.send_audio(tone(400))
-            await talk.ear.next(TurnComplete)
+            await talk.collector.next(TurnComplete)
             await asyncio.sleep(0.05)
             assert len(sent(talk.model, "response.create")) == 1
-            assert talk.ear.words() == "A lamp, made by Fresnel."
+            assert talk.collector.text() == "A lamp, made by Fresnel."
 
     run(scenario())
 
 
-def test_results_can_wait_for_the_users_words(meeting: Any, run: Any) -> None:
+def test_results_can_wait_for_the_next_speech(meeting: Any, run: Any) -> None:
     async def waits(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {"title": "lamp"}))
+        await model.calls(ScriptedCall("look_up", {"title": "lamp"}))
         await model.says("A lamp.")
 
     async def scenario() -> None:
         async with meeting.talk("voice", waits) as (talk, _):
             await talk.connection.send_text("What is that?")
-            (call,) = (await talk.ear.next(ToolCalls)).calls
-            await talk.connection.send_results([result(call)], respond=False)
+            (call,) = (await talk.collector.next(ToolCalls)).calls
+            await talk.connection.send_results([tool_result(call)], respond=False)
             await asyncio.sleep(0.05)
             assert len(sent(talk.model, "response.create")) == 1
-            await talk.says("Well?")
-            assert talk.ear.words() == "A lamp."
+            await talk.send("Well?")
+            assert talk.collector.text() == "A lamp."
 
     run(scenario())
 
 
-def test_the_model_is_asked_on_only_when_every_result_is_there(meeting: Any, run: Any) -> None:
+def test_a_response_is_requested_only_after_every_result(meeting: Any, run: Any) -> None:
     async def calls_twice(model: ScriptedModel) -> None:
         await model.hears()
-        await model.calls(Call("look_up", {"title": "a"}), Call("look_up", {"title": "b"}))
+        await model.calls(ScriptedCall("look_up", {"title": "a"}), ScriptedCall("look_up", {"title": "b"}))
         await model.says("Both.")
 
     async def scenario() -> None:
         async with meeting.talk("voice", calls_twice) as (talk, _):
             await talk.connection.send_text("Both, please.")
-            first, second = (await talk.ear.next(ToolCalls)).calls
-            await talk.connection.send_results([result(second)])
-            await talk.connection.send_results([result(first)])
-            await talk.ear.next(TurnComplete)
+            first, second = (await talk.collector.next(ToolCalls)).calls
+            await talk.connection.send_results([tool_result(second)])
+            await talk.connection.send_results([tool_result(first)])
+            await talk.collector.next(TurnComplete)
             kinds = [each.get("item", each).get("type") for each in talk.model.received]
             assert kinds[-3:] == ["function_call_output", "function_call_output", "response.create"]
 
     run(scenario())
 
 
-def test_nothing_is_cancelled_when_nothing_is_said(meeting: Any, run: Any) -> None:
+def test_nothing_is_cancelled_without_a_response(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers) as (talk, _):
             await talk.connection.interrupt()
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             await talk.connection.interrupt()
-            await talk.says("Hello again.")
+            await talk.send("Hello again.")
             assert sent(talk.model, "response.cancel") == []
-            assert talk.ear.of(Trouble) == []
+            assert talk.collector.of(Trouble) == []
 
     run(scenario())
 
 
-def test_an_interrupt_before_the_answer_to_speech_begins_cancels_it(meeting: Any, run: Any) -> None:
+def test_an_interrupt_cancels_a_response_that_has_not_started(meeting: Any, run: Any) -> None:
     """The server is about to answer by itself; there is nothing to cancel yet."""
     interrupted = asyncio.Event()
 
     async def is_slow(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.is_interrupted()
-        wire = model.session.wire
+        wire = model.session.socket
         await wire.send("input_audio_buffer.speech_stopped", item_id="item_of_the_user", audio_end_ms=400)
         await interrupted.wait()
-        await model.session.begin()
+        await model.session.start_response()
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(sent(model, "response.cancel")))
         await answers(model)
 
     async def scenario() -> None:
         async with meeting.talk("voice", is_slow) as (talk, _):
-            await talk.ear.next(SpeechStopped)
+            await talk.collector.next(SpeechStopped)
             await talk.connection.interrupt()
             interrupted.set()
-            await talk.ear.next(Interrupted)
+            await talk.collector.next(Interrupted)
             assert len(sent(talk.model, "response.cancel")) == 1
-            await talk.says("Hello.")
-            assert talk.ear.words() == "Good day."
+            await talk.send("Hello.")
+            assert talk.collector.text() == "Good day."
             assert len(sent(talk.model, "response.cancel")) == 1
-            assert talk.ear.of(Trouble) == []
+            assert talk.collector.of(Trouble) == []
 
     run(scenario())
 
 
-def test_a_cancel_that_comes_too_late_is_harmless(meeting: Any, run: Any) -> None:
+def test_a_late_cancel_is_ignored(meeting: Any, run: Any) -> None:
     """The answer was over before the message came; the server says so, and nobody is bothered with it."""
 
     async def scenario() -> None:
@@ -218,20 +218,20 @@ def test_a_cancel_that_comes_too_late_is_harmless(meeting: Any, run: Any) -> Non
             # Nothing is read, so that the response counts as active here while it is over there.
             await asyncio.sleep(0.1)
             await connection.interrupt()
-            ear = Ear(connection)
+            ear = EventCollector(connection)
             await ear.next(TurnComplete)
             await connection.send_text("Still there?")
             await ear.next(TurnComplete)
             assert len(sent(server.models[0], "response.cancel")) == 1
             assert ear.of(Trouble) == []
             await connection.close()
-            await ear.to_the_end()
+            await ear.all()
             await transport.close()
 
     run(scenario())
 
 
-def test_a_session_is_what_the_settings_say(meeting: Any, run: Any) -> None:
+def test_a_session_is_configured_by_the_settings(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         options = {
             "voice_name": "cedar",
@@ -269,7 +269,7 @@ def test_a_session_is_what_the_settings_say(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_session_that_is_refused_does_not_stand(meeting: Any, run: Any) -> None:
+def test_a_rejected_session_is_not_opened(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with OpenAIServer(answers, allow=["invalid_request_error"]) as server:
             transport = meeting.transport(server)
@@ -282,13 +282,13 @@ def test_a_session_that_is_refused_does_not_stand(meeting: Any, run: Any) -> Non
     run(scenario())
 
 
-def test_the_end_of_an_hour_is_announced(meeting: Any, run: Any) -> None:
+def test_the_end_of_the_session_is_announced(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers, options={"renew_after_minutes": 0.001}) as (talk, _):
-            warning = await talk.ear.next(GoingAway)
+            warning = await talk.collector.next(GoingAway)
             assert 3500 < warning.seconds <= 3600
-            await talk.says("Hello.")
-            assert len(talk.ear.of(GoingAway)) == 1
+            await talk.send("Hello.")
+            assert len(talk.collector.of(GoingAway)) == 1
 
     run(scenario())
 
@@ -298,14 +298,14 @@ def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
 
     async def expires(model: ScriptedModel) -> None:
         await model.hears()
-        await model.errs("session_expired", "Your session hit the maximum duration of 60 minutes.")
+        await model.fails("session_expired", "Your session hit the maximum duration of 60 minutes.")
 
     async def scenario() -> None:
         async with meeting.talk("voice", expires) as (talk, _):
             await talk.connection.send_text("Hello.")
-            end = closed(await talk.ear.to_the_end())
+            end = closed_event(await talk.collector.all())
             assert (end.code, "60 minutes" in end.detail) == ("session_expired", True)
-            assert talk.ear.of(Trouble) == []
+            assert talk.collector.of(Trouble) == []
 
     run(scenario())
 
@@ -319,7 +319,9 @@ def test_context_lost_at_session_expiry(meeting: Any, run: Any) -> None:
         ("cancelled", {"reason": "turn_detected"}, Interrupted()),
     ],
 )
-def test_responses_that_fall_short(meeting: Any, run: Any, status: str, details: Any, event: Any) -> None:
+def test_incomplete_and_failed_responses(
+    meeting: Any, run: Any, status: str, details: Any, event: Any
+) -> None:
     async def falls_short(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.hears()
@@ -330,9 +332,9 @@ def test_responses_that_fall_short(meeting: Any, run: Any, status: str, details:
     async def scenario() -> None:
         async with meeting.talk("voice", falls_short, answers) as (talk, _):
             await talk.connection.send_text("Hello.")
-            found = await talk.ear.next(type(event))
+            found = await talk.collector.next(type(event))
             assert getattr(found, "code", None) == getattr(event, "code", None)
-            assert len(talk.ear.of(TurnComplete)) == (1 if isinstance(event, TurnComplete) else 0)
+            assert len(talk.collector.of(TurnComplete)) == (1 if isinstance(event, TurnComplete) else 0)
 
     run(scenario())
 
@@ -343,40 +345,40 @@ def test_calls_that_ran_into_the_length_limit_never_run(meeting: Any, run: Any) 
         await model.hears()
         response, model.session.active = model.session.active, None
         assert response is not None
-        await response.call("call_1", "add_note", '{"text": "complete in itself"}')
+        await response.send_call("call_1", "add_note", '{"text": "complete in itself"}')
         await response.finish("incomplete", {"reason": "max_output_tokens"})
 
     async def scenario() -> None:
         async with meeting.talk("voice", runs_out) as (talk, _):
             await talk.connection.send_text("Note it.")
-            assert (await talk.ear.next(Trouble)).code == "context_length_exceeded"
-            assert talk.ear.calls() == []
+            assert (await talk.collector.next(Trouble)).code == "context_length_exceeded"
+            assert talk.collector.calls() == []
 
     run(scenario())
 
 
-def test_nonsense_from_the_server_is_trouble_and_no_more(meeting: Any, run: Any) -> None:
+def test_an_invalid_event_is_reported_and_ends_nothing(meeting: Any, run: Any) -> None:
     async def babbles(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         async with model.session.changed:
             await model.session.changed.wait_for(lambda: bool(model.received))
         for nonsense in ("response.done", "response.output_audio.delta", "conversation.item.added", "error"):
-            await model.session.wire.send(nonsense)
-        await model.session.wire.send("response.output_audio.delta", delta="%%%", item_id=7)
-        await model.session.wire.send("an.event.of.tomorrow", response=None)
+            await model.session.socket.send(nonsense)
+        await model.session.socket.send("response.output_audio.delta", delta="%%%", item_id=7)
+        await model.session.socket.send("an.event.of.tomorrow", response=None)
         await model.hears()
         await model.says("Pardon me.")
 
     async def scenario() -> None:
         async with meeting.talk("voice", babbles) as (talk, _):
-            await talk.says("Hello.")
-            assert talk.ear.words() == "Pardon me."
-            assert {each.code for each in talk.ear.of(Trouble)} == {"server_error"}
+            await talk.send("Hello.")
+            assert talk.collector.text() == "Pardon me."
+            assert {each.code for each in talk.collector.of(Trouble)} == {"server_error"}
 
     run(scenario())
 
 
-def test_a_server_that_never_answers_is_given_up(meeting: Any, run: Any) -> None:
+def test_a_silent_server_times_out(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         left = asyncio.Event()
 
@@ -399,7 +401,7 @@ def test_a_server_that_never_answers_is_given_up(meeting: Any, run: Any) -> None
     run(scenario())
 
 
-def test_a_refusal_says_how_long_to_wait(meeting: Any, run: Any) -> None:
+def test_a_rejection_includes_the_retry_delay(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         busy = Refusal(429, "rate_limit_exceeded", "Slow down.", retry_after=7)
         async with OpenAIServer(answers, refusals=[busy]) as server:
@@ -412,12 +414,12 @@ def test_a_refusal_says_how_long_to_wait(meeting: Any, run: Any) -> None:
     run(scenario())
 
 
-def test_a_socket_that_breaks_is_trouble_of_the_network(meeting: Any, run: Any) -> None:
+def test_a_broken_socket_is_a_network_error(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with meeting.talk("voice", answers) as (talk, server):
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             server.drop()
-            end = closed(await talk.ear.to_the_end())
+            end = closed_event(await talk.collector.all())
             assert end == Closed("network", "")
 
     run(scenario())

@@ -193,7 +193,7 @@ def prop(schema: Any) -> dict[str, Any]:
         ({"type": "boolean", "const": True}, {"type": "boolean", "enum": [True]}),
     ],
 )  # fmt: skip
-def test_what_strict_mode_can_say_keeps_its_meaning(schema: Any, form: dict[str, Any]) -> None:
+def test_strict_declarations_keep_the_meaning_of_the_schema(schema: Any, form: dict[str, Any]) -> None:
     assert prop(schema) == form
 
 
@@ -211,7 +211,9 @@ def test_what_strict_mode_can_say_keeps_its_meaning(schema: Any, form: dict[str,
         ({"type": "string", "not": {"const": "x"}}, "/not", "Must not match"),
     ],
 )
-def test_what_strict_mode_cannot_say_is_told_and_reported(schema: Any, place: str, told: str) -> None:
+def test_constraints_beyond_strict_mode_are_described_and_reported(
+    schema: Any, place: str, told: str
+) -> None:
     assert told in prop({**schema, "description": "A thing."})["description"]
     paths = [path for path, _ in declared(tool({"p": schema}, ("p",))).lowered]
     assert f"/properties/p{place}" in paths
@@ -397,7 +399,7 @@ def given_up(parameters: dict[str, Any]) -> Lowering | None:
 
 
 @pytest.mark.parametrize("name", FALLBACKS)
-def test_the_reason_for_giving_up_strict_mode_is_the_cause(name: str) -> None:
+def test_the_reported_reason_for_not_being_strict_is_the_cause(name: str) -> None:
     case = FALLBACKS[name]
     parameters = tool({"p": case.schema}, ("p",), **{"$defs": DEFINED})
     reason = given_up(parameters)
@@ -434,15 +436,15 @@ def test_a_null_in_one_alternative_of_the_whole_is_named() -> None:
     assert given_up(changed(parameters, "/anyOf/0/properties/a", STRING)) is None
 
 
-def test_alternatives_that_leave_nothing_out_need_not_be_told_apart() -> None:
+def test_alternatives_without_optional_members_need_not_be_distinguished() -> None:
     lists = {"anyOf": [{"type": "array", "items": STRING}, {"type": "array", "items": only("a")}]}
     objects = {"anyOf": [tool({"a": STRING}, ("a",)), tool({"a": only("b")}, ("a",))]}
     assert given_up(tool({"p": lists, "q": objects}, ("p", "q"))) is None
 
 
-@given(st.one_of(shared.cases(), shared.cases(tame=True)))
+@given(st.one_of(shared.cases(), shared.cases(simple=True)))
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-def test_a_reported_place_is_there_and_without_it_the_reason_is_another(
+def test_a_reported_path_exists_and_removing_it_removes_the_reason(
     case: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
     schema, _ = case
@@ -453,7 +455,7 @@ def test_a_reported_place_is_there_and_without_it_the_reason_is_another(
     assert given_up(changed(schema, reason.path, {"type": "integer"} if in_a_list else GONE)) != reason
 
 
-def test_members_left_out_become_null_and_come_back_as_left_out() -> None:
+def test_absent_members_become_null_and_are_restored_as_absent() -> None:
     inner = tool({"x": {"type": "integer"}, "y": {"type": "integer"}}, ("x",))
     parameters = tool(
         {
@@ -474,7 +476,7 @@ def test_members_left_out_become_null_and_come_back_as_left_out() -> None:
     assert json.loads(restore(json.dumps(sent))) == {"must": None, "list": [{"x": 1}], "same": None}
 
 
-def test_alternatives_are_told_apart_on_the_way_back() -> None:
+def test_alternatives_are_distinguished_when_arguments_are_restored() -> None:
     event_kinds = {
         "anyOf": [
             tool({"kind": {"const": "a"}, "v": {"type": "string"}}, ("kind",)),
@@ -519,7 +521,7 @@ def test_a_recursive_schema_stays_recursive_and_is_restored_at_every_level() -> 
      '{"b": null, "a": 1e999}', '{"a": "null"}', '{ "a" : 1 }', "\ud800null", '{"other": null}',
      "[" * 500 + "null" + "]" * 500],
 )  # fmt: skip
-def test_what_is_not_ours_to_mend_comes_back_as_it_was(text: str) -> None:
+def test_other_text_is_returned_unchanged(text: str) -> None:
     restore = argument_restorer(
         declared(tool({"a": {"type": "number"}, "b": {"type": "string"}})).declaration
     )
@@ -527,7 +529,7 @@ def test_what_is_not_ours_to_mend_comes_back_as_it_was(text: str) -> None:
     assert restore(text) == text
 
 
-def test_nothing_is_restored_where_nothing_can_be_left_out() -> None:
+def test_nothing_is_restored_without_optional_members() -> None:
     assert argument_restorer(declared(tool({"a": {"type": "string"}}, ("a",))).declaration) is None
     assert argument_restorer(chat("t", "d", tool({"a": {"type": "string"}})).declaration) is None
     assert argument_restorer(realtime("t", "d", tool({"a": {"type": "string"}})).declaration) is None
@@ -543,7 +545,7 @@ def test_plain_declarations_keep_the_schema_as_it_is() -> None:
     assert chat("t", "d", parameters).lowered == ()
 
 
-def test_plain_declarations_say_what_items_are_and_hold_no_bare_booleans() -> None:
+def test_plain_declarations_have_items_and_no_boolean_schemas() -> None:
     root = plain(
         {"type": "object", "properties": {"a": {"type": "array"}, "b": True, "items": {"type": "array"}}}
     )
@@ -564,7 +566,7 @@ def test_a_plain_root_of_alternatives_becomes_one_object() -> None:
     assert "alternatives of the whole" in chat("t", "d", parameters).lowered[0].what
 
 
-def test_names_are_made_legal_without_colliding() -> None:
+def test_names_are_made_legal_and_stay_unique() -> None:
     ids = ["a b", "a-b", "a/b", "a.b", "9lives", "x" * 64, "x" * 65, "größe", "", "a_b", "math.sum"]
     names = [chat(tool_id, "d", {"type": "object"}).declaration["function"]["name"] for tool_id in ids]
     assert len(set(names)) == len(ids)
@@ -574,7 +576,7 @@ def test_names_are_made_legal_without_colliding() -> None:
     }  # fmt: skip
 
 
-def test_references_that_double_at_every_step_end_in_plain_mode() -> None:
+def test_exponential_references_are_not_strict() -> None:
     levels: dict[str, Any] = {
         f"l{level}": tool({name: {"$ref": f"#/$defs/l{level + 1}", "title": "t"} for name in "ab"})
         for level in range(20)
@@ -586,7 +588,7 @@ def test_references_that_double_at_every_step_end_in_plain_mode() -> None:
     assert len(json.dumps(whole)) < 1_000_000
 
 
-def test_definitions_of_one_name_are_kept_apart() -> None:
+def test_definitions_with_the_same_name_are_distinguished() -> None:
     def chain(key: str, text: str) -> dict[str, Any]:
         return tool({text: {"type": "string"}, "next": {"$ref": f"#/{key}"}}, ("next",))
 
@@ -647,7 +649,7 @@ def test_nothing_that_a_schema_accepts_is_lost(case: tuple[dict[str, Any], dict[
     check_round_trip(declared(schema), shared.validator(schema), arguments)
 
 
-@given(shared.cases(tame=True))
+@given(shared.cases(simple=True))
 @settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_arguments_come_back_from_strict_mode_as_they_were(
     case: tuple[dict[str, Any], dict[str, Any]],
@@ -658,8 +660,8 @@ def test_arguments_come_back_from_strict_mode_as_they_were(
     check_round_trip(adapted, shared.validator(schema), arguments)
 
 
-@given(shared.junk())
+@given(shared.malformed())
 @settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
-def test_even_what_is_no_schema_gives_a_legal_declaration(schema: dict[str, Any]) -> None:
+def test_an_invalid_schema_gives_a_legal_declaration(schema: dict[str, Any]) -> None:
     declared(schema)
     plain(schema)

@@ -18,10 +18,16 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import TransportError
-from jackfield_testkit.providers.audio import tone
-from jackfield_testkit.providers.model import Call, Refusal, Script, ScriptedModel
-from jackfield_testkit.providers.openai import OpenAIServer, RealtimeModel
-from jackfield_testkit.transport_contract.stage import Ear, Served, Talk, closed, result
+from jackfield_scripted import Refusal, Script, ScriptedCall, ScriptedModel
+from jackfield_scripted.audio import tone
+from jackfield_scripted.openai import OpenAIServer, RealtimeModel
+from jackfield_testkit.transport.harness import (
+    EventCollector,
+    ScriptedConnection,
+    ServedTransport,
+    closed_event,
+    tool_result,
+)
 
 OFFER = "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=offer\r\n"
 
@@ -33,19 +39,19 @@ async def answers(model: ScriptedModel) -> None:
 
 
 @asynccontextmanager
-async def beside(meeting: Any, *scripts: Script) -> AsyncIterator[tuple[Talk, OpenAIServer]]:
+async def beside(meeting: Any, *scripts: Script) -> AsyncIterator[tuple[ScriptedConnection, OpenAIServer]]:
     """A call of a browser, and our line beside it."""
     async with OpenAIServer(*scripts) as server:
         transport = meeting.transport(server)
         opening = meeting.opening("voice")
         call = await transport.exchange(OFFER, opening)
         connection = await transport.attach(call.call_id, opening)
-        ear = Ear(connection)
+        ear = EventCollector(connection)
         try:
-            yield Talk(connection, ear, Served(transport, server.models)), server
+            yield ScriptedConnection(connection, ear, ServedTransport(transport, server.models)), server
         finally:
             await connection.close()
-            await ear.to_the_end()
+            await ear.all()
             await transport.close()
 
 
@@ -104,27 +110,31 @@ def test_a_browser_opens_its_call_with_a_key_of_its_own(meeting: Any, run: Any) 
     run(scenario())
 
 
-def test_tools_run_beside_the_call(meeting: Any, run: Any) -> None:
+def test_tools_run_during_a_browser_call(meeting: Any, run: Any) -> None:
     async def asks(model: ScriptedModel) -> None:
         await model.hears_speech("Look it up and note it.")
-        await model.calls(Call("look_up", {"title": "lamp"}), Call("add_note", {"text": "oil"}))
+        await model.calls(
+            ScriptedCall("look_up", {"title": "lamp"}), ScriptedCall("add_note", {"text": "oil"})
+        )
         await model.says("Done.")
 
     async def scenario() -> None:
         async with beside(meeting, asks) as (talk, _):
-            calls = (await talk.ear.next(ToolCalls)).calls
+            calls = (await talk.collector.next(ToolCalls)).calls
             assert [each.tool_id for each in calls] == ["look_up", "add_note"]
-            await talk.connection.send_results([result(each) for each in calls])
-            await talk.ear.next(TurnComplete)
-            assert talk.ear.words() == "Done."
-            assert talk.ear.of(Audio) == []
-            heard = [each.text for each in talk.ear.of(Transcript) if each.speaker == "user" and each.final]
+            await talk.connection.send_results([tool_result(each) for each in calls])
+            await talk.collector.next(TurnComplete)
+            assert talk.collector.text() == "Done."
+            assert talk.collector.of(Audio) == []
+            heard = [
+                each.text for each in talk.collector.of(Transcript) if each.speaker == "user" and each.final
+            ]
             assert heard == ["Look it up and note it."]
 
     run(scenario())
 
 
-def test_words_and_tools_are_ours_whatever_the_browser_asked_for(meeting: Any, run: Any) -> None:
+def test_the_host_sets_instructions_and_tools_of_a_browser_call(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with OpenAIServer(answers) as server:
             transport = meeting.transport(server)
@@ -143,19 +153,19 @@ def test_words_and_tools_are_ours_whatever_the_browser_asked_for(meeting: Any, r
     run(scenario())
 
 
-def test_sound_is_the_browsers_own(meeting: Any, run: Any) -> None:
+def test_audio_of_a_browser_call_bypasses_the_host(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with beside(meeting, answers) as (talk, _):
             await talk.connection.send_audio(tone(100))
             await talk.connection.truncate("item_000001", 0)
-            await talk.says("Hello.")
+            await talk.send("Hello.")
             kinds = {each["type"] for each in talk.model.received}
             assert kinds == {"session.update", "conversation.item.create", "response.create"}
 
     run(scenario())
 
 
-def test_an_interruption_clears_what_is_still_to_be_played(meeting: Any, run: Any) -> None:
+def test_an_interruption_clears_unplayed_audio(meeting: Any, run: Any) -> None:
     async def tells(model: ScriptedModel) -> None:
         await model.hears()
         await model.speaks("Once upon a time.", ms=2000)
@@ -166,10 +176,10 @@ def test_an_interruption_clears_what_is_still_to_be_played(meeting: Any, run: An
         async with beside(meeting, tells) as (talk, _):
             await talk.connection.interrupt()
             await talk.connection.send_text("A story.")
-            await talk.ear.next(Transcript)
+            await talk.collector.next(Transcript)
             await talk.connection.interrupt()
-            await talk.ear.next(Interrupted)
-            await talk.says("Stop.")
+            await talk.collector.next(Interrupted)
+            await talk.send("Stop.")
             kinds = [each["type"] for each in talk.model.received]
             assert kinds.count("response.cancel") == kinds.count("output_audio_buffer.clear") == 1
             assert kinds.index("response.cancel") + 1 == kinds.index("output_audio_buffer.clear")
@@ -177,18 +187,18 @@ def test_an_interruption_clears_what_is_still_to_be_played(meeting: Any, run: An
     run(scenario())
 
 
-def test_what_plays_on_after_the_answer_is_cleared_without_a_cancel(meeting: Any, run: Any) -> None:
+def test_audio_after_the_response_is_cleared_without_a_cancel(meeting: Any, run: Any) -> None:
     async def plays_on(model: ScriptedModel) -> None:
         assert isinstance(model, RealtimeModel)
         await model.hears()
         await model.says("A long answer.")
-        await model.session.wire.send("output_audio_buffer.started", response_id="resp_x")
+        await model.session.socket.send("output_audio_buffer.started", response_id="resp_x")
         await model.is_interrupted()
 
     async def scenario() -> None:
         async with beside(meeting, plays_on) as (talk, _):
-            await talk.says("Hello.")
-            await talk.ear.next(SpeechStarted)
+            await talk.send("Hello.")
+            await talk.collector.next(SpeechStarted)
             await talk.connection.interrupt()
             await asyncio.sleep(0.05)
             kinds = [each["type"] for each in talk.model.received]
@@ -198,19 +208,19 @@ def test_what_plays_on_after_the_answer_is_cleared_without_a_cancel(meeting: Any
     run(scenario())
 
 
-def test_hanging_up_ends_the_line_beside_it(meeting: Any, run: Any) -> None:
+def test_hanging_up_closes_the_tool_connection(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         async with beside(meeting, answers) as (talk, server):
             (call_id,) = server.calls.opened
             transport: Any = talk.served.transport
             await transport.hang_up(call_id)
-            closed(await talk.ear.to_the_end())
+            closed_event(await talk.collector.all())
 
     run(scenario())
 
 
 @pytest.mark.parametrize("call_id", ["", "../../v1/models", "rtc_1/hangup?x=", "rtc_1\r\nx: y", "r" * 200])
-def test_an_id_that_is_none_reaches_no_url(meeting: Any, run: Any, call_id: str) -> None:
+def test_an_invalid_call_id_is_not_put_into_a_url(meeting: Any, run: Any, call_id: str) -> None:
     async def scenario() -> None:
         async with OpenAIServer(answers) as server:
             transport = meeting.transport(server)
@@ -222,7 +232,7 @@ def test_an_id_that_is_none_reaches_no_url(meeting: Any, run: Any, call_id: str)
     run(scenario())
 
 
-def test_refusals_of_calls_are_named(meeting: Any, run: Any) -> None:
+def test_rejected_browser_calls_are_reported(meeting: Any, run: Any) -> None:
     async def scenario() -> None:
         refusals = [Refusal(401, "invalid_api_key"), Refusal(429, "insufficient_quota"), Refusal(503)]
         async with OpenAIServer(answers, refusals=refusals) as server:

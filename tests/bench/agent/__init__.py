@@ -145,9 +145,9 @@ def decisions(report: Report, asked: Asked) -> None:
 
 def _lacking() -> str:
     from jackfield_local.agent.mind import lacking
-    from jackfield_local.options import Options
+    from jackfield_local.settings import LocalSettings
 
-    return lacking(Options(mind="llama", model_path=os.environ.get(GGUF, "")))
+    return lacking(LocalSettings(mind="llama", model_path=os.environ.get(GGUF, "")))
 
 
 def voice(report: Report) -> None:

@@ -18,7 +18,7 @@ from jackfield.transport.events import Event, FormRequest, TextDelta, ToolCalls,
 from jackfield.transport.protocol import Opening, ToolResult
 from jackfield_local import as_it_is
 from jackfield_local.agent.mind import Agent, with_model
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.text import TextConnection
 
 from bench.agent.material import beside
@@ -44,8 +44,8 @@ class Moment:
 def decider(name: str, clock: Moment, model_path: str = "") -> Agent:
     """The agent under test: `router` or `model`."""
     if name == "router":
-        return Agent(Options(time_zone="Europe/Berlin"), clock)
-    return with_model(Options(mind="llama", model_path=model_path, time_zone="Europe/Berlin"), clock)
+        return Agent(LocalSettings(time_zone="Europe/Berlin"), clock)
+    return with_model(LocalSettings(mind="llama", model_path=model_path, time_zone="Europe/Berlin"), clock)
 
 
 class Call(NamedTuple):

@@ -10,8 +10,8 @@ from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_host.app import application, opened
-from jackfield_host.options import HostOptions
 from jackfield_host.serving import Server, configured, listening
+from jackfield_host.settings import HostSettings
 
 
 async def main() -> None:
@@ -30,7 +30,7 @@ async def main() -> None:
         "requests_per_minute": 1e9,
         "start_seconds": 600,
     }
-    options = HostOptions.load({}, port=0, **many)
+    options = HostSettings.load({"port": 0, **many})
     async with opened(settings, options) as house:
         listener = listening(options)
         listener.listen(1024)

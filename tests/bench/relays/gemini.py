@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 
 from jackfield.transport.events import Audio, SpeechStarted, TurnComplete
 from jackfield.transport.protocol import Opening
+from jackfield_gemini.settings import GeminiSettings
 from jackfield_gemini.transport import GeminiTransport
 
 from bench.relays.job import FRAME, FRAMES, PORT, measure
 
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:
-    transport = GeminiTransport.from_settings(
-        {"base_url": f"https://127.0.0.1:{PORT}", "ca_file": os.environ["BENCH_CA"]}
-    )
+    settings = GeminiSettings(base_url=f"https://127.0.0.1:{PORT}", ca_file=os.environ["BENCH_CA"])
+    transport = GeminiTransport(settings)
     connection = await transport.connect(Opening("voice", "", {}))
     events = connection.events()
 

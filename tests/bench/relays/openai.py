@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 
 from jackfield.transport.events import Audio, Transcript, TurnComplete
 from jackfield.transport.protocol import Opening
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 from jackfield_openai.transport import OpenAITransport
 
 from bench.relays.job import FRAME, FRAMES, PORT, measure
 
 
 async def program() -> tuple[Callable[[], Awaitable[int]], Callable[[], Awaitable[None]]]:
-    transport = OpenAITransport(Options(base_url=f"http://127.0.0.1:{PORT}/v1"))
+    transport = OpenAITransport(OpenAISettings(base_url=f"http://127.0.0.1:{PORT}/v1"))
     connection = await transport.connect(Opening("voice", "", {}))
     events = connection.events()
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 
-from jackfield_gemini.live.resampling import Resampler
+from jackfield_gemini.live.audio import SpeechResampler
 
 from bench.relays.job import FRAME, FRAMES
 
 
 def main() -> None:
-    resampler = Resampler()
+    resampler = SpeechResampler()
     taken = 0.0
     # The first pass warms everything up.
     for _ in range(2):

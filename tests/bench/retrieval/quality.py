@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from jackfield_capability_types.knowledge import Evidence
-from jackfield_kb import embedding, ranking
+from jackfield_kb import embedders, scores
 from jackfield_kb.chunks import number_of
 from jackfield_kb.library import Access, Library
 from jackfield_kb.vectors.index import VectorIndex
@@ -54,7 +54,7 @@ def run(report: Report, asked: Asked) -> None:
     if not judged.DATA.is_dir():
         report.note(SECTION, "Quality left out: the judged collections are not here.")
         return
-    if embedding.missing():
+    if embedders.missing():
         report.note(SECTION, "Quality left out: the local embedding model is not installed.")
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -73,7 +73,7 @@ Libraries = dict[str, tuple[Library, Collected]]
 
 
 def _filled(folder: Path, collected: Collected) -> tuple[Library, Collected]:
-    library = Library(folder, embedder=embedding.LocalModel())
+    library = Library(folder, embedder=embedders.LocalModel())
     library.write([(None, collected.records)])
     library.refresh()
     return library, collected
@@ -98,7 +98,7 @@ def _words(library: Library) -> Iterator[Search]:
 
 
 def _meaning(library: Library) -> Search:
-    model = embedding.LocalModel()
+    model = embedders.LocalModel()
     view = VectorReader(VectorIndex(library.folder / "vectors"), model.model).view()
     assert view is not None
     # Numbers were given in the order of writing.
@@ -129,10 +129,10 @@ def _alone_and_together(report: Report, libraries: Libraries) -> None:
 
 @contextmanager
 def _with(point: tuple[float, int, float]) -> Iterator[None]:
-    kept = ranking.WEIGHT, ranking.PULLING, ranking.PULL
-    ranking.WEIGHT, ranking.PULLING, ranking.PULL = point
+    kept = scores.WEIGHT, scores.PULLING, scores.PULL
+    scores.WEIGHT, scores.PULLING, scores.PULL = point
     yield
-    ranking.WEIGHT, ranking.PULLING, ranking.PULL = kept
+    scores.WEIGHT, scores.PULLING, scores.PULL = kept
 
 
 def _held_out(report: Report, libraries: Libraries) -> None:
@@ -161,7 +161,7 @@ def _held_out(report: Report, libraries: Libraries) -> None:
         best = max(tried, key=lambda each: statistics.mean(each.values[learnt]))
         figure = statistics.mean(best.values[other])
         rows[f"{learnt}: {_named(best)}"] = [figure if name == other else None for name in judged.NAMES]
-    inuse = f"{ranking.WEIGHT}, {ranking.PULLING}, {ranking.PULL}"
+    inuse = f"{scores.WEIGHT}, {scores.PULLING}, {scores.PULL}"
     caption = f"nDCG@10 with weights chosen on some questions and measured on others; in use: {inuse}."
     report.table(HELD_OUT, caption, rows)
 

@@ -1,4 +1,4 @@
-"""The standard tests, on examples of calls; docs/testkit.md of Jackfield says what each of them catches."""
+"""The contract tests, on examples of calls; docs/testkit.md of Jackfield says what each of them catches."""
 
 from jackfield_testkit import Example, ToolContractTests
 

@@ -1,4 +1,4 @@
-"""The standard tests of the tool, in a real shell."""
+"""The contract tests of the tool, in a real shell."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from jackfield import ErrorType, ToolError
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import ToolTestContext
@@ -35,7 +36,7 @@ REVIEW = {
 def create(folder: Path, args: dict[str, Any], user: str = "ada", **said: Any) -> tuple[Any, ToolTestContext]:
     (offer,) = jackfield_capabilities()
     settings = {"calendars": {"primary": {"path": str(folder)}}, **said}
-    made = offer.create(settings, Services(MemoryStore()))
+    made = offer.create(parse_offer("capabilities", offer, settings), Services(MemoryStore()))
     context = ToolTestContext(calendar=made.for_session(ToolTestContext(user=user).session))
     return asyncio.run(execute(args, context)).data, context
 

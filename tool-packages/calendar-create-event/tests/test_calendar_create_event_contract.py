@@ -1,4 +1,4 @@
-"""The standard tests of the tool, on a real calendar in a folder."""
+"""The contract tests of the tool, on a real calendar in a folder."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from tempfile import mkdtemp
 import pytest
 from jackfield import Mode, ToolContext
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, event
+from jackfield_testkit.calendar import calendar, event
 
 LUNCH = calendar(event("20260302T120000", "20260302T130000", uid="lunch"))
 DENTIST = {
@@ -35,7 +36,7 @@ class TestCalendarCreateEvent(ToolContractTests):
         (folder / "lunch.ics").write_bytes(LUNCH.encode())
         (offer,) = jackfield_capabilities()
         settings = {"zone": "Europe/Berlin", "calendars": {"primary": {"path": str(folder)}}}
-        made = offer.create(settings, Services(MemoryStore()))
+        made = offer.create(parse_offer("capabilities", offer, settings), Services(MemoryStore()))
         return ToolTestContext(mode, calendar=made.for_session(ToolTestContext(mode).session))
 
     examples = (

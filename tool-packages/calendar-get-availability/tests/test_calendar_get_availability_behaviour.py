@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import ErrorType, ToolError
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, component, event
+from jackfield_testkit.calendar import calendar, component, event
 from jackfield_tool_calendar_get_availability.handler import execute
 from jackfield_tool_calendar_get_availability.slots import Slot, free_slots
 
@@ -29,7 +30,7 @@ def ask(folder: Path, **args: Any) -> tuple[Any, ToolTestContext]:
         "zone": "Europe/Berlin",
         "calendars": {"primary": {"path": str(folder / "primary")}, "team": {"path": str(folder / "team")}},
     }
-    made = offer.create(settings, Services(MemoryStore()))
+    made = offer.create(parse_offer("capabilities", offer, settings), Services(MemoryStore()))
     context = ToolTestContext(calendar=made.for_session(ToolTestContext().session))
     return asyncio.run(execute({**DEFAULTS, **args}, context)).data, context
 

@@ -1,4 +1,4 @@
-"""The standard tests of the tool, on a real calendar in a folder."""
+"""The contract tests of the tool, on a real calendar in a folder."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from jackfield import Mode, ToolContext
 from jackfield.offers import Services
+from jackfield.settings import parse_offer
 from jackfield.store import MemoryStore
 from jackfield_calendar import jackfield_capabilities
 from jackfield_testkit import Example, ToolContractTests, ToolTestContext
-from jackfield_testkit.calendar_contract.objects import calendar, event
+from jackfield_testkit.calendar import calendar, event
 
 STANDUP = event(
     "20260105T150000", "20260105T160000", "RRULE:FREQ=WEEKLY;BYDAY=TU", uid="standup", title="Standup"
@@ -29,7 +30,8 @@ class TestCalendarGetAvailability(ToolContractTests):
 
     def context(self, mode: Mode) -> ToolContext:
         (offer,) = jackfield_capabilities()
-        made = offer.create({"calendars": {"primary": {"path": str(self.folder)}}}, Services(MemoryStore()))
+        table = {"calendars": {"primary": {"path": str(self.folder)}}}
+        made = offer.create(parse_offer("capabilities", offer, table), Services(MemoryStore()))
         context = ToolTestContext(mode)
         return ToolTestContext(mode, calendar=made.for_session(context.session))
 

@@ -10,7 +10,7 @@ from typing import Any
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
 from jackfield_capability_types.workspace import Change
-from jackfield_testkit import ToldWorkspace, ToolTestContext
+from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_edit_file.handler import execute
 
 PACKAGE = resources.files("jackfield_tool_edit_file")
@@ -18,8 +18,8 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 ASKED: dict[str, Any] = {"path": "a.txt", "old_text": "one\ntwo", "new_text": "private", "replace_all": False}
 
 
-def told(diff: str) -> ToldWorkspace:
-    return ToldWorkspace(edit=Change("a.txt", "edited", 2, diff, 1))
+def told(diff: str) -> StubWorkspace:
+    return StubWorkspace(edit=Change("a.txt", "edited", 2, diff, 1))
 
 
 def test_the_manifest_says_what_the_table_of_tools_says() -> None:

@@ -1,4 +1,4 @@
-"""The standard tests of the tool, on real files."""
+"""The contract tests of the tool, on real files."""
 
 from __future__ import annotations
 

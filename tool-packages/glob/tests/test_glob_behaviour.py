@@ -10,18 +10,18 @@ import orjson
 import pytest
 from jackfield import Mode
 from jackfield_capability_types.workspace import FoundFile, Listing
-from jackfield_testkit import ToldWorkspace, ToolTestContext
+from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_glob.handler import execute
 
 ASKED: dict[str, Any] = {"pattern": "**", "path": "", "limit": 40, "include_ignored": False}
 
 
-def found(*paths: str, count: int = 0, notices: tuple[str, ...] = ()) -> ToldWorkspace:
+def found(*paths: str, count: int = 0, notices: tuple[str, ...] = ()) -> StubWorkspace:
     files = tuple(FoundFile(path, 7, datetime(2026, 3, 2, 8, 0, 0, 5, UTC)) for path in paths)
-    return ToldWorkspace(glob=Listing(files, count or len(paths), notices))
+    return StubWorkspace(glob=Listing(files, count or len(paths), notices))
 
 
-def call(workspace: ToldWorkspace, mode: Mode = "text") -> dict[str, Any]:
+def call(workspace: StubWorkspace, mode: Mode = "text") -> dict[str, Any]:
     data: dict[str, Any] = asyncio.run(execute(ASKED, ToolTestContext(mode, workspace=workspace))).data
     return data
 

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from jackfield import Mode
 from jackfield_capability_types.workspace import Match, Matches, Search
-from jackfield_testkit import ToldWorkspace, ToolTestContext
+from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_grep.handler import execute
 
 ASKED: dict[str, Any] = {
@@ -24,11 +24,11 @@ ASKED: dict[str, Any] = {
 }
 
 
-def found(*matches: Match) -> ToldWorkspace:
-    return ToldWorkspace(grep=Matches(matches, len({each.path for each in matches})))
+def found(*matches: Match) -> StubWorkspace:
+    return StubWorkspace(grep=Matches(matches, len({each.path for each in matches})))
 
 
-def call(workspace: ToldWorkspace, mode: Mode = "text") -> dict[str, Any]:
+def call(workspace: StubWorkspace, mode: Mode = "text") -> dict[str, Any]:
     data: dict[str, Any] = asyncio.run(execute(ASKED, ToolTestContext(mode, workspace=workspace))).data
     return data
 
@@ -37,7 +37,7 @@ def test_everything_that_was_asked_reaches_the_search() -> None:
     workspace = found()
     call(workspace)
     call(workspace, "voice")
-    assert workspace.asked == [
+    assert workspace.calls == [
         ("grep", Search("needle", "src", "*.py", True, True, 2, 30, True)),
         ("grep", Search("needle", "src", "*.py", True, True, 0, 5, True)),
     ]

@@ -32,8 +32,8 @@ class Bans:
         self.until: dict[tuple[str | None, str], float] = {}
         self.fails_at = ""
 
-    async def impose(self, user: str | None, seconds: float, session: str = "") -> float:
-        self._fail("impose")
+    async def add(self, user: str | None, seconds: float, session: str = "") -> float:
+        self._fail("add")
         self.until[user, session] = max(self.now, self.until.get((user, session), 0.0)) + seconds
         return self.until[user, session]
 
@@ -168,7 +168,7 @@ def test_a_session_that_is_over_bans_nobody() -> None:
     assert (talk.bans.until, talk.sent, talk.notes) == ({}, [], [])
 
 
-@pytest.mark.parametrize("step", ["impose", "remaining"])
+@pytest.mark.parametrize("step", ["add", "remaining"])
 def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> None:
     talk = Conversation()
     talk.bans.fails_at = step

@@ -1,4 +1,4 @@
-"""The standard tests of the tool, with bans that are kept in a dict."""
+"""The contract tests of the tool, with bans that are kept in a dict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Bans:
     def __init__(self) -> None:
         self.until: dict[tuple[str | None, str], float] = {}
 
-    async def impose(self, user: str | None, seconds: float, session: str = "") -> float:
+    async def add(self, user: str | None, seconds: float, session: str = "") -> float:
         self.until[user, session] = max(NOW, self.until.get((user, session), 0.0)) + seconds
         return self.until[user, session]
 

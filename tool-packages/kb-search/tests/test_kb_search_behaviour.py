@@ -52,14 +52,14 @@ async def _memory() -> AsyncIterator[KnowledgeBase]:
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
     """The knowledge base of `jackfield-capability-kb`, by words alone."""
     from jackfield_kb.capability import LibraryKnowledge
-    from jackfield_kb.settings import open_library
+    from jackfield_kb.settings import KnowledgeSettings, open_library
 
-    table = {"folder": str(folder / "knowledge"), "embeddings": "off"}
-    library = open_library(table)
+    settings = KnowledgeSettings(folder / "knowledge", "off")
+    library = open_library(settings)
     library.write([(None, records)])
     library.refresh()
     library.close()
-    base = LibraryKnowledge.from_settings(table)
+    base = LibraryKnowledge.from_settings(settings)
     try:
         yield base
     finally:

@@ -1,4 +1,4 @@
-"""The standard tests of the tool."""
+"""The contract tests of the tool."""
 
 from __future__ import annotations
 

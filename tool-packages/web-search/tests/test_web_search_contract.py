@@ -1,4 +1,4 @@
-"""The standard tests of the tool."""
+"""The contract tests of the tool."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ class MemorySearch:
 
     async def search(self, query: str, *, limit: int = 5, recency: str | None = None) -> Sequence[WebResult]:
         if "limit" in query:
-            raise ToolError(ErrorType.RATE_LIMIT, "The search was asked too often.", retryable=True)
+            raise ToolError(
+                ErrorType.RATE_LIMIT, "The search provider limits the number of requests.", retryable=True
+            )
         if "museum" in query:
             return [VISIT]
         return MORE[:limit] if "port" in query and recency is None else []

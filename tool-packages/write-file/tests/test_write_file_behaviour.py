@@ -10,7 +10,7 @@ from typing import Any
 from jackfield.contract.manifest import ToolManifest
 from jackfield.contract.preview import render
 from jackfield_capability_types.workspace import Change
-from jackfield_testkit import ToldWorkspace, ToolTestContext
+from jackfield_testkit import StubWorkspace, ToolTestContext
 from jackfield_tool_write_file.handler import execute
 
 PACKAGE = resources.files("jackfield_tool_write_file")
@@ -18,8 +18,8 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 ASKED: dict[str, Any] = {"path": "a.txt", "content": "private\nlines\n", "overwrite": True}
 
 
-def told(diff: str) -> ToldWorkspace:
-    return ToldWorkspace(write=Change("a.txt", "replaced", 2, diff))
+def told(diff: str) -> StubWorkspace:
+    return StubWorkspace(write=Change("a.txt", "replaced", 2, diff))
 
 
 def test_the_manifest_says_what_the_table_of_tools_says() -> None:

@@ -1,4 +1,4 @@
-"""A second agent that works in the background, and the policies that say what it may do unattended."""
+"""Background agents, and the policies `unattended` and `task_consent`."""
 
 from __future__ import annotations
 
@@ -6,43 +6,50 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, PolicyOffer, Services, Stage
+from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
-    from jackfield_agents.agents import Agents
-    from jackfield_agents.consent import TaskConsent
-    from jackfield_agents.unattended import Unattended
+    from jackfield.settings import NoSettings
+
+    from jackfield_agents.agents import AgentPool
+    from jackfield_agents.policies import TaskConsent, Unattended
+    from jackfield_agents.settings import AgentsSettings, TaskConsentSettings
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Agents on the provider of the deployment."""
-    return [CapabilityOffer("agents", _agents)]
+    """Offer `agents`, which use the deployment's provider."""
+    from jackfield_agents.settings import AgentsSettings
+
+    return [CapabilityOffer("agents", _agents, settings=AgentsSettings)]
 
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """What an agent may call, beside the modes; and what it may begin unasked, just before confirmation."""
+    """What an agent may call, next to the modes; and what it may begin unasked, just before confirmation."""
+    from jackfield.settings import NoSettings
+
+    from jackfield_agents.settings import TaskConsentSettings
+
     return [
-        PolicyOffer("unattended", Stage.ADMIT, 25, _unattended),
-        PolicyOffer("task_consent", Stage.SHAPE, 15, _consent),
+        PolicyOffer("unattended", Stage.ADMIT, 25, _unattended, settings=NoSettings),
+        PolicyOffer("task_consent", Stage.SHAPE, 15, _consent, settings=TaskConsentSettings),
     ]
 
 
-def _agents(settings: PluginSettings, services: Services) -> Agents:  # noqa: ARG001
-    from jackfield_agents.agents import Agents
-    from jackfield_agents.options import Options
+def _agents(settings: AgentsSettings, services: Services) -> AgentPool:  # noqa: ARG001
+    from jackfield_agents.agents import AgentPool
 
-    return Agents(Options.of(settings))
-
-
-def _unattended(settings: PluginSettings, services: Services) -> Unattended:
-    from jackfield_agents.unattended import Unattended
-
-    return Unattended(settings, services)
+    return AgentPool(settings)
 
 
-def _consent(settings: PluginSettings, services: Services) -> TaskConsent:
-    from jackfield_agents.consent import TaskConsent
+def _unattended(settings: NoSettings, services: Services) -> Unattended:  # noqa: ARG001
+    from jackfield_agents.policies import Unattended
+
+    return Unattended(services)
+
+
+def _consent(settings: TaskConsentSettings, services: Services) -> TaskConsent:
+    from jackfield_agents.policies import TaskConsent
 
     return TaskConsent(settings, services)

@@ -1,4 +1,4 @@
-"""The capability `agents`: each piece of work is a session of its own, governed like any other."""
+"""The capability `agents`: every task runs in its own session, under the same policies as any other."""
 
 from __future__ import annotations
 
@@ -18,11 +18,10 @@ from jackfield.store import StoreUnavailableError
 from jackfield.transport.protocol import Transport, TransportError
 from jackfield_capability_types.agents import Report, Tell
 
-from jackfield_agents import troubles
-from jackfield_agents.briefing import brief
-from jackfield_agents.options import Options
-from jackfield_agents.unattended import usable
-from jackfield_agents.work import StepsUsedError, Work, told
+from jackfield_agents import tool_errors
+from jackfield_agents.agent import AgentRun, StepLimitError, brief, progress_details
+from jackfield_agents.policies import usable
+from jackfield_agents.settings import AgentsSettings
 
 if TYPE_CHECKING:
     from jackfield.runtime import Runtime
@@ -30,58 +29,58 @@ if TYPE_CHECKING:
 _log = logging.getLogger("jackfield.agents")
 
 LEAVE_SECONDS = 5.0
-"""How long a host that stops waits until its agents have said how far they came."""
+"""How long a stopping host waits for its agents to report."""
 
 
 @dataclass(slots=True, eq=False)
-class _Shift:
-    """An agent at work."""
+class _ActiveAgent:
+    """A running agent."""
 
     who: str
     tools: Mapping[str, RegisteredTool]
     task: asyncio.Task[Any] | None
-    """The call it works for, up to its recorded answer."""
+    """The call that the agent works for, until its answer is recorded."""
 
     clock: asyncio.Timeout | None = None
     stopped: str = ""
 
     def stop(self, why: str) -> None:
-        """End the work now, as if its time were over."""
+        """Stop the agent now, as if its time were up."""
         self.stopped = why
         if self.clock is not None and not self.clock.expired():
             self.clock.reschedule(asyncio.get_running_loop().time())
 
 
-class Agents:
-    """Starts agents, counts them, and knows what each of them was lent."""
+class AgentPool:
+    """Starts agents, limits their number, and knows the tools of each."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, settings: AgentsSettings) -> None:
+        self._settings = settings
         self._runtime: Runtime | None = None
         self._tools: dict[str, RegisteredTool] = {}
         self._transport: Transport | None = None
-        self._shifts: dict[str, _Shift] = {}
+        self._shifts: dict[str, _ActiveAgent] = {}
 
     def started(self, runtime: Runtime) -> None:
-        """Everything stands: what may be used unattended is known from here on."""
-        self._tools = usable(runtime.registry, self._options.tools)
+        """Take the runtime at startup, and determine the tools that agents may use."""
+        self._tools = usable(runtime.registry, self._settings.tools)
         self._runtime = runtime
 
-    def for_session(self, session: SessionView) -> View:
-        """Agents in the name of this session's user."""
-        return View(self, session)
+    def for_session(self, session: SessionView) -> SessionAgents:
+        """Return the view that handlers of this session use."""
+        return SessionAgents(self, session)
 
     def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
-        """The tools of the agent whose session this is; nothing when it is no agent's."""
+        """The tools of the agent that runs in a session; None if no agent does."""
         shift = self._shifts.get(session_id)
         return shift.tools if shift else None
 
     def writers(self, tools: Sequence[str]) -> list[str]:
-        """Those of an agent's tools that change something."""
+        """The names of an agent's tools that change something."""
         return [name for name, tool in self._tools.items() if not tool.reads and (not tools or name in tools)]
 
     async def close(self) -> None:
-        """End all work, let its answers be recorded, and hang up."""
+        """Stop all agents, wait for their answers, and close the transport."""
         working = {shift.task for shift in self._shifts.values() if shift.task}
         for shift in self._shifts.values():
             shift.stop("The host is stopping.")
@@ -92,12 +91,12 @@ class Agents:
             await transport.close()
 
     async def work(self, parent: SessionView, instructions: str, tools: Sequence[str], tell: Tell) -> Report:
-        """Have something done by an agent of its own."""
+        """Run a task with a new agent, and return its report."""
         lent, transport = self._lent(tools), self._reached()
         who = parent.user or parent.id
         self._admit(who)
         session_id = os.urandom(16).hex()
-        shift = self._shifts[session_id] = _Shift(who, lent, asyncio.current_task())
+        shift = self._shifts[session_id] = _ActiveAgent(who, lent, asyncio.current_task())
         try:
             session = await self._session(parent, session_id, lent)
             return await self._carried_out(shift, session, transport, instructions, tell)
@@ -105,26 +104,26 @@ class Agents:
             del self._shifts[session_id]
 
     async def _carried_out(
-        self, shift: _Shift, session: Session, transport: Transport, instructions: str, tell: Tell
+        self, shift: _ActiveAgent, session: Session, transport: Transport, instructions: str, tell: Tell
     ) -> Report:
-        options, began, text, cut_short = self._options, time.monotonic(), "", ""
-        work = Work(self._here.orchestrator, session, shift.tools, options, tell)
+        settings, began, text, cut_short = self._settings, time.monotonic(), "", ""
+        work = AgentRun(self._here.orchestrator, session, shift.tools, settings, tell)
         try:
-            async with asyncio.timeout(0 if shift.stopped else options.seconds) as shift.clock:
+            async with asyncio.timeout(0 if shift.stopped else settings.seconds) as shift.clock:
                 text = await work.run(transport, self._brief(shift.tools), instructions)
         except TimeoutError:
-            cut_short = shift.stopped or f"Its time of {options.seconds:g} seconds was over."
-        except StepsUsedError:
-            cut_short = f"Its {options.steps} steps were used up."
+            cut_short = shift.stopped or f"Its time of {settings.seconds:g} seconds was over."
+        except StepLimitError:
+            cut_short = f"Its {settings.steps} steps were used up."
         except TransportError as error:
             _log.warning("the agent of session %s could not finish: %s", session.id, error)
-            raise troubles.failure(error, wrote=work.wrote, so_far=told(work)) from None
+            raise tool_errors.failure(error, wrote=work.wrote, so_far=progress_details(work)) from None
         finally:
             shift.clock = None
             await self._end(session)
         text = text or work.so_far()
         if not text:
-            raise troubles.nothing_found(cut_short, wrote=work.wrote, so_far=told(work))
+            raise tool_errors.nothing_found(cut_short, wrote=work.wrote, so_far=progress_details(work))
         seconds = round(time.monotonic() - began, 1)
         sources = work.sources.for_report(text)
         return Report(text, work.steps, tuple(work.used), sources, seconds, session.id, cut_short)
@@ -132,43 +131,43 @@ class Agents:
     @property
     def _here(self) -> Runtime:
         if self._runtime is None:
-            raise troubles.no_model("the host has not started yet")
+            raise tool_errors.no_model("the host has not started yet")
         return self._runtime
 
     def _brief(self, tools: Mapping[str, RegisteredTool]) -> str:
-        return brief(tools, steps=self._options.steps, characters=self._options.characters)
+        return brief(tools, steps=self._settings.steps, characters=self._settings.characters)
 
     def _lent(self, tools: Sequence[str]) -> dict[str, RegisteredTool]:
         for name in tools:
             if name not in self._tools:
-                raise troubles.not_lent(name, list(self._tools))
+                raise tool_errors.not_lent(name, list(self._tools))
         return {name: tool for name, tool in self._tools.items() if not tools or name in tools}
 
     def _reached(self) -> Transport:
-        """The way to the model, which all agents share."""
+        """The transport that all agents share."""
         if self._transport is None:
             try:
                 self._transport = self._here.transport()
             except SettingsError as error:
                 _log.error("no agent can work: %s", error)
-                raise troubles.no_model("no provider is set up for this deployment") from None
+                raise tool_errors.no_model("no provider is set up for this deployment") from None
         if "text" not in self._transport.modes:
-            raise troubles.no_model("the provider of this deployment carries no text")
+            raise tool_errors.no_model("the provider of this deployment does not support text")
         return self._transport
 
     def _admit(self, who: str) -> None:
         own = sum(shift.who == who for shift in self._shifts.values())
-        if own >= self._options.per_user:
-            raise troubles.too_many(self._options.per_user, own=True)
-        if len(self._shifts) >= self._options.at_once:
-            raise troubles.too_many(self._options.at_once, own=False)
+        if own >= self._settings.per_user:
+            raise tool_errors.too_many(self._settings.per_user, own=True)
+        if len(self._shifts) >= self._settings.at_once:
+            raise tool_errors.too_many(self._settings.at_once, own=False)
 
     async def _session(
         self, parent: SessionView, session_id: str, tools: Mapping[str, RegisteredTool]
     ) -> Session:
-        """A session in the name of the parent's user, with the parent's roles and none of its words.
+        """Open a session for the parent's user with the parent's roles, but without the user's words.
 
-        Policies take what is said in a turn for the user's words, and an agent's instructions are a model's.
+        Policies treat the text of a turn as the user's words, and an agent's instructions come from a model.
         """
         runtime = self._here
         try:
@@ -181,24 +180,24 @@ class Agents:
                 prompt_tokens=len(self._brief(tools)) // 4,
             )
         except StoreUnavailableError as error:
-            _log.error("no session could be kept for an agent: %s", error)
-            raise troubles.cannot_be_kept() from None
+            _log.error("no session could be saved for an agent: %s", error)
+            raise tool_errors.cannot_be_kept() from None
 
     async def _end(self, session: Session) -> None:
         try:
             await self._here.end_session(session)
         except StoreUnavailableError as error:
-            # What was found is worth more than the note that it is over.
-            _log.error("the end of session %s could not be kept: %s", session.id, error)
+            # The report is still returned; only the end of the session is not saved.
+            _log.error("the end of session %s could not be saved: %s", session.id, error)
 
 
-class View:
-    """Agents as one session may have them work."""
+class SessionAgents:
+    """The agents of one session."""
 
-    def __init__(self, agents: Agents, session: SessionView) -> None:
+    def __init__(self, agents: AgentPool, session: SessionView) -> None:
         self._agents = agents
         self._session = session
 
     async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
-        """Have something done in the name of the session's user."""
+        """Run a task for the session's user."""
         return await self._agents.work(self._session, instructions, tools, tell)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, Services
+from jackfield.offers import CapabilityOffer, Services
 
 if TYPE_CHECKING:
     from jackfield_calendar.calendars import Calendars
+    from jackfield_calendar.settings import CalendarCapabilitySettings
 
 __all__ = ["jackfield_capabilities"]
 
@@ -16,18 +17,17 @@ __all__ = ["jackfield_capabilities"]
 @hookimpl
 def jackfield_capabilities() -> list[CapabilityOffer]:
     """Offer the capability under the name `calendar`."""
-    return [CapabilityOffer("calendar", _create, _unavailable)]
+    from jackfield_calendar.settings import CalendarCapabilitySettings
+
+    return [
+        CapabilityOffer(
+            "calendar", _create, CalendarCapabilitySettings.unavailable, CalendarCapabilitySettings
+        )
+    ]
 
 
-def _create(settings: PluginSettings, services: Services) -> Calendars:  # noqa: ARG001
-    # The build asks every plugin what it offers; reading iCalendar is for those who serve it.
+def _create(settings: CalendarCapabilitySettings, services: Services) -> Calendars:  # noqa: ARG001
+    # The build asks every plugin what it offers; only a host needs the libraries that read iCalendar.
     from jackfield_calendar.calendars import Calendars
-    from jackfield_calendar.configuration import read
 
-    return Calendars(read(settings))
-
-
-def _unavailable(settings: PluginSettings) -> str | None:
-    if settings.get("calendars", True):
-        return None
-    return "no calendar is set up: add a table [capabilities.calendar.calendars.primary]"
+    return Calendars(settings)

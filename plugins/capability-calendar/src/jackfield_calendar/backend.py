@@ -1,7 +1,8 @@
-"""What the capability asks of whoever holds a calendar."""
+"""The interface of a calendar backend, with the events it reads and writes."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -9,20 +10,20 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """From one moment up to another, both with their zone."""
+class TimeRange:
+    """A range between two times with zones; the end is excluded."""
 
     start: datetime
     end: datetime
 
     def overlaps(self, start: datetime, end: datetime) -> bool:
-        """Whether something else takes any of this time; what only touches it does not."""
+        """Whether another range overlaps this one; ranges that only touch do not."""
         return start < self.end and self.start < end
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
-    """One occurrence of an event that takes time, in UTC."""
+class Occurrence:
+    """One occurrence of an event that blocks time, in UTC."""
 
     start: datetime
     end: datetime
@@ -34,16 +35,16 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a calendar holds in a span, and how many of its events could not be read."""
+class OccurrenceList:
+    """The occurrences in a time range, and the number of events that could not be read."""
 
-    taken: Sequence[Taken] = ()
+    taken: Sequence[Occurrence] = ()
     unreadable: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """An event that is to be written; its times are in the zone it is written in."""
+    """An event to write; its times are in the zone it is written in."""
 
     uid: str
     title: str
@@ -53,20 +54,20 @@ class NewEvent:
     description: str = ""
     organizer: str | None = None
     meeting_url: str | None = None
-    """The link that goes into the event."""
+    """The meeting link of the event."""
 
     ask_for_meeting: bool = False
-    """Whether the calendar's own server is to make the link."""
+    """Whether the calendar server should create the meeting link."""
 
     @property
-    def span(self) -> Span:
-        """The time it takes."""
-        return Span(self.start, self.end)
+    def span(self) -> TimeRange:
+        """The time range of the event."""
+        return TimeRange(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)
-class Booked:
-    """An event as it stands in the calendar now."""
+class BookedEvent:
+    """An event as it is stored in the calendar."""
 
     uid: str
     start: datetime
@@ -78,22 +79,43 @@ class Booked:
 
 
 class Backend(Protocol):
-    """One calendar, wherever it lies. What fails is a `ToolError` that says so to the model."""
+    """One calendar. Failures are raised as `ToolError` with a message for the model."""
 
     makes_meetings: bool
-    """Whether its server makes links to video calls itself."""
+    """Whether the server creates meeting links itself."""
 
-    async def taken(self, span: Span, *, details: bool) -> Found:
-        """Everything that takes time in a span; titles and attendees may be left out without details."""
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
+        """Return the occurrences in a time range; titles and attendees are needed only with `details`."""
 
-    async def book(self, event: NewEvent) -> Booked:
-        """Write an event whose time is free; one with its UID that is there already stays as it is."""
+    async def book(self, event: NewEvent) -> BookedEvent:
+        """Write an event if its time is free; an existing event with its UID is left unchanged."""
 
     async def close(self) -> None:
         """Let go of connections."""
 
 
-def clash(event: NewEvent, taken: Iterable[Taken]) -> Taken | None:
-    """The first that takes some of the time of an event, itself excepted."""
+def clash(event: NewEvent, taken: Iterable[Occurrence]) -> Occurrence | None:
+    """The first other occurrence that overlaps an event."""
     others = (each for each in taken if each.uid != event.uid and event.span.overlaps(each.start, each.end))
     return min(others, key=lambda each: each.start, default=None)
+
+
+_log = logging.getLogger("jackfield_calendar")
+
+_MOST = 1000
+
+
+class WarningLog:
+    """Logs each unreadable event once per cause, not with every query."""
+
+    def __init__(self) -> None:
+        self._said: set[tuple[str, str]] = set()
+
+    def log(self, where: str, cause: str) -> None:
+        """Log a warning, unless the same one was logged before."""
+        if (where, cause) in self._said:
+            return
+        if len(self._said) >= _MOST:
+            self._said.clear()
+        self._said.add((where, cause))
+        _log.warning("%s cannot be read, and counts as no time taken: %s", where, cause)

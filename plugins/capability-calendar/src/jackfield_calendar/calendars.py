@@ -1,4 +1,4 @@
-"""The capability: every calendar that is set up, made when it is first used."""
+"""The capability `calendar`: the configured calendars, opened on first use."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ from jackfield.contract.context import SessionView
 from jackfield.settings import SettingsError
 
 from jackfield_calendar.backend import Backend
-from jackfield_calendar.configuration import HERE, CalendarSettings, Configuration
-from jackfield_calendar.session import SessionCalendars
-from jackfield_calendar.users import encoded, filled
+from jackfield_calendar.session import SessionCalendars, encoded, filled
+from jackfield_calendar.settings import (
+    PLACE,
+    CalendarCapabilitySettings,
+    CalendarConfiguration,
+    configured_calendars,
+)
 
 MOST_OPEN = 1000
-"""How many calendars are kept open at once, where every user has one."""
+"""The maximum number of open calendars, if every user has one."""
 
 
 class Calendars:
-    """What the plugin provides under the name `calendar`."""
+    """The configured calendars of all users."""
 
-    def __init__(self, configuration: Configuration, environ: Mapping[str, str] = os.environ) -> None:
-        self._configuration = configuration
+    def __init__(self, settings: CalendarCapabilitySettings, environ: Mapping[str, str] = os.environ) -> None:
+        self._settings = settings
+        self._calendars = configured_calendars(settings)
         self._environ = environ
         self._open: dict[tuple[str, str | None], Backend] = {}
         self._making = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
-        for calendar in configuration.calendars.values():
+        for calendar in self._calendars.values():
             _check_installed(calendar)
             _check_secrets(calendar, environ)
 
     def for_session(self, session: SessionView) -> SessionCalendars:
-        """The calendars of whoever is talking; their own ones only when the host knows who that is."""
+        """Return the calendars of a session; personal ones only if the user is known."""
         known = session.user is not None and encoded(session.user) is not None
-        calendars = self._configuration.calendars.values()
-        names = [each.name for each in calendars if known or not each.per_user]
-        return SessionCalendars(self._configuration, session.user, names, self._backend)
+        calendars = {name: each for name, each in self._calendars.items() if known or not each.per_user}
+        return SessionCalendars(self._settings, session.user, calendars, self._backend)
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""
         backends = list(self._open.values())
         self._open.clear()
         await asyncio.gather(*(backend.close() for backend in backends), *self._closing)
 
     async def _backend(self, name: str, user: str | None) -> Backend:
-        said = self._configuration.calendars[name]
-        key = (name, user if said.per_user else None)
+        calendar = self._calendars[name]
+        key = (name, user if calendar.per_user else None)
         async with self._making:
             backend = self._open.pop(key, None)
             if backend is None:
-                # In a thread: libraries are imported and keys read for the first one of a kind.
-                backend = await asyncio.to_thread(self._make, said, key[1])
-            # The last one used stands last, so that the first one is the one to let go.
+                # In a thread, because the first calendar of a backend imports libraries and reads keys.
+                backend = await asyncio.to_thread(self._make, calendar, key[1])
+            # Least recently used first.
             self._open[key] = backend
         if len(self._open) > MOST_OPEN:
             self._let_go(self._open.pop(next(iter(self._open))))
@@ -64,57 +68,50 @@ class Calendars:
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
 
-    def _make(self, said: CalendarSettings, user: str | None) -> Backend:
-        zones = (said.zone, self._configuration.zone)
-        if said.backend == "google":
+    def _make(self, calendar: CalendarConfiguration, user: str | None) -> Backend:
+        zones = (calendar.zone, self._settings.zone)
+        if calendar.backend == "google":
             from jackfield_calendar.backends.google import GoogleCalendar
 
             raw = frozenset({"calendar_id", "subject"})
             return GoogleCalendar(
-                said.name,
-                filled(said.options, user, raw=raw),
+                calendar.name,
+                filled(calendar.options, user, raw=raw),
                 self._environ,
-                meet=self._configuration.google_meet,
+                meet=self._settings.meetings.google_meet,
             )
-        if said.backend == "caldav":
+        if calendar.backend == "caldav":
             from jackfield_calendar.backends.caldav import CalDavCalendar
 
             raw = frozenset({"user"})
-            return CalDavCalendar(said.name, filled(said.options, user, raw=raw), self._environ, zones)
+            options = filled(calendar.options, user, raw=raw)
+            return CalDavCalendar(calendar.name, options, self._environ, zones)
         from jackfield_calendar.backends.folder import FolderCalendar
 
-        return FolderCalendar(said.name, filled(said.options, user)["path"], zones)
+        return FolderCalendar(calendar.name, filled(calendar.options, user)["path"], zones)
 
 
 _LIBRARIES = {"caldav": ("caldav",), "google": ("httpx", "google.auth")}
 
 
-def _check_installed(said: CalendarSettings) -> None:
-    for library in _LIBRARIES.get(said.backend, ()):
+def _check_installed(calendar: CalendarConfiguration) -> None:
+    for library in _LIBRARIES.get(calendar.backend, ()):
         try:
             found = find_spec(library)
         except ModuleNotFoundError:
             found = None
         if found is None:
             raise SettingsError(
-                f"[{HERE}.calendars.{said.name}] backend {said.backend!r} needs {library}: "
-                f"pip install 'jackfield-capability-calendar[{said.backend}]'"
+                f"[{PLACE}.calendars.{calendar.name}] backend: {calendar.backend!r} needs {library}; "
+                f"pip install 'jackfield-capability-calendar[{calendar.backend}]'"
             )
 
 
-def _check_secrets(said: CalendarSettings, environ: Mapping[str, str]) -> None:
-    """A variable that is named and not set would only be noticed by the first user otherwise."""
-    where = f"[{HERE}.calendars.{said.name}]"
-    named = {key: value for key, value in said.options.items() if key.endswith("_env")}
+def _check_secrets(calendar: CalendarConfiguration, environ: Mapping[str, str]) -> None:
+    """Check at startup that every named environment variable is set."""
+    named = {key: value for key, value in calendar.options.items() if key.endswith("_env")}
     for key, variable in named.items():
         if not environ.get(variable):
-            raise SettingsError(f"{where} {key} names the variable {variable}, which is not set")
-    if said.backend == "google":
-        tokens = {"client_id_env", "client_secret_env", "refresh_token_env"}
-        if ("service_account_file" in said.options) == bool(tokens & named.keys()) or (
-            tokens & named.keys() and not tokens <= named.keys()
-        ):
             raise SettingsError(
-                f"{where} needs either service_account_file, or client_id_env, client_secret_env and "
-                "refresh_token_env together"
+                f"[{PLACE}.calendars.{calendar.name}] {key}: the environment variable {variable} is not set"
             )

@@ -1,4 +1,4 @@
-"""From what a tool asks for to the event that is written: in a zone, under a UID made of its content."""
+"""Turns an event draft into the event to write, with a UID derived from its content."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def uid_of(draft: EventDraft, user: str | None) -> str:
-    """The same for the same event of the same user, whoever writes it and however often."""
+    """Derive the UID, so that the same draft of the same user always names the same event."""
     content = [
         draft.calendar,
         user,
@@ -34,15 +34,17 @@ def uid_of(draft: EventDraft, user: str | None) -> str:
 def prepared(
     draft: EventDraft, *, user: str | None, zone: ZoneInfo, organizer: str | None, template: str | None
 ) -> NewEvent:
-    """The event to be written; `PERMANENT` for a draft that is none."""
+    """Validate a draft and build the event; raises a `PERMANENT` tool error for an invalid draft."""
     if draft.start.tzinfo is None or draft.end.tzinfo is None or draft.start >= draft.end:
-        raise ToolError(ErrorType.PERMANENT, "An event ends after it starts, and both times carry a zone.")
+        raise ToolError(
+            ErrorType.PERMANENT, "The event must end after it starts, and both times need a time zone."
+        )
     title = _clean(draft.title)
     if not title:
-        raise ToolError(ErrorType.PERMANENT, "An event has a title.")
+        raise ToolError(ErrorType.PERMANENT, "The event needs a title.")
     for address in draft.attendees:
         if not _ADDRESS.fullmatch(address):
-            raise ToolError(ErrorType.PERMANENT, f"{address!r} is not an e-mail address that can be invited.")
+            raise ToolError(ErrorType.PERMANENT, f"{address!r} is not a valid e-mail address.")
     url = template.replace("{id}", secrets.token_urlsafe(18)) if template and draft.meeting_link else None
     return NewEvent(
         uid=uid_of(draft, user),
@@ -58,12 +60,12 @@ def prepared(
 
 
 def _in_zone(moment: datetime, zone: ZoneInfo) -> datetime:
-    # An offset alone does not say what the clocks do next month; a zone that has a name is kept.
-    # Whole seconds, because iCalendar has no shorter time.
+    # A named zone is kept; a plain offset is replaced, because it has no daylight saving rules.
+    # iCalendar has whole seconds only.
     kept = moment.tzinfo if isinstance(moment.tzinfo, ZoneInfo) else zone
     return moment.astimezone(UTC).replace(microsecond=0).astimezone(kept)
 
 
 def _clean(text: str) -> str:
-    """The text without what iCalendar cannot carry."""
+    """Remove the control characters that iCalendar does not allow."""
     return _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")).strip()

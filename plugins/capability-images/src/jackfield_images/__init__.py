@@ -1,6 +1,6 @@
-"""Pictures made from words, and the policy that asks before one is paid for.
+"""Image generation, and the policy `image_consent`.
 
-Asking this plugin what it offers imports no provider's package; the first picture does.
+The hooks import no provider package; the first image does.
 """
 
 from __future__ import annotations
@@ -9,39 +9,38 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, PolicyOffer, Services, Stage
+from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
-    from jackfield_images.consent.policy import ImageConsent
-    from jackfield_images.images import Images
+    from jackfield_images.consent import ImageConsent
+    from jackfield_images.images import ProviderImages
+    from jackfield_images.settings import ImageConsentSettings, ImagesSettings
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Pictures, where a provider is set up."""
-    return [CapabilityOffer("images", _images, _unavailable)]
+    """Offer `images`; it is available only if a provider is configured."""
+    from jackfield_images.settings import ImagesSettings
+
+    return [CapabilityOffer("images", _images, ImagesSettings.unavailable, ImagesSettings)]
 
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Just before confirmation: what it vouches for is not asked about."""
-    return [PolicyOffer("image_consent", Stage.SHAPE, 15, _consent)]
+    """Run just before the confirmation policy, which skips calls with a waiver."""
+    from jackfield_images.settings import ImageConsentSettings
+
+    return [PolicyOffer("image_consent", Stage.SHAPE, 15, _consent, settings=ImageConsentSettings)]
 
 
-def _images(settings: PluginSettings, services: Services) -> Images:  # noqa: ARG001
-    from jackfield_images.images import Images
-    from jackfield_images.options import Options
+def _images(settings: ImagesSettings, services: Services) -> ProviderImages:  # noqa: ARG001
+    from jackfield_images.images import ProviderImages
+    from jackfield_images.settings import ProviderConfig
 
-    return Images(Options.of(settings))
-
-
-def _unavailable(settings: PluginSettings) -> str | None:
-    from jackfield_images.options import unavailable
-
-    return unavailable(settings)
+    return ProviderImages(ProviderConfig.of(settings))
 
 
-def _consent(settings: PluginSettings, services: Services) -> ImageConsent:
-    from jackfield_images.consent.policy import ImageConsent
+def _consent(settings: ImageConsentSettings, services: Services) -> ImageConsent:
+    from jackfield_images.consent import ImageConsent
 
     return ImageConsent(settings, services)

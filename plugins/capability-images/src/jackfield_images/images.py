@@ -1,4 +1,4 @@
-"""The capability `images`: orders go to a provider, what comes back is looked at and kept."""
+"""The capability `images`: requests images from a provider, checks and stores them."""
 
 from __future__ import annotations
 
@@ -9,41 +9,40 @@ from collections.abc import Sequence
 from jackfield import SessionView, ToolError
 from jackfield_capability_types.images import ImageOrder, StoredImage
 
-from jackfield_images.gallery import Gallery
-from jackfield_images.inspection import NotAnImageError, inspect
-from jackfield_images.options import Options
-from jackfield_images.providers import connect, refusals
-from jackfield_images.providers.drawing import Drawing, Provider
+from jackfield_images import tool_errors
+from jackfield_images.gallery import Gallery, NotAnImageError, inspect
+from jackfield_images.providers import GeneratedImage, ImageProvider, connect
+from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
 
-class Images:
-    """Pictures belong to nobody: whoever has the id may see them, so every session has the same view."""
+class ProviderImages:
+    """Generates and reads images; an id gives access to its image, so all sessions share one view."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._gallery = Gallery(options.folder)
-        self._provider: Provider | None = None
+    def __init__(self, config: ProviderConfig) -> None:
+        self._config = config
+        self._gallery = Gallery(config.folder)
+        self._provider: ImageProvider | None = None
         self._connecting = asyncio.Lock()
 
-    def for_session(self, session: SessionView) -> Images:  # noqa: ARG002 - the protocol's signature
-        """What the handler of a call in this session is given."""
+    def for_session(self, session: SessionView) -> ProviderImages:  # noqa: ARG002 - the protocol's signature
+        """Return the view that handlers of this session use."""
         return self
 
     def cost(self, order: ImageOrder) -> float | None:
-        """About what an order costs, in US dollars; nothing when nobody knows."""
-        return self._options.prices.cost(self._options.provider, self._options.model, order)
+        """Estimate the cost of an order in US dollars; None if no price is known."""
+        return self._config.prices.cost(self._config.provider, self._config.model, order)
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
-        """Have pictures made and keep them."""
+        """Generate images and store them."""
         await self._prepare_folder()
         provider = await self._connected()
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._config.timeout):
                 drawings = await provider.draw(order)
         except TimeoutError:
-            raise refusals.no_answer(self._options.timeout) from None
+            raise tool_errors.no_answer(self._config.timeout) from None
         kept: list[StoredImage] = []
         failure: ToolError | None = None
         for drawing in drawings:
@@ -53,51 +52,51 @@ class Images:
                 failure = error
         if failure is not None and not kept:
             raise failure
-        # Some of what was paid for is better than nothing; who asked sees how many there are.
+        # Some of the images were paid for, so they are returned; the caller sees how many.
         return kept
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
-        """A kept picture and its content."""
+        """Read a stored image and its content."""
         return await asyncio.to_thread(self._gallery.read, image_id)
 
     async def close(self) -> None:
-        """Let go of the provider."""
+        """Close the provider's connections."""
         if self._provider is not None:
             await self._provider.close()
             self._provider = None
 
-    async def _connected(self) -> Provider:
+    async def _connected(self) -> ImageProvider:
         async with self._connecting:
             if self._provider is None:
-                # The provider's package takes a second to import, which the loop must not wait for.
-                self._provider = await asyncio.to_thread(connect, self._options)
+                # Importing the provider's package takes a second and must not block the loop.
+                self._provider = await asyncio.to_thread(connect, self._config)
             return self._provider
 
     async def _prepare_folder(self) -> None:
-        """Before the order and not after it: a picture that cannot be kept must not be paid for."""
+        """Check the directory before the order: an image that cannot be stored must not be paid for."""
         try:
             await asyncio.to_thread(self._gallery.prepare)
         except OSError as error:
-            _log.error("pictures cannot be kept: %s", error)
-            raise refusals.cannot_keep(paid=False) from None
+            _log.error("images cannot be stored: %s", error)
+            raise tool_errors.cannot_keep(paid=False) from None
 
-    async def _keep(self, drawing: Drawing) -> StoredImage:
-        options = self._options
-        if len(drawing.content) > options.max_bytes:
+    async def _keep(self, drawing: GeneratedImage) -> StoredImage:
+        config = self._config
+        if len(drawing.content) > config.max_bytes:
             raise self._unusable(f"an image of {len(drawing.content)} bytes is over max_bytes")
         try:
             seen = await asyncio.to_thread(inspect, drawing.content)
         except NotAnImageError as error:
             raise self._unusable(str(error)) from None
-        by = options.provider, options.model
+        by = config.provider, config.model
         try:
             return await asyncio.to_thread(
                 self._gallery.keep, drawing.content, seen, prompt=drawing.prompt, by=by
             )
         except OSError as error:
-            _log.error("a picture that was made cannot be kept: %s", error)
-            raise refusals.cannot_keep(paid=True) from None
+            _log.error("a generated image cannot be stored: %s", error)
+            raise tool_errors.cannot_keep(paid=True) from None
 
     def _unusable(self, why: str) -> ToolError:
-        _log.error("what %s sent as a picture cannot be used: %s", self._options.provider, why)
-        return refusals.unusable()
+        _log.error("the image that %s sent cannot be used: %s", self._config.provider, why)
+        return tool_errors.unusable()

@@ -1,4 +1,4 @@
-"""About what a picture costs: the providers' public price lists, and what a deployment says instead."""
+"""Estimated prices of images, from the providers' public price lists and the settings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from jackfield.settings import SettingsError
-from jackfield_capability_types.images import QUALITIES, SHAPES, ImageOrder
+from jackfield_capability_types.images import ImageOrder
 
 Price = float | Mapping[str, float]
-"""US dollars for one picture: the same for every shape, or by shape."""
+"""US dollars for one image: one price for all shapes, or a price for each shape."""
 
 BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Price]]] = {
     "openai": {
@@ -39,62 +38,29 @@ BUILT_IN: Mapping[str, Mapping[str, Mapping[str, Price]]] = {
         "imagen-4.0-ultra-generate": {"draft": 0.06, "standard": 0.06, "high": 0.06},
     },
 }
-"""The public lists as they were read in November 2026. Providers bill by tokens, so these are estimates."""
+"""The public price lists of November 2026. Providers bill by tokens, so these are estimates."""
 
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{3}|preview(-[\w-]+)?|latest)$")
-"""What is behind the name of a model when a certain state of it is meant."""
-
-_WHERE = "capabilities.images.prices"
+"""The suffix of a model name that selects a version."""
 
 
 class Prices:
-    """What one picture costs, by provider, model, quality and shape."""
+    """The price of one image by provider, model, quality and shape."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Mapping[str, Price]]]) -> None:
         self._tables = tables
 
     @classmethod
-    def of(cls, said: Mapping[str, Any], *, built_in: bool) -> Prices:
-        """What a deployment says, over the price lists if they apply."""
-        _refuse_unusable(said)
+    def of(cls, own: Mapping[Any, Mapping[str, Mapping[Any, Any]]], *, built_in: bool) -> Prices:
+        """The prices of the deployment, over the price lists if they apply."""
         listed = BUILT_IN if built_in else {}
-        providers = {*listed, *said}
-        return cls({name: {**listed.get(name, {}), **said.get(name, {})} for name in providers})
+        providers = {*listed, *own}
+        return cls({name: {**listed.get(name, {}), **own.get(name, {})} for name in providers})
 
     def cost(self, provider: str, model: str, order: ImageOrder) -> float | None:
-        """About what an order costs; nothing when no price is known."""
+        """Estimate the cost of an order; None if no price is known."""
         models = self._tables.get(provider, {})
         price = (models.get(model) or models.get(_SNAPSHOT.sub("", model)) or {}).get(order.quality)
         if isinstance(price, Mapping):
             price = price.get(order.shape)
         return None if price is None else round(price * order.count, 6)
-
-
-def _refuse_unusable(said: Mapping[str, Any]) -> None:
-    for provider, models in said.items():
-        if provider not in BUILT_IN:
-            known = ", ".join(BUILT_IN)
-            raise SettingsError(f"{_WHERE}: {provider!r} is no provider; there are {known}")
-        for model, qualities in _table(f"{_WHERE}.{provider}", models).items():
-            place = f'{_WHERE}.{provider}."{model}"'
-            for quality, price in _table(place, qualities).items():
-                if quality not in QUALITIES:
-                    raise SettingsError(
-                        f"{place}: {quality!r} is no quality; there are {', '.join(QUALITIES)}"
-                    )
-                _refuse_price(f"{place}.{quality}", price)
-
-
-def _refuse_price(place: str, price: Any) -> None:
-    by_shape = price if isinstance(price, Mapping) else dict.fromkeys(SHAPES, price)
-    for shape, each in by_shape.items():
-        if shape not in SHAPES:
-            raise SettingsError(f"{place}: {shape!r} is no shape; there are {', '.join(SHAPES)}")
-        if isinstance(each, bool) or not isinstance(each, int | float) or each < 0:
-            raise SettingsError(f"{place}: {each!r} is not a price in US dollars")
-
-
-def _table(place: str, value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise SettingsError(f"{place}: a table is wanted, not {value!r}")
-    return value

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, CommandOffer, PluginSettings, Services
+from jackfield.offers import CapabilityOffer, CommandOffer, Services
 
 if TYPE_CHECKING:
     import click
+
+    from jackfield_kb.settings import KnowledgeSettings
 
 __all__ = ["jackfield_capabilities", "jackfield_commands"]
 
@@ -16,7 +18,9 @@ __all__ = ["jackfield_capabilities", "jackfield_commands"]
 @hookimpl
 def jackfield_capabilities() -> list[CapabilityOffer]:
     """Offer the capability `kb`."""
-    return [CapabilityOffer("kb", _create)]
+    from jackfield_kb.settings import KnowledgeSettings
+
+    return [CapabilityOffer("kb", _create, settings=KnowledgeSettings)]
 
 
 @hookimpl
@@ -25,7 +29,7 @@ def jackfield_commands() -> list[CommandOffer]:
     return [CommandOffer("kb", "Load documents into the knowledge base, search and look after it.", _load)]
 
 
-def _create(settings: PluginSettings, services: Services) -> Any:  # noqa: ARG001
+def _create(settings: KnowledgeSettings, services: Services) -> Any:  # noqa: ARG001
     from jackfield_kb.capability import LibraryKnowledge
 
     return LibraryKnowledge.from_settings(settings)

@@ -1,4 +1,4 @@
-"""What a user may see."""
+"""Access control: which records a user may see."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from jackfield_capability_types.knowledge import NAMESPACES, Record
 
 PERSONAL = "personal"
 SHARED = tuple(name for name in NAMESPACES if name != PERSONAL)
-"""The namespaces that are not one user's own."""
+"""The namespaces that are shared by users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The shared namespaces that are open, and whose personal records are."""
+    """The shared namespaces and the personal records that a user may see."""
 
     shared: frozenset[str] = frozenset()
     owner: str | None = None
-    """The user whose personal records are open; nobody's when it is nobody."""
+    """The user whose personal records are visible; None for no personal records."""
 
     unlimited: bool = False
-    """Everything of everybody: for the shell of the machine that holds the files."""
+    """All records of all users: for the command line of the machine that stores the files."""
 
     @classmethod
     def everything(cls) -> Access:
-        """What whoever may read the files may see anyway."""
+        """Access to all records, for a person who can read the files anyway."""
         return cls(unlimited=True)
 
     @classmethod
     def of(cls, user: str | None, shared: Iterable[str] = SHARED) -> Access:
-        """What a user sees; no user at all sees no personal records."""
+        """The access of a user; without a user no personal records are visible."""
         return cls(frozenset(shared) - {PERSONAL}, user or None)
 
     def allows(self, record: Record) -> bool:
-        """Whether a record is there for this user."""
+        """Whether the user may see a record."""
         if self.unlimited:
             return True
         if record.namespace == PERSONAL:
@@ -42,7 +42,7 @@ class Access:
         return record.namespace in self.shared
 
     def scopes(self, namespace: str | None) -> frozenset[str] | None:
-        """The scopes a search may look into; None is all of them."""
+        """The scopes that a search may use; None means all."""
         if namespace is not None and namespace not in NAMESPACES:
             return frozenset()
         if self.unlimited:
@@ -57,14 +57,14 @@ class Access:
 
 
 def personal_scope(owner: str) -> str:
-    """The name under which the indexes keep one user's records."""
+    """The scope of one user's personal records in the indexes."""
     return f"{PERSONAL}/{owner}"
 
 
 def scopes_of(record: Record) -> tuple[str, ...]:
-    """The scopes a record lies in: its namespace, and its owner's when it is personal.
+    """The scopes of a record: its namespace, and its owner's scope if it is personal.
 
-    The namespace `personal` as a whole is only ever asked for by someone who may see everything.
+    The whole namespace `personal` is searched only with access to everything.
     """
     if record.namespace == PERSONAL and record.owner:
         return (PERSONAL, personal_scope(record.owner))

@@ -1,13 +1,13 @@
-"""The capability `kb`: a library as the sessions of a host see it."""
+"""The capability `kb`: a library for the sessions of a host."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from jackfield import ErrorType, ToolError
 from jackfield.contract.context import SessionView
@@ -28,7 +28,7 @@ _log = logging.getLogger("jackfield.kb")
 
 
 class LibraryKnowledge:
-    """A library; searches run on threads of its own, beside the loop."""
+    """A library whose searches run on its own threads."""
 
     def __init__(self, library: Library, settings: KnowledgeSettings) -> None:
         self._library = library
@@ -38,21 +38,21 @@ class LibraryKnowledge:
         self._warm = False
 
     @classmethod
-    def from_settings(cls, table: Mapping[str, Any]) -> LibraryKnowledge:
+    def from_settings(cls, settings: KnowledgeSettings) -> LibraryKnowledge:
         """The library that the settings name."""
-        return cls(open_library(table), KnowledgeSettings.read(table))
+        return cls(open_library(settings), settings)
 
     def for_session(self, session: SessionView) -> SessionKnowledge:
-        """The library as the user of a session sees it."""
+        """Return the library with the access of the session's user."""
         with self._warming:
-            # With the first session rather than with the first question, which somebody waits for.
+            # Warm up with the first session, so that the first query is fast.
             if not self._warm:
                 self._threads.submit(self._library.warm)
             self._warm = True
         return SessionKnowledge(self, self._settings.access_of(session.user))
 
     async def run(self, work: Callable[[Library], T]) -> T:
-        """Do something with the library beside the loop; what goes wrong is for the model to read."""
+        """Run work on a library thread; failures become tool errors for the model."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._settings.patience):
@@ -62,12 +62,12 @@ class LibraryKnowledge:
         except IndexUnavailableError as error:
             raise _unavailable(f"{str(error).capitalize()}.") from error
         except LibraryError as error:
-            # Paths and the like are for the log, not for the model.
+            # The message may contain paths, so it goes to the log only.
             _log.error("%s", error)
-            raise _unavailable("The knowledge base cannot be read at this moment.") from error
+            raise _unavailable("The knowledge base cannot be read at the moment.") from error
 
     async def close(self) -> None:
-        """Let go of files and threads."""
+        """Close files and stop the threads."""
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -76,7 +76,7 @@ class LibraryKnowledge:
 
 
 class SessionKnowledge:
-    """What the handlers of one session are given."""
+    """The knowledge base of one session."""
 
     def __init__(self, knowledge: LibraryKnowledge, access: Access) -> None:
         self._knowledge = knowledge
@@ -91,7 +91,7 @@ class SessionKnowledge:
         limit: int = 5,
         snippets: bool = True,
     ) -> Sequence[Evidence]:
-        """The records that fit best, best first, each once; an empty answer is an answer."""
+        """Return the best matching records, best first, each once."""
         return await self._knowledge.run(
             lambda library: library.search(
                 query,
@@ -104,7 +104,7 @@ class SessionKnowledge:
         )
 
     async def get(self, ids: Sequence[str]) -> Sequence[Record]:
-        """Records by id, in the order asked; an id that is unknown or not for this user is left out."""
+        """Return records by id in the given order, without unknown ids and records of other users."""
         asked = list(ids)[:_MOST_IDS]
         return await self._knowledge.run(
             lambda library: [record for record in library.get(asked) if self._access.allows(record)]

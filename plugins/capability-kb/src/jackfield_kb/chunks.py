@@ -1,7 +1,7 @@
-"""Splits long texts into chunks that an embedding model can read whole, cut where a thought ends.
+"""Splits long texts into chunks that fit an embedding model, at paragraph or sentence ends.
 
-The title is not part of a chunk. The indexer puts it before the text, so that the third page of a document
-still says what it is about.
+The title is not part of a chunk. The indexer puts it before the text, so that every chunk of a long document
+still says what the document is about.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 MOST = 1_200
-"""Characters of a passage at most: about 250 tokens of English, what the local model reads."""
+"""The maximum number of characters of a chunk: about 250 tokens of English, the local model's limit."""
 
 _LEAST = 0.5
 _BREAKS = (
@@ -20,23 +20,23 @@ _BREAKS = (
     re.compile(r"\n|[;:,]\s+"),
     re.compile(r"\s+"),
 )
-"""Where to cut, best first: between paragraphs, sentences, clauses or lines, words."""
+"""Where to cut, best first: after paragraphs, sentences, clauses or lines, words."""
 
 _ORDINAL_BITS = 16
 
 
 class Passage(NamedTuple):
-    """A piece of a text, by where it begins and ends."""
+    """The start and end of a chunk in its text."""
 
     start: int
     end: int
 
 
 def split(text: str) -> Iterator[Passage]:
-    """The passages of a text, at least one, in order; together they hold all of it but blanks at the cuts."""
+    """Yield the chunks of a text in order, at least one; together they cover the whole text."""
     start, length = 0, len(text)
     while length - start > MOST:
-        # Pieces of about the same length: no orphan of a few words at the end.
+        # Chunks of similar length, so that the last one is not just a few words.
         wanted = (length - start) // -(-(length - start) // MOST)
         end = start + _cut(text[start : start + MOST], wanted)
         yield Passage(start, end)
@@ -45,7 +45,7 @@ def split(text: str) -> Iterator[Passage]:
 
 
 def _cut(window: str, wanted: int) -> int:
-    """Where the best break of a window ends, near what is wanted."""
+    """The end of the best break in a window, close to the wanted length."""
     least = int(wanted * _LEAST)
     for breaks in _BREAKS:
         ends = [found.end() for found in breaks.finditer(window, least) if found.end() < len(window)]
@@ -55,15 +55,15 @@ def _cut(window: str, wanted: int) -> int:
 
 
 def key_of(number: int, ordinal: int) -> int:
-    """A passage of a record as one number, in the order of records and passages."""
+    """Combine a record number and a chunk's ordinal into one sortable key."""
     return number << _ORDINAL_BITS | ordinal
 
 
 def number_of(key: int) -> int:
-    """The number of a passage's record."""
+    """The record number of a key."""
     return key >> _ORDINAL_BITS
 
 
 def ordinal_of(key: int) -> int:
-    """Which passage of its record it is, counted from 0."""
+    """The ordinal of a key's chunk in its record, from 0."""
     return key & ((1 << _ORDINAL_BITS) - 1)

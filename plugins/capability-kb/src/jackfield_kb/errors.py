@@ -1,18 +1,18 @@
-"""What can go wrong with a library, in sentences for the person who has to mend it."""
+"""Errors of a library, with messages for the operator."""
 
 from __future__ import annotations
 
 
 class LibraryError(Exception):
-    """A library that cannot be read or written as asked."""
+    """The library cannot be read or written."""
 
 
 class RecordError(LibraryError):
-    """A record that cannot be kept as it is; nothing was written."""
+    """A record is invalid; nothing was written."""
 
 
 class ClaimedTwiceError(RecordError):
-    """Two sources have a record of the same id; nothing was written."""
+    """Two sources contain a record with the same id; nothing was written."""
 
     def __init__(self, record_id: str, first: str, second: str) -> None:
         super().__init__(
@@ -24,12 +24,12 @@ class ClaimedTwiceError(RecordError):
 
 
 class IndexUnavailableError(LibraryError):
-    """There is nothing to search with at this moment; trying again soon helps."""
+    """No index is available at the moment; a retry helps."""
 
 
-class EmbeddingError(LibraryError):
-    """A text could not be turned into a vector."""
+class EmbeddingFailedError(LibraryError):
+    """A text could not be embedded."""
 
 
 class DamagedIndexError(LibraryError):
-    """Files of an index that cannot be used; they are made anew from the records."""
+    """Index files are damaged; they are rebuilt from the records."""

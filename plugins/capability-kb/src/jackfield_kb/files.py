@@ -1,15 +1,15 @@
-"""Files of an index: written whole or not at all, checked before they are believed."""
+"""Index files: atomic JSON writes, checksums and locks."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from jackfield.files import acquire_lock, write_atomically
 
 from jackfield_kb.errors import DamagedIndexError
 
@@ -18,16 +18,11 @@ _CHUNK = 1 << 22
 
 def write_json(path: Path, value: Any) -> None:
     """Replace a JSON file in one step."""
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
-    with fresh.open("w", encoding="utf-8") as file:
-        json.dump(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)
+    write_atomically(path, json.dumps(value).encode())
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file; `FileNotFoundError` when there is none, `DamagedIndexError` when it is no JSON."""
+    """Read a JSON file; raises `FileNotFoundError`, or `DamagedIndexError` if it is not JSON."""
     try:
         return json.loads(path.read_text("utf-8"))
     except ValueError as error:
@@ -35,7 +30,7 @@ def read_json(path: Path) -> Any:
 
 
 def checksum(path: Path) -> int:
-    """What changes when one bit of a file does."""
+    """The CRC-32 of a file."""
     crc = 0
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):
@@ -45,24 +40,19 @@ def checksum(path: Path) -> int:
 
 @contextmanager
 def locked(path: Path, *, wait: bool) -> Iterator[bool]:
-    """Hold a lock among processes and threads; False when it is taken and one would not wait."""
+    """Hold a lock among processes and threads; yields False if it is taken and `wait` is False."""
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        yield True
+        yield acquire_lock(file.fileno(), None if wait else 0)
 
 
 def size(folder: Path) -> int:
-    """The bytes that lie in a folder."""
+    """The total size of the files in a folder."""
     total = 0
     for path in folder.rglob("*"):
         try:
             if path.is_file():
                 total += path.stat().st_size
         except FileNotFoundError:
-            continue  # An index tidies up beside us.
+            continue  # Another process removes old index files.
     return total

@@ -16,40 +16,40 @@ from typing import NamedTuple
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
 from jackfield_kb.access import Access
-from jackfield_kb.embedding import Embedder
+from jackfield_kb.embedders import EmbeddingModel
 from jackfield_kb.errors import LibraryError, RecordError
 from jackfield_kb.files import size
 from jackfield_kb.fulltext.index import stems, storable
+from jackfield_kb.index_worker import Progress
 from jackfield_kb.indexes import Indexes
-from jackfield_kb.indexing import Progress
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
-from jackfield_kb.records.statements import Position, Put, Source
-from jackfield_kb.search import Asked, evidence, find
+from jackfield_kb.records.database import RecordDatabase
+from jackfield_kb.records.statements import Position, Source, SourceRecords
+from jackfield_kb.search import SearchQuery, evidence, find
 
 
-class Stats(NamedTuple):
-    """What a library holds."""
+class LibraryStats(NamedTuple):
+    """Figures about a library."""
 
     records: dict[tuple[str, str], int]
-    """How many, by namespace and type."""
+    """The number of records by namespace and type."""
 
     sources: int
     passages: int
-    """How many passages can be found by their words at this moment."""
+    """The number of passages in the full-text index."""
 
     bytes: dict[str, int]
-    """On disk: of the `records`, the `text` index and the `vectors`."""
+    """Size on disk of the `records`, the `text` index and the `vectors`."""
 
     indexes: dict[str, str]
-    """Of `text` and `vectors`: `up to date`, `12 records behind`, `missing`, or why there is none."""
+    """The state of `text` and `vectors`: `up to date`, `12 records behind`, `missing`, or why it is off."""
 
     model: str | None
-    """The model whose vectors are searched; None when the words alone are."""
+    """The embedding model; None for full-text search only."""
 
 
-def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
-    """Count and measure."""
+def stats(folder: Path, database: RecordDatabase, indexes: Indexes) -> LibraryStats:
+    """Collect the figures of a library."""
     text, vectors = indexes.text(), indexes.vectors()
     with database.reading() as db:
         records = statements.counts(db)
@@ -67,7 +67,7 @@ def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
         states = {"text": state(None if text is None else text.position), "vectors": "off: no embeddings"}
         if indexes.embedder is not None:
             states["vectors"] = state(None if vectors is None else vectors.position)
-    return Stats(
+    return LibraryStats(
         records=records,
         sources=sources,
         passages=0 if text is None else text.passages,
@@ -81,17 +81,17 @@ def stats(folder: Path, database: Database, indexes: Indexes) -> Stats:
     )
 
 
-__all__ = ["Access", "Embedder", "Library", "LibraryError", "RecordError", "Source", "Stats"]
+__all__ = ["Access", "EmbeddingModel", "Library", "LibraryError", "LibraryStats", "RecordError", "Source"]
 
 MOST_QUERY = 1_000
-"""Characters of a query that are looked at; what follows is left out."""
+"""The maximum length of a query; the rest is ignored."""
 
 _PAGE = 200
 _log = logging.getLogger("jackfield.kb")
 
 
 def log(line: str) -> None:
-    """Notices go to the log unless somebody asks for them."""
+    """Log a notice; the default of `Library`."""
     _log.warning("%s", line)
 
 
@@ -99,35 +99,35 @@ class Library:
     """The records of one folder."""
 
     def __init__(
-        self, folder: Path, *, embedder: Embedder | None, notice: Callable[[str], None] = log
+        self, folder: Path, *, embedder: EmbeddingModel | None, notice: Callable[[str], None] = log
     ) -> None:
         self.folder = folder
-        self._database = Database(folder / "knowledge.db")
+        self._database = RecordDatabase(folder / "knowledge.db")
         self._indexes = Indexes(folder, self._database, embedder, notice)
 
-    def write(self, put: Sequence[Put] = (), drop_sources: Sequence[str] = ()) -> None:
-        """Replace the records of sources, and drop sources with theirs, all or nothing, safe on disk."""
+    def write(self, put: Sequence[SourceRecords] = (), drop_sources: Sequence[str] = ()) -> None:
+        """Replace the records of some sources and drop others, in one transaction."""
         with self._database.writing() as db:
             statements.write(db, put, drop_sources)
 
     def delete(self, ids: Sequence[str]) -> None:
-        """Remove records, whatever source they came from."""
+        """Remove records by id."""
         with self._database.writing() as db:
             numbers = [db.execute("SELECT number FROM records WHERE id = ?", (id_,)).get for id_ in ids]
             statements.remove(db, [number for number in numbers if number is not None])
 
     def sources(self, collection: str | None = None) -> dict[str, Source]:
-        """The files that records came from, by uri."""
+        """The sources of the records, by URI."""
         with self._database.reading() as db:
             return {source.uri: source for source in statements.sources(db, collection)}
 
     def holders(self, ids: Iterable[str]) -> dict[str, statements.Holder]:
-        """Whose each id is, of those that are there: a source, and the owner of a personal record."""
+        """The source and owner of each existing id."""
         with self._database.reading() as db:
             return statements.holders(db, ids)
 
     def get(self, ids: Sequence[str]) -> list[Record]:
-        """Records by id, in the order asked; unknown ids are left out."""
+        """Return records by id in the given order, without unknown ids."""
         with self._database.reading() as db:
             return statements.by_ids(db, ids)
 
@@ -143,11 +143,11 @@ class Library:
             last = records[-1].id
 
     def refresh(self, progress: Progress | None = None) -> None:
-        """Bring both indexes up to date with the records; resumes where a crash cut it short."""
+        """Update both indexes; continues where an interrupted run stopped."""
         self._indexes.upkeep.refresh(progress)
 
     def rebuild(self, progress: Progress | None = None) -> None:
-        """Make both indexes anew; searches go on with the old ones meanwhile."""
+        """Rebuild both indexes; searches use the old ones meanwhile."""
         self._indexes.upkeep.refresh(progress, anew=True)
 
     def search(
@@ -160,9 +160,9 @@ class Library:
         limit: int = 5,
         snippets: bool = True,
     ) -> list[Evidence]:
-        """The records that fit best among those this user may see, best first, each once.
+        """Return the best matching records that the user may see, best first, each once.
 
-        Nothing in a query is syntax: it is words. No namespace means every one that the user may see.
+        A query is plain text without operators. Without a namespace all visible ones are searched.
         """
         query = storable(query[:MOST_QUERY]).strip()
         scopes = access.scopes(namespace)
@@ -172,20 +172,20 @@ class Library:
             filters = replace(filters, tags=tuple(sorted(set(filters.tags))))
         opened = self._indexes.open()
         words = stems(query)
-        asked = Asked(words, opened.weights(words), scopes, filters, limit)
+        asked = SearchQuery(words, opened.weights(words), scopes, filters, limit)
         found = find(asked, opened.text, opened.meaning(query, scopes, filters))
         return evidence(self._database, found, access, limit, asked.weights if snippets else None)
 
     def warm(self) -> None:
-        """Open what the first search would otherwise have to wait for."""
+        """Open the indexes and load the model before the first search."""
         with suppress(LibraryError):
             self._indexes.open().meaning("warm", None, None)
 
-    def stats(self) -> Stats:
-        """What the library holds."""
+    def stats(self) -> LibraryStats:
+        """Return figures about the library."""
         return stats(self.folder, self._database, self._indexes)
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         self._indexes.close()
         self._database.close()

@@ -1,4 +1,4 @@
-"""Search over both indexes: evidence objects with snippets."""
+"""Search over both indexes, and snippets of the results."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jackfield_capability_types.knowledge import Evidence, Filters, Record
 
-from jackfield_kb import ranking
+from jackfield_kb import scores
 from jackfield_kb.access import Access
 from jackfield_kb.chunks import number_of, ordinal_of, split
 from jackfield_kb.fulltext.index import places
 from jackfield_kb.fulltext.search import Hit, TextView
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 
 if TYPE_CHECKING:
-    from jackfield_kb.vectors.reranking import Meaning
+    from jackfield_kb.vectors.candidates import VectorQuery
 
 MOST = 280
-"""Characters of a snippet at most, the marks for what was left out not counted."""
+"""The maximum length of a snippet without its ellipses."""
 
 _MARK = "…"
 
 
 def snippet(passage: str, weights: Mapping[str, float]) -> str:
-    """The stretch with most of the query's words, the rarest counting most, cut between words."""
+    """The part of a chunk with the most query words, weighted by rarity, cut between words."""
     text = " ".join(passage.split())
     if len(text) <= MOST:
         return text
@@ -36,7 +36,7 @@ def snippet(passage: str, weights: Mapping[str, float]) -> str:
 
 
 def _window(text: str, weights: Mapping[str, float]) -> tuple[int, int]:
-    """Where the best stretch begins and ends."""
+    """The start and end of the best part."""
     matches = places(text, weights)
     best, chosen = 0.0, (0, 0)
     for position, first in enumerate(matches):
@@ -44,7 +44,7 @@ def _window(text: str, weights: Mapping[str, float]) -> tuple[int, int]:
         value = _value({word.stem for word in inside}, weights) + 0.01 * len(inside)
         if inside and value > best:
             best, chosen = value, (first.start, inside[-1].end)
-    # What is found stands in the middle, with as much before it as behind it.
+    # Center the matches.
     start = max(0, chosen[0] - (MOST - (chosen[1] - chosen[0])) // 2)
     start = min(start, len(text) - MOST)
     return start, start + MOST
@@ -55,7 +55,7 @@ def _value(stems: Collection[str], weights: Mapping[str, float]) -> float:
 
 
 def _to_words(text: str, start: int, end: int) -> tuple[int, int]:
-    """The same stretch, without halves of words at its ends, as long as there is a blank to cut at."""
+    """Shrink the part to whole words, if it contains a blank."""
     if start and text[start - 1] != " ":
         blank = text.find(" ", start, end)
         start = blank + 1 if blank >= 0 else start
@@ -66,24 +66,24 @@ def _to_words(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 _AT_ONCE = 200
-"""Records that are fetched at once."""
+"""The number of records fetched at once."""
 
 
 def evidence(
-    database: Database,
-    found: Iterable[Found],
+    database: RecordDatabase,
+    found: Iterable[RankedRecord],
     access: Access,
     limit: int,
     snippets_for: Mapping[str, float] | None,
 ) -> list[Evidence]:
-    """The best of what was found; with snippets when the weights of the query's words are given."""
+    """The best results as evidence, with snippets if the weights of the query's words are given."""
     shown: list[Evidence] = []
     texts: set[tuple[str, str]] = set()
     for each, record in _records(database, found, limit):
-        # The indexes let through only what this user may see; a record may have changed hands since.
+        # The indexes filter by access, but the owner of a record may have changed since.
         if not access.allows(record):
             continue
-        # The same under another id tells nothing new.
+        # The same text under another id adds nothing.
         text = (record.title.strip().casefold(), record.text.strip())
         if text in texts:
             continue
@@ -95,8 +95,10 @@ def evidence(
     return shown
 
 
-def _records(database: Database, found: Iterable[Found], limit: int) -> Iterator[tuple[Found, Record]]:
-    """What was found with its record, as far as it is still there; a few at a time."""
+def _records(
+    database: RecordDatabase, found: Iterable[RankedRecord], limit: int
+) -> Iterator[tuple[RankedRecord, Record]]:
+    """Fetch the records of the results in batches; deleted ones are left out."""
     remaining = iter(found)
     while part := list(islice(remaining, min(limit, _AT_ONCE))):
         with database.reading() as db:
@@ -113,21 +115,21 @@ def _passage(record: Record, key: int) -> str:
 
 
 _DEPTH = 64
-"""Passages that each search contributes at least."""
+"""The minimum number of chunks from each search."""
 
 _BROAD = 8
-"""When one passage in so many passes, or more, the words may be looked up before the filter is."""
+"""If at least one in this many chunks passes the filter, the search may filter afterwards."""
 
 _WORTH_IT = 500
-"""So many times what is fetched for that has to be there: a filter in the index is quick enough before."""
+"""Filtering afterwards pays off only if the index has this many times the fetched chunks."""
 
 
-class Asked(NamedTuple):
-    """What is looked for, and where."""
+class SearchQuery(NamedTuple):
+    """A query with its scopes, filters and limit."""
 
     stems: Sequence[str]
     weights: Mapping[str, float]
-    """How much each word tells."""
+    """The weight of each word."""
 
     scopes: frozenset[str] | None
     filters: Filters | None
@@ -135,37 +137,37 @@ class Asked(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """How many passages to consider: a long record takes several of them."""
+        """The number of chunks to consider; a long record has several."""
         return max(_DEPTH, 4 * self.limit)
 
 
-class Found(NamedTuple):
-    """A record by its number, how well it fits, and which of its passages shows it."""
+class RankedRecord(NamedTuple):
+    """A record number, its score and its best chunk."""
 
     number: int
     score: float
     key: int
 
 
-def find(asked: Asked, text: TextView | None, meaning: Meaning | None) -> Iterator[Found]:
-    """All candidates, best first, each record once."""
+def find(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> Iterator[RankedRecord]:
+    """Yield all candidates, best first, each record once."""
     if meaning is None:
         return _by_words(_overlaps(asked, text, None))
     return _by_both(asked, text, _overlaps(asked, text, meaning), meaning)
 
 
-def _by_words(overlaps: Mapping[int, float]) -> Iterator[Found]:
+def _by_words(overlaps: Mapping[int, float]) -> Iterator[RankedRecord]:
     best: dict[int, tuple[float, int]] = {}
     for key, overlap in overlaps.items():
         best[number_of(key)] = max(best.get(number_of(key), (0.0, key)), (overlap, key))
     for number, (overlap, key) in sorted(best.items(), key=lambda each: (-each[1][0], each[0])):
-        yield Found(number, ranking.WORDS_ALONE(overlap), key)
+        yield RankedRecord(number, scores.WORDS_ALONE(overlap), key)
 
 
 def _by_both(
-    asked: Asked, text: TextView | None, overlaps: dict[int, float], meaning: Meaning
-) -> Iterator[Found]:
-    from jackfield_kb.vectors.reranking import Candidates
+    asked: SearchQuery, text: TextView | None, overlaps: dict[int, float], meaning: VectorQuery
+) -> Iterator[RankedRecord]:
+    from jackfield_kb.vectors.candidates import Candidates
 
     near = [key for key in meaning.nearest(asked.depth) if key not in overlaps]
     overlaps |= dict.fromkeys(near, 0.0) | _overlaps_of(asked, text, near)
@@ -174,10 +176,10 @@ def _by_both(
     candidates = Candidates(meaning, overlaps)
     candidates.pull()
     for number, score, key in candidates.ranked():
-        yield Found(number, score, key)
+        yield RankedRecord(number, score, key)
 
 
-def _overlaps(asked: Asked, text: TextView | None, meaning: Meaning | None) -> dict[int, float]:
+def _overlaps(asked: SearchQuery, text: TextView | None, meaning: VectorQuery | None) -> dict[int, float]:
     if text is None or not asked.stems:
         return {}
     ideal = text.ideal(asked.stems, asked.weights)
@@ -187,11 +189,11 @@ def _overlaps(asked: Asked, text: TextView | None, meaning: Meaning | None) -> d
     return {hit.key: hit.score / ideal for hit in hits}
 
 
-def _sifted(asked: Asked, text: TextView, meaning: Meaning) -> list[Hit] | None:
-    """The same hits as with the filter in the index, or None when that cannot be had this way.
+def _sifted(asked: SearchQuery, text: TextView, meaning: VectorQuery) -> list[Hit] | None:
+    """Search without the filter and filter afterwards; None if that could miss results.
 
-    Without a condition tantivy skips whatever cannot come among the best, which halves its time. The best of
-    all that pass are the best of those that pass, as long as enough do or there are no more.
+    Without a condition tantivy skips chunks that cannot be among the best, which halves its time. The result
+    is the same as with the filter in the index, if enough hits pass or there are no more hits.
     """
     share = meaning.share()
     if share * _BROAD < 1:
@@ -207,7 +209,7 @@ def _sifted(asked: Asked, text: TextView, meaning: Meaning) -> list[Hit] | None:
     return passing[: asked.depth] if len(passing) >= asked.depth or len(hits) < wide else None
 
 
-def _overlaps_of(asked: Asked, text: TextView | None, keys: Sequence[int]) -> dict[int, float]:
+def _overlaps_of(asked: SearchQuery, text: TextView | None, keys: Sequence[int]) -> dict[int, float]:
     if text is None or not asked.stems:
         return {}
     ideal = text.ideal(asked.stems, asked.weights)

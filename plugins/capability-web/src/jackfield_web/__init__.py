@@ -1,6 +1,6 @@
-"""Pages of the web as text, and a search for them.
+"""Web pages as text, and web search.
 
-Asking this plugin what it offers imports no HTTP client and no parser; the first call does.
+The hooks import no HTTP client and no parser; the first call does.
 """
 
 from __future__ import annotations
@@ -9,43 +9,32 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, Services
+from jackfield.offers import CapabilityOffer, Services
 
 if TYPE_CHECKING:
-    from jackfield_web.searching.search import Search
-    from jackfield_web.web import Web
+    from jackfield_web.search import ProviderSearch
+    from jackfield_web.settings import WebSearchSettings, WebSettings
+    from jackfield_web.web import WebFetcher
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Pages, where the deployment says whose; search, where it says by whom."""
+    """Pages, if the deployment allows any host; search, if it names a provider."""
+    from jackfield_web.settings import WebSearchSettings, WebSettings
+
     return [
-        CapabilityOffer("web", _web, _no_web),
-        CapabilityOffer("web_search", _search, _no_search),
+        CapabilityOffer("web", _web, WebSettings.unavailable, WebSettings),
+        CapabilityOffer("web_search", _search, WebSearchSettings.unavailable, WebSearchSettings),
     ]
 
 
-def _web(settings: PluginSettings, services: Services) -> Web:  # noqa: ARG001
-    from jackfield_web.options import WebOptions
-    from jackfield_web.web import Web
+def _web(settings: WebSettings, services: Services) -> WebFetcher:  # noqa: ARG001
+    from jackfield_web.web import WebFetcher
 
-    return Web(WebOptions.of(settings))
-
-
-def _no_web(settings: PluginSettings) -> str | None:
-    from jackfield_web.options import WebOptions
-
-    return WebOptions.of(settings).unavailable
+    return WebFetcher(settings)
 
 
-def _search(settings: PluginSettings, services: Services) -> Search:  # noqa: ARG001
-    from jackfield_web.searching.options import SearchOptions
-    from jackfield_web.searching.search import Search
+def _search(settings: WebSearchSettings, services: Services) -> ProviderSearch:  # noqa: ARG001
+    from jackfield_web.search import ProviderSearch
 
-    return Search(SearchOptions.of(settings))
-
-
-def _no_search(settings: PluginSettings) -> str | None:
-    from jackfield_web.searching.options import SearchOptions
-
-    return SearchOptions.of(settings).unavailable
+    return ProviderSearch(settings)

@@ -8,37 +8,36 @@ from typing import TYPE_CHECKING
 
 from jackfield_capability_types.web import Link, Page
 
-from jackfield_web.fetching import refusals
-from jackfield_web.options import WebOptions
-from jackfield_web.reading.room import ReadingRoom
-from jackfield_web.reading.texts import UnreadableError
+from jackfield_web import tool_errors
+from jackfield_web.reader.formats import UnreadablePageError
+from jackfield_web.reader.pool import ReaderPool
+from jackfield_web.settings import WebSettings
 
 if TYPE_CHECKING:
-    from jackfield_web.fetching.exchange import Exchange
-    from jackfield_web.fetching.network import Resolve
+    from jackfield_web.client import PageClient, Resolve
 
 
-class Web:
-    """Fetches and reads; every session sees the same web, and none leaves anything behind in it."""
+class WebFetcher:
+    """Fetches pages and extracts their text; keeps no state between calls."""
 
-    def __init__(self, options: WebOptions, resolve: Resolve | None = None) -> None:
-        self._options = options
+    def __init__(self, settings: WebSettings, resolve: Resolve | None = None) -> None:
+        self._settings = settings
         self._resolve = resolve
         self._starting = asyncio.Lock()
-        self._started: tuple[Exchange, ReadingRoom] | None = None
+        self._started: tuple[PageClient, ReaderPool] | None = None
 
     async def fetch(self, url: str) -> Page:
-        """The page at an address."""
+        """Fetch a page as text."""
         exchange, room = await self._ready()
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._settings.timeout):
                 answer = await exchange.get(url.strip())
                 fetched_at = datetime.now(UTC)
                 text = await room.read(answer)
         except TimeoutError:
-            raise refusals.too_slow(self._options.timeout) from None
-        except UnreadableError as error:
-            raise refusals.unreadable(str(error)) from None
+            raise tool_errors.too_slow(self._settings.timeout) from None
+        except UnreadablePageError as error:
+            raise tool_errors.unreadable(str(error)) from None
         return Page(
             url=answer.url,
             title=text.title,
@@ -50,28 +49,28 @@ class Web:
         )
 
     async def close(self) -> None:
-        """Let go of connections and readers."""
+        """Close connections and stop the reader processes."""
         if self._started is not None:
             exchange, room = self._started
             self._started = None
             await exchange.close()
             await room.close()
 
-    async def _ready(self) -> tuple[Exchange, ReadingRoom]:
+    async def _ready(self) -> tuple[PageClient, ReaderPool]:
         async with self._starting:
             if self._started is None:
-                room = ReadingRoom()
-                # It gets ready while the page is on its way.
-                await room.call_reader()
-                # The HTTP client and the certificates take a moment, which the loop must not wait for.
+                room = ReaderPool()
+                # It starts while the page is being fetched.
+                await room.start_reader()
+                # Loading the HTTP client and certificates takes a while and must not block the loop.
                 self._started = await asyncio.to_thread(self._connect), room
             return self._started
 
-    def _connect(self) -> Exchange:
+    def _connect(self) -> PageClient:
         import anyio
 
-        from jackfield_web.fetching.exchange import Exchange
+        from jackfield_web.client import PageClient
 
-        # A loop of its own, only so that the rest of anyio is imported here and not on the host's loop.
+        # Runs a loop only to import the rest of anyio in this thread instead of on the host's loop.
         anyio.run(anyio.sleep, 0)
-        return Exchange(self._options, self._resolve)
+        return PageClient(self._settings, self._resolve)

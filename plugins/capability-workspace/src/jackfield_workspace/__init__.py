@@ -1,6 +1,6 @@
-"""The files of one folder, a shell that runs in one, and the policy that asks before a file is changed.
+"""Files of one directory, a shell, and the policy `file_consent`.
 
-Asking this plugin what it offers imports none of the libraries it works with.
+The hooks import no third-party libraries.
 """
 
 from __future__ import annotations
@@ -9,56 +9,47 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, PluginSettings, PolicyOffer, Services, Stage
+from jackfield.offers import CapabilityOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
-    from jackfield_workspace.consent.policy import FileConsent
-    from jackfield_workspace.shell.shell import BashShell
+    from jackfield_workspace.consent import FileConsent
+    from jackfield_workspace.settings import FileConsentSettings, ShellSettings, WorkspaceSettings
+    from jackfield_workspace.shell import BashShell
     from jackfield_workspace.workspace import FolderWorkspace
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """Files, and apart from them a shell: each is there only where its own table names a folder."""
+    """Files and, separately, a shell: each is available only if its own table names a folder."""
+    from jackfield_workspace.settings import ShellSettings, WorkspaceSettings
+
     return [
-        CapabilityOffer("workspace", _workspace, _no_workspace),
-        CapabilityOffer("shell", _shell, _no_shell),
+        CapabilityOffer("workspace", _workspace, WorkspaceSettings.unavailable, WorkspaceSettings),
+        CapabilityOffer("shell", _shell, ShellSettings.unavailable, ShellSettings),
     ]
 
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Just before confirmation: what it vouches for is not asked about."""
-    return [PolicyOffer("file_consent", Stage.SHAPE, 15, _consent)]
+    """Run just before the confirmation policy, which skips calls with a waiver."""
+    from jackfield_workspace.settings import FileConsentSettings
+
+    return [PolicyOffer("file_consent", Stage.SHAPE, 15, _consent, settings=FileConsentSettings)]
 
 
-def _workspace(settings: PluginSettings, services: Services) -> FolderWorkspace:
-    from jackfield_workspace.options import WorkspaceOptions
+def _workspace(settings: WorkspaceSettings, services: Services) -> FolderWorkspace:
     from jackfield_workspace.workspace import FolderWorkspace
 
-    return FolderWorkspace(WorkspaceOptions.of(settings), services.store)
+    return FolderWorkspace(settings, services.store)
 
 
-def _no_workspace(settings: PluginSettings) -> str | None:
-    from jackfield_workspace.options import WorkspaceOptions
+def _shell(settings: ShellSettings, services: Services) -> BashShell:  # noqa: ARG001
+    from jackfield_workspace.shell import BashShell
 
-    return WorkspaceOptions.unavailable(settings)
-
-
-def _shell(settings: PluginSettings, services: Services) -> BashShell:  # noqa: ARG001
-    from jackfield_workspace.options import ShellOptions
-    from jackfield_workspace.shell.shell import BashShell
-
-    return BashShell(ShellOptions.of(settings))
+    return BashShell(settings)
 
 
-def _no_shell(settings: PluginSettings) -> str | None:
-    from jackfield_workspace.options import ShellOptions
-
-    return ShellOptions.unavailable(settings)
-
-
-def _consent(settings: PluginSettings, services: Services) -> FileConsent:  # noqa: ARG001
-    from jackfield_workspace.consent.policy import FileConsent
+def _consent(settings: FileConsentSettings, services: Services) -> FileConsent:  # noqa: ARG001
+    from jackfield_workspace.consent import FileConsent
 
     return FileConsent(settings)

@@ -1,10 +1,12 @@
-"""The capability `workspace`: one folder, the same for everybody; each session remembers what it has seen."""
+"""The capability `workspace`: the files of one directory, as each session uses them."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from threading import Event
 from typing import TypeVar
 
@@ -12,74 +14,106 @@ from jackfield import SessionView
 from jackfield.store import Store
 from jackfield_capability_types.workspace import Change, Listing, Matches, Passage, Search
 
-from jackfield_workspace.files import refusals
-from jackfield_workspace.files.changing import Changed, Changes
-from jackfield_workspace.files.globs import Glob, for_names
-from jackfield_workspace.files.hiding import Hidden
-from jackfield_workspace.files.paths import Parts, parts_of
-from jackfield_workspace.files.searching import LineSearch, find_files
-from jackfield_workspace.files.texts import NotTextError, read_text
-from jackfield_workspace.files.tree import Tree, read_file
-from jackfield_workspace.files.walking import Effort, Walk
-from jackfield_workspace.options import WorkspaceOptions
-from jackfield_workspace.seen import Seen, state_of
+from jackfield_workspace.files import tool_errors
+from jackfield_workspace.files.edits import FileEditor, WrittenFile
+from jackfield_workspace.files.encoding import NotTextError, read_text
+from jackfield_workspace.files.exclusions import HiddenPatterns
+from jackfield_workspace.files.paths import Glob, Parts, for_names, parts_of
+from jackfield_workspace.files.search import DirectoryWalk, LineSearch, SearchBudget, find_files
+from jackfield_workspace.files.tree import DirectoryTree, read_file
+from jackfield_workspace.settings import WorkspaceSettings, resolved_root
+
+_KEPT_SECONDS = 24 * 3600.0
+
+
+def content_hash(content: bytes) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(content).hexdigest()
+
+
+class SeenVersions:
+    """The content hashes of the files that one session has read or written.
+
+    They are kept in the store, because another host may run the next call of the session. An edit is refused
+    if somebody else changed the file since.
+    """
+
+    def __init__(self, store: Store, root: Path, session: str) -> None:
+        self._store = store
+        self._root = root
+        self._session = session
+
+    async def state(self, path: str) -> str | None:
+        """The hash of a file when the session last read or wrote it; None if it never did."""
+        kept = await self._store.get(self._key(path))
+        return kept.decode() if kept else None
+
+    async def note(self, path: str, state: str) -> None:
+        """Remember the hash of a file that the session has read or written."""
+        await self._store.put(self._key(path), state.encode(), ttl=_KEPT_SECONDS)
+
+    def _key(self, path: str) -> str:
+        place = hashlib.sha256(f"{self._root}\0{path}".encode()).hexdigest()[:32]
+        return f"workspace/{self._session}/{place}"
+
 
 _R = TypeVar("_R")
 
 
 class FolderWorkspace:
-    """The files of one folder; any number of processes may use it."""
+    """The files of one directory; any number of processes may use it."""
 
-    def __init__(self, options: WorkspaceOptions, store: Store) -> None:
-        self.options = options
-        self.tree = Tree(options.root)
-        self.hidden = Hidden(options.hidden)
+    def __init__(self, settings: WorkspaceSettings, store: Store) -> None:
+        self.settings = settings
+        self.root = resolved_root(settings)
+        self.tree = DirectoryTree(self.root)
+        self.hidden = HiddenPatterns(settings.hidden)
         self._store = store
 
     def for_session(self, session: SessionView) -> SessionWorkspace:
-        """What the handler of a call in this session is given."""
-        return SessionWorkspace(self, Seen(self._store, self.options.root, session.id))
+        """Return the view that handlers of this session use."""
+        return SessionWorkspace(self, SeenVersions(self._store, self.root, session.id))
 
 
 class SessionWorkspace:
-    """The workspace as one session uses it. The disk is read and written in threads."""
+    """The workspace of one session; threads do the disk access."""
 
-    def __init__(self, workspace: FolderWorkspace, seen: Seen) -> None:
-        self._options = workspace.options
+    def __init__(self, workspace: FolderWorkspace, seen: SeenVersions) -> None:
+        self._settings = workspace.settings
         self._tree = workspace.tree
         self._hidden = workspace.hidden
-        self._changes = Changes(workspace.tree, workspace.options.max_file_bytes)
+        self._changes = FileEditor(workspace.tree, workspace.settings.max_file_bytes)
         self._seen = seen
 
     async def read(self, path: str, *, first: int = 1, limit: int = 200) -> Passage:
-        """Lines of a text file; the session has then seen the file as it is."""
+        """Read lines of a text file, and remember the version for later edits."""
         parts = self._parts(path)
         data = await _in_thread(lambda _: self._content(parts))
-        passage = _passage("/".join(parts), data, first, min(limit, self._options.max_lines))
-        await self._seen.note(passage.path, state_of(data))
+        passage = _passage("/".join(parts), data, first, min(limit, self._settings.max_lines))
+        await self._seen.note(passage.path, content_hash(data))
         return passage
 
     async def glob(
         self, pattern: str, *, folder: str = "", limit: int = 50, include_ignored: bool = False
     ) -> Listing:
-        """Files whose path below the folder fits, the latest change first."""
+        """List the files whose path matches, most recently changed first."""
         parts, glob = self._parts(folder), Glob(pattern)
 
         def look(stop: Event) -> Listing:
             effort = self._effort(stop)
             walk = self._walk(glob, effort, include_ignored=include_ignored)
-            return find_files(walk, self._tree, parts, effort, min(limit, self._options.max_files))
+            return find_files(walk, self._tree, parts, effort, min(limit, self._settings.max_files))
 
         return await _in_thread(look)
 
     async def grep(self, search: Search) -> Matches:
-        """Lines that fit; no pattern takes more than linear time."""
+        """Search for lines that match; RE2 takes linear time for every pattern."""
         parts, glob = self._parts(search.folder), for_names(search.glob)
-        limit = min(search.limit, self._options.max_matches)
+        limit = min(search.limit, self._settings.max_matches)
 
         def look(stop: Event) -> Matches:
             effort = self._effort(stop)
-            lines = LineSearch(search, limit=limit, max_bytes=self._options.max_file_bytes, effort=effort)
+            lines = LineSearch(search, limit=limit, max_bytes=self._settings.max_file_bytes, effort=effort)
             if parts and self._tree.is_file(parts):
                 with self._tree.folder(parts[:-1]) as here:
                     return lines.within(here, parts[-1], "/".join(parts))
@@ -97,7 +131,7 @@ class SessionWorkspace:
         )
 
     async def edit(self, path: str, old: str, new: str, *, replace_all: bool = False) -> Change:
-        """Replace a text that stands in the file exactly once, or everywhere."""
+        """Replace a text that occurs exactly once, or all its occurrences."""
         parts = self._parts(path)
         known = await self._known(parts)
         return await self._noted(
@@ -107,34 +141,34 @@ class SessionWorkspace:
     def _parts(self, path: str) -> Parts:
         parts = parts_of(path)
         if self._hidden.hides(parts):
-            raise refusals.hidden(path)
+            raise tool_errors.hidden(path)
         return parts
 
     def _content(self, parts: Parts) -> bytes:
         path = "/".join(parts)
         if not parts:
-            raise refusals.folder(path)
+            raise tool_errors.folder(path)
         try:
             with self._tree.folder(parts[:-1]) as here:
-                return read_file(here, parts[-1], path, self._options.max_file_bytes)[0]
+                return read_file(here, parts[-1], path, self._settings.max_file_bytes)[0]
         except OSError as error:
-            raise refusals.trouble(path, error) from None
+            raise tool_errors.trouble(path, error) from None
 
-    def _effort(self, stop: Event) -> Effort:
-        until = time.monotonic() + self._options.search_seconds
-        return Effort(self._options.max_entries, until, stop)
+    def _effort(self, stop: Event) -> SearchBudget:
+        until = time.monotonic() + self._settings.search_seconds
+        return SearchBudget(self._settings.max_entries, until, stop)
 
-    def _walk(self, glob: Glob, effort: Effort, *, include_ignored: bool) -> Walk:
-        gitignore = self._options.gitignore and not include_ignored
-        return Walk(self._hidden, glob, effort, gitignore=gitignore)
+    def _walk(self, glob: Glob, effort: SearchBudget, *, include_ignored: bool) -> DirectoryWalk:
+        gitignore = self._settings.gitignore and not include_ignored
+        return DirectoryWalk(self._hidden, glob, effort, gitignore=gitignore)
 
     async def _known(self, parts: Parts) -> Callable[[bytes], bool]:
         state = await self._seen.state("/".join(parts))
-        return lambda content: state is None or state == state_of(content)
+        return lambda content: state is None or state == content_hash(content)
 
-    async def _noted(self, work: Callable[[Event], Changed]) -> Change:
+    async def _noted(self, work: Callable[[Event], WrittenFile]) -> Change:
         changed = await _in_thread(work)
-        await self._seen.note(changed.change.path, state_of(changed.content))
+        await self._seen.note(changed.change.path, content_hash(changed.content))
         return changed.change
 
 
@@ -142,15 +176,15 @@ def _passage(path: str, data: bytes, first: int, limit: int) -> Passage:
     try:
         text = read_text(data)
     except NotTextError:
-        raise refusals.binary(path, len(data)) from None
+        raise tool_errors.binary(path, len(data)) from None
     lines = text.lines
     if first > max(len(lines), 1):
-        raise refusals.behind_the_end(path, first, len(lines))
+        raise tool_errors.behind_the_end(path, first, len(lines))
     return Passage(path, tuple(lines[first - 1 : first - 1 + limit]), first, len(lines), text.encoding)
 
 
 async def _in_thread(work: Callable[[Event], _R]) -> _R:
-    """Run work in a thread; it is told to stop when nobody waits for it any more."""
+    """Run work in a thread; its event is set when the caller stops waiting."""
     stop = Event()
     try:
         return await asyncio.to_thread(work, stop)

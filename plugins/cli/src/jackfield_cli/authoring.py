@@ -44,7 +44,7 @@ def new_tool(name: str, parent: Path) -> None:
     echo(f"{folder} is ready. Next:")
     steps = {
         f"pip install -e '{folder}[test]'": "install it with its test kit",
-        f"pytest {folder}": "run the standard tests",
+        f"pytest {folder}": "run the contract tests",
         f"jackfield validate {folder}": "check it without installing",
         "jackfield build": "freeze it into the registry",
         f"jackfield call {folder.name.replace('-', '_')} '{_FIRST_CALL}'": "run it once, under every policy",

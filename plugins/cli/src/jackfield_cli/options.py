@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from jackfield.settings import Settings, SettingsError
+from jackfield.settings import Settings, SettingsFaults
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
 
@@ -46,10 +46,13 @@ def _with(command: Callable[..., Any], options: tuple[Callable[..., Any], ...]) 
     @functools.wraps(command)
     def wrapped(config: str | None, **given: Any) -> Any:
         chosen = {name: given.pop(name) for name in ("registry", "allow", "deny") if name in given}
-        try:
-            settings = Settings.load(Path(config) if config else None, **chosen)
-        except SettingsError as error:
-            raise click.UsageError(str(error)) from None
+        faults = SettingsFaults()
+        settings = Settings.load(Path(config) if config else None, faults=faults, **chosen)
+        if faults:
+            from jackfield.provision import add_table_faults
+
+            add_table_faults(settings, faults)
+            raise click.UsageError(str(faults))
         return command(settings=settings, **given)
 
     for option in reversed(options):

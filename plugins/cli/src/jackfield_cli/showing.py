@@ -85,7 +85,7 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
     try:
         provision = Provision.of(snapshot, settings, drift)
         reasons |= {tool.manifest.tool_id: why for tool in rest if (why := provision.withheld(tool))}
-        provision.mistakes.tell()
+        provision.faults.check()
     except (RegistryError, SettingsError) as error:
         raise click.ClickException(str(error)) from None
     return reasons

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,7 @@ from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo
 
 if TYPE_CHECKING:
-    from jackfield.offers import PluginSettings, StoreOffer
+    from jackfield.offers import StoreOffer
     from jackfield.settings import Settings
 
 
@@ -28,10 +28,10 @@ def store() -> None:
 @with_registry
 def create(settings: Settings) -> None:
     """Create the store that the settings name; refuse if there is anything in its place."""
-    with _offer(settings) as (offer, said):
+    with _offer(settings) as (offer, chosen):
         if offer.initialise is None:
             raise click.ClickException(f"the store {offer.name!r} does not have to be created")
-        echo(offer.initialise(said))
+        echo(offer.initialise(chosen))
 
 
 @store.command()
@@ -42,12 +42,12 @@ def show(settings: Settings, as_json: bool) -> None:
 
     Claims, values and streams are counted with what has expired and was not pruned yet.
     """
-    with _offer(settings) as (offer, said):
+    with _offer(settings) as (offer, chosen):
         if offer.describe is None:
             raise click.ClickException(f"the store {offer.name!r} has nothing to show")
-        if why := offer.missing(said):
+        if why := offer.missing(chosen):
             raise click.ClickException(why)
-        facts = offer.describe(said)
+        facts = offer.describe(chosen)
     if as_json:
         print_json(facts)
         return
@@ -57,19 +57,17 @@ def show(settings: Settings, as_json: bool) -> None:
 
 
 @contextmanager
-def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, PluginSettings]]:
+def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
     from jackfield.contract.snapshot import Snapshot, SnapshotError
     from jackfield.provision import Provision
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
     from jackfield.store import StoreUnavailableError
 
-    name = ""
     try:
         provision = Provision.of(Snapshot.load(settings.registry), settings)
-        provision.mistakes.tell()
-        name = provision.store_name
-        if name == "memory":
+        provision.faults.check()
+        if provision.store_name == "memory":
             raise click.ClickException(
                 "the store of this deployment is `memory`, which ends with its process and is never created; "
                 "for one that lasts, install jackfield-store-sqlite and run `jackfield build`"
@@ -77,5 +75,3 @@ def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, PluginSettings]]:
         yield provision.store_offer()
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
-    except ValueError as error:
-        raise click.ClickException(f"[stores.{name}]: {error}") from None

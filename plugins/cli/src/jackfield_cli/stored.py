@@ -44,7 +44,7 @@ def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_
 
         async with _store(settings) as (store, provision):
             observers = tuple(provision.made("observers", Services(store)).values())
-            provision.mistakes.tell()
+            provision.faults.check()
             return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
 
     return _run(worked)
@@ -82,15 +82,13 @@ async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
     from jackfield.provision import Provision
 
     provision = Provision.of(Snapshot.load(settings.registry), settings)
-    provision.mistakes.tell()
+    provision.faults.check()
     if provision.store_name == "memory":
         raise click.ClickException(
             "the store of this deployment is `memory`, which ends with its host: nothing is kept for others "
             "to see; install jackfield-store-sqlite, run `jackfield build`, and sessions and bans are kept"
         )
     try:
-        store = provision.store()
-        provision.mistakes.tell()
-        yield store, provision
+        yield provision.store(), provision
     finally:
         await provision.close()

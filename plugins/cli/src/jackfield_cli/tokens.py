@@ -65,7 +65,9 @@ def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]
     from jackfield_sessions.instructions import fixed_prompt, folders, token_budget
 
     try:
-        transport = Provision.of(snapshot, settings).transport()
+        provision = Provision.of(snapshot, settings)
+        provision.faults.check()
+        transport = provision.transport()
         where, budget = folders(settings.prompts), token_budget(settings, transport)
         offered = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in withheld]
         return [

@@ -6,14 +6,10 @@ import logging
 import tomllib
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
-
-if TYPE_CHECKING:
-    from jackfield.settings import Settings
 
 KEY_NAME = "own-client"
 USER = "local"
@@ -41,9 +37,9 @@ class Started(NamedTuple):
 async def started(wanted: Wanted) -> AsyncIterator[Started]:
     """A host for as long as the block lasts; what stops it is an error of the command line."""
     try:
-        from jackfield_host.options import HostOptions
         from jackfield_host.security.keys import new_key
         from jackfield_host.serving import running
+        from jackfield_host.settings import HostSettings
     except ImportError:
         raise click.UsageError(
             'No address was given, and there is no host here to start: pip install "jackfield-client[host]", '
@@ -51,32 +47,26 @@ async def started(wanted: Wanted) -> AsyncIterator[Started]:
         ) from None
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
-    from jackfield.settings import SettingsError
+    from jackfield.settings import Settings, SettingsError, SettingsFaults
     from jackfield.store import StoreUnavailableError
 
-    settings = _settings(wanted)
+    faults = SettingsFaults()
+    config = Path(wanted.config) if wanted.config else None
+    settings = Settings.load(config, faults=faults, registry=wanted.registry, provider=wanted.provider)
+    certain = not faults
     # Others on this machine can reach the port as well; the key keeps them out and says who is talking.
     logging.getLogger().addHandler(logging.NullHandler())
     async with AsyncExitStack() as stack:
         try:
             key = new_key(KEY_NAME, wanted.user or USER, [OPERATOR])
-            options = HostOptions.load(
+            host = HostSettings.load(
                 settings.sections.get("host", {}),
+                faults=faults,
                 address="127.0.0.1",
                 port=0,
                 keys=tomllib.loads(key.lines)["host"]["keys"],
             )
-            url = await stack.enter_async_context(running(settings, options))
+            url = await stack.enter_async_context(running(settings, host, faults, certain=certain))
         except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
-            raise click.ClickException(str(error)) from None
+            raise (click.ClickException if certain else click.UsageError)(str(error)) from None
         yield Started(url, key.key)
-
-
-def _settings(wanted: Wanted) -> Settings:
-    from jackfield.settings import Settings, SettingsError
-
-    try:
-        settings = Settings.load(Path(wanted.config) if wanted.config else None, registry=wanted.registry)
-    except SettingsError as error:
-        raise click.UsageError(str(error)) from None
-    return replace(settings, provider=wanted.provider) if wanted.provider else settings

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
-from jackfield.settings import Mistakes, Settings
+from jackfield.settings import Settings, SettingsFaults
 from jackfield_sessions.manager import SessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,19 +21,19 @@ from jackfield_host.endpoints.protocol import asyncapi
 from jackfield_host.endpoints.visit import authenticate
 from jackfield_host.errors import answered
 from jackfield_host.house import House
-from jackfield_host.lifecycle.checks import noting, started
+from jackfield_host.lifecycle.checks import start_runtime
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.openapi import OPERATIONS
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.operations.watchers import counting
-from jackfield_host.options import HostOptions
 from jackfield_host.plugin_endpoints import EndpointServices, create_endpoints
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
 from jackfield_host.security.headers import SecurityHeaders
 from jackfield_host.security.identity import Refused
 from jackfield_host.security.limits import SizeLimits
+from jackfield_host.settings import HostSettings
 from jackfield_host.websocket import WebSocketEndpoint
 
 ROUTES: list[Route | WebSocketRoute] = [
@@ -60,15 +60,22 @@ ALLOWED_HEADERS = (
 
 
 @asynccontextmanager
-async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[House]:
-    """A house with everything it needs; what cannot be served stops it with a sentence."""
-    mistakes = Mistakes()
+async def opened(
+    settings: Settings,
+    options: HostSettings,
+    faults: SettingsFaults | None = None,
+    *,
+    certain: bool = True,
+) -> AsyncIterator[House]:
+    """A house with everything it needs; one `SettingsError` reports every fault.
+
+    `faults` are those that were found before; `certain` is false if keys of the settings file are faulty.
+    """
+    faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:
-        with mistakes:
-            gate = Gate(options)
-        with noting(mistakes):
-            runtime = await started(settings, mistakes, closing)
-        mistakes.tell()
+        gate = faults.collect(lambda: Gate(options))
+        runtime = await start_runtime(settings, faults, closing, certain=certain)
+        assert gate is not None  # noqa: S101 - without faults there is one
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
         sessions = SessionManager(runtime, transport, settings, options)
@@ -79,8 +86,8 @@ async def opened(settings: Settings, options: HostOptions) -> AsyncIterator[Hous
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
         services = EndpointServices(runtime, sessions, options)
-        endpoints = create_endpoints(services, (route.path for route in ROUTES), mistakes)
-        mistakes.tell()
+        endpoints = create_endpoints(services, (route.path for route in ROUTES), faults)
+        faults.check()
         yield House(
             options, gate, sessions, requests, Readiness(sessions), trend, downloads, tuple(endpoints)
         )

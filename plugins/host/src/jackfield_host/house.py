@@ -12,9 +12,9 @@ from starlette.requests import HTTPConnection
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
-from jackfield_host.options import HostOptions
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
+from jackfield_host.settings import HostSettings
 
 if TYPE_CHECKING:
     from jackfield_host.plugin_endpoints import PluginEndpoint
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class House:
     """One running host."""
 
-    options: HostOptions
+    options: HostSettings
     gate: Gate
     sessions: SessionManager
     requests: Allowances

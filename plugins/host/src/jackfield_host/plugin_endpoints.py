@@ -9,7 +9,7 @@ from typing import Any
 
 from jackfield.offers import EndpointOffer
 from jackfield.runtime import Runtime
-from jackfield.settings import Mistakes
+from jackfield.settings import SettingsFaults
 from jackfield_sessions.manager import SessionManager
 from starlette.requests import HTTPConnection
 from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
@@ -19,7 +19,7 @@ from starlette.websockets import WebSocket
 from jackfield_host import errors
 from jackfield_host.endpoints.visit import authenticate
 from jackfield_host.house import House
-from jackfield_host.options import HostOptions
+from jackfield_host.settings import HostSettings
 
 _log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class EndpointServices:
 
     runtime: Runtime
     sessions: SessionManager
-    options: HostOptions
+    options: HostSettings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,7 @@ class PluginEndpoint:
 
 
 def create_endpoints(
-    services: EndpointServices, own_paths: Iterable[str], faults: Mistakes
+    services: EndpointServices, own_paths: Iterable[str], faults: SettingsFaults
 ) -> list[PluginEndpoint]:
     """Create the routes of every offer; paths that overlap, or are not below their prefix, are faults."""
     provision = services.runtime.provision
@@ -66,7 +66,7 @@ def create_endpoints(
         for path in sorted(endpoint.paths):
             for other, owner in taken.items():
                 if _overlap(path, other):
-                    faults.note(f"{place}: {path} overlaps {other} of {owner}; disable one of them")
+                    faults.add(f"{place}: {path} overlaps {other} of {owner}; disable one of them")
         taken |= dict.fromkeys(endpoint.paths, place)
         endpoints.append(endpoint)
     for endpoint in endpoints:
@@ -87,13 +87,13 @@ def _overlap(one: str, other: str) -> bool:
     )
 
 
-def _is_usable(route: BaseRoute, offer: EndpointOffer, place: str, faults: Mistakes) -> bool:
+def _is_usable(route: BaseRoute, offer: EndpointOffer, place: str, faults: SettingsFaults) -> bool:
     if not isinstance(route, Route | WebSocketRoute | Mount):
-        faults.note(f"{place}: {type(route).__name__} is not a Route, a WebSocketRoute or a Mount")
+        faults.add(f"{place}: {type(route).__name__} is not a Route, a WebSocketRoute or a Mount")
         return False
     prefix = offer.prefix
     if prefix not in ("/", route.path) and not route.path.startswith(f"{prefix}/"):
-        faults.note(f"{place}: the path {route.path} is not below its prefix {prefix}")
+        faults.add(f"{place}: the path {route.path} is not below its prefix {prefix}")
         return False
     return True
 

@@ -16,13 +16,13 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from jackfield.settings import Settings, SettingsError
+from jackfield.settings import Settings, SettingsError, SettingsFaults
 
 from jackfield_host.app import application, opened
 from jackfield_host.house import House
 from jackfield_host.lifecycle.supervisor import Supervisor
-from jackfield_host.options import HostOptions
 from jackfield_host.security.wire import BoundedHttp
+from jackfield_host.settings import HostSettings
 from jackfield_host.wire import reaping
 from jackfield_host.wire.reaping import ReapingWebSocket
 
@@ -123,7 +123,7 @@ def end_within(seconds: float, status: int) -> None:
     ending.start()
 
 
-def listening(options: HostOptions) -> socket.socket:
+def listening(options: HostSettings) -> socket.socket:
     """The socket to accept on."""
     family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -139,8 +139,8 @@ def listening(options: HostOptions) -> socket.socket:
     return listener
 
 
-def _refused(options: HostOptions, error: OSError) -> str:
-    place = f"[host] {options.address}:{options.port} cannot be listened on"
+def _refused(options: HostSettings, error: OSError) -> str:
+    place = f"[host] port: {options.address}:{options.port} cannot be listened on"
     if error.errno != errno.EADDRINUSE:
         return f"{place}: {error.strerror}; choose another `port` or `address`"
     other = options.port + 1 if options.port < LAST_PORT else 0
@@ -150,7 +150,7 @@ def _refused(options: HostOptions, error: OSError) -> str:
     )
 
 
-def configured(app: Any, options: HostOptions) -> uvicorn.Config:
+def configured(app: Any, options: HostSettings) -> uvicorn.Config:
     """How uvicorn runs the application."""
     return uvicorn.Config(
         app,
@@ -172,10 +172,15 @@ def configured(app: Any, options: HostOptions) -> uvicorn.Config:
 
 
 async def serve(
-    settings: Settings, options: HostOptions, announce: Callable[[House, int], None] | None = None
+    settings: Settings,
+    options: HostSettings,
+    announce: Callable[[House, int], None] | None = None,
+    faults: SettingsFaults | None = None,
+    *,
+    certain: bool = True,
 ) -> int:
-    """Serve until told to stop; what the process should exit with."""
-    async with opened(settings, options) as house:
+    """Serve until told to stop; the exit status of the process."""
+    async with opened(settings, options, faults, certain=certain) as house:
         listener = listening(options)
         told = (lambda port: announce(house, port)) if announce else None
         server = Server(configured(application(house), options), house, told)
@@ -190,12 +195,17 @@ async def serve(
 
 
 def run(
-    settings: Settings, options: HostOptions, announce: Callable[[House, int], None] | None = None
+    settings: Settings,
+    options: HostSettings,
+    announce: Callable[[House, int], None] | None = None,
+    faults: SettingsFaults | None = None,
+    *,
+    certain: bool = True,
 ) -> int:
-    """Serve on a loop of its own, the fastest there is; what the process should exit with."""
+    """Serve on an event loop of its own, the fastest there is; the exit status of the process."""
     loop_factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        status = runner.run(serve(settings, options, announce))
+        status = runner.run(serve(settings, options, announce, faults, certain=certain))
         end_within(LEAVE_SECONDS, status)
     return status
 
@@ -210,9 +220,11 @@ class GuestServer(Server):
 
 
 @asynccontextmanager
-async def running(settings: Settings, options: HostOptions) -> AsyncIterator[str]:
+async def running(
+    settings: Settings, options: HostSettings, faults: SettingsFaults | None = None, *, certain: bool = True
+) -> AsyncIterator[str]:
     """A host on the loop of this program for as long as the block lasts; its address."""
-    async with opened(settings, options) as house:
+    async with opened(settings, options, faults, certain=certain) as house:
         listener = listening(options)
         name = f"[{options.address}]" if ":" in options.address else options.address
         url = f"http://{name}:{listener.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Observers of tool calls: `audit` writes a line for each, `metrics` counts them, `traces` makes spans."""
+"""Observers of tool calls: `audit` logs each call, `metrics` counts calls, `traces` creates spans."""
 
 from __future__ import annotations
 
@@ -6,20 +6,30 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import ObserverOffer, PluginSettings, Services
+from jackfield.offers import ObserverOffer, Services
 
 if TYPE_CHECKING:
+    from jackfield.settings import NoSettings
+
     from jackfield_observability.audit import Audit
     from jackfield_observability.metrics import Metrics
+    from jackfield_observability.settings import AuditSettings, MetricsSettings
     from jackfield_observability.traces import Traces
 
 
 @hookimpl
 def jackfield_observers() -> list[ObserverOffer]:
-    """Offer `audit` and `metrics`, and `traces` where the OpenTelemetry SDK is installed."""
-    offers = [ObserverOffer("audit", _audit), ObserverOffer("metrics", _metrics)]
+    """Offer `audit` and `metrics`, and `traces` if the OpenTelemetry SDK is installed."""
+    from jackfield.settings import NoSettings
+
+    from jackfield_observability.settings import AuditSettings, MetricsSettings
+
+    offers = [
+        ObserverOffer("audit", _audit, AuditSettings),
+        ObserverOffer("metrics", _metrics, MetricsSettings),
+    ]
     if _has_opentelemetry():
-        offers.append(ObserverOffer("traces", _traces))
+        offers.append(ObserverOffer("traces", _traces, NoSettings))
     return offers
 
 
@@ -30,23 +40,19 @@ def _has_opentelemetry() -> bool:
         return False
 
 
-def _audit(settings: PluginSettings, services: Services) -> Audit:  # noqa: ARG001 - an offer's shape
+def _audit(settings: AuditSettings, services: Services) -> Audit:  # noqa: ARG001 - an offer's shape
     from jackfield_observability.audit import Audit
-    from jackfield_observability.options import AuditOptions, read
 
-    return Audit(read(AuditOptions, "audit", settings))
+    return Audit(settings)
 
 
-def _metrics(settings: PluginSettings, services: Services) -> Metrics:  # noqa: ARG001 - an offer's shape
+def _metrics(settings: MetricsSettings, services: Services) -> Metrics:  # noqa: ARG001 - an offer's shape
     from jackfield_observability.metrics import Metrics
-    from jackfield_observability.options import MetricsOptions, read
 
-    return Metrics(read(MetricsOptions, "metrics", settings))
+    return Metrics(settings)
 
 
-def _traces(settings: PluginSettings, services: Services) -> Traces:  # noqa: ARG001 - an offer's shape
-    from jackfield_observability.options import TracesOptions, read
+def _traces(settings: NoSettings, services: Services) -> Traces:  # noqa: ARG001 - an offer's shape
     from jackfield_observability.traces import Traces
 
-    read(TracesOptions, "traces", settings)
     return Traces()

@@ -1,90 +1,257 @@
-"""The audit: one line of JSON for every call, written by a thread."""
+"""The audit log: one line of JSON for every call, written by a background thread."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
+import orjson
+from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse
 from jackfield.governance import Call
+from jackfield.registry.registry import RegisteredTool
 from jackfield.settings import SettingsError
 
-from jackfield_observability import record
-from jackfield_observability.audit_file import AuditFile
-from jackfield_observability.audit_tail import Record, Tail, read_tail
-from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
-from jackfield_observability.options import AuditOptions
+from jackfield_observability.audit_file import AuditFile, AuditRecord, AuditTail, read_tail
+from jackfield_observability.background import QUEUE_LIMIT, BackgroundObserver
+from jackfield_observability.redaction import Redactor, identifier, name, text
+from jackfield_observability.settings import AuditSettings
+
+MAX_LINE = 64 * 1024
+"""A longer line is written without its optional members."""
+
+MAX_CACHED = 10_000
+"""The maximum number of cached line prefixes and redactors."""
+
+_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_UTC_Z
+
+_FRACTIONS = tuple(f".{millisecond:03}Z" for millisecond in range(1000))
+"""Milliseconds and suffix of every timestamp."""
+
+_END = b"}\n"
+
+Line = tuple[bytes, bytes]
+"""The part that a line shares with similar calls, and the part of this call.
+
+Two parts, because the first one exists already, and a joined line would take three times the memory.
+"""
+
+
+class DeferredLine(NamedTuple):
+    """A call with optional members, which may have to be searched for secrets."""
+
+    line: Line
+    call: Call
+    response: ToolResponse
+
+
+class AuditEncoder:
+    """Encodes calls as lines of JSON; caches the parts that similar calls share."""
+
+    def __init__(self, *, arguments: bool) -> None:
+        self._arguments = arguments
+        self._shared: dict[Any, bytes] = {}
+        self._redactors: dict[tuple[str, str], Redactor] = {}
+        self._second = float("inf")
+        """The start of the current second, by the performance counter."""
+        self._date = ""
+
+    def encode(self, call: Call, response: ToolResponse) -> Line | DeferredLine:
+        """Return the line of a finished call, as far as it can be encoded on the call path."""
+        tool, began, call_id, key = call.tool, call.began, call.call_id, call.key
+        past = began - self._second
+        if not 0.0 <= past < 1.0:
+            past = self._begin_second(began)
+        # One `dumps` call for all members: separate ones for numbers and texts cost more than a dictionary.
+        facts = {
+            "time": self._date + _FRACTIONS[int(past * 1000)],
+            "durationMs": int((call.ended - began) * 1_000_000) / 1000,
+            "turn": call.turn.number,
+            "callId": None if call_id is None else identifier(call_id),
+            "key": identifier(key) if key else None,
+            "responseCharacters": len(call.text),
+        }
+        if call.returns_violations:
+            facts["returnsViolations"] = call.returns_violations
+        own = orjson.dumps(facts, None, orjson.OPT_APPEND_NEWLINE)[1:]
+        failure = response.failure
+        error = None if failure is None else failure.type
+        if call.decisions or call.confirmed or call.parent:
+            # The decisions belong to this call alone; they are encoded off the call path.
+            return DeferredLine((b"", own), call, response)
+        kind = (
+            tool.id, tool.registry_version, call.session.id, error, call.stopped, call.policies,
+            call.defaults_filled,
+        )  # fmt: skip
+        line = (self._shared.get(kind) or self._add_tool(kind, call, error), own)
+        if call.meta or call.notes or response.meta or self._arguments:
+            return DeferredLine(line, call, response)
+        return line
+
+    def complete(self, marked: DeferredLine) -> bytes:
+        """Return the line of a call with optional members; runs off the call path."""
+        (shared, own), call, response = marked
+        if not shared:
+            shared = _shared(call, None if response.failure is None else response.failure.type)
+        more = self._more(call, response)
+        if not more:
+            return shared + own
+        begun = shared + own.removesuffix(_END)
+        whole = begun + _members(more)
+        if len(whole) > MAX_LINE:
+            whole = begun + _members(dict.fromkeys(more, f"[left out: the line had {len(whole)} bytes]"))
+        return whole
+
+    def _begin_second(self, counter: float) -> float:
+        """Read the date again, because the wall clock may be set while a host runs; return the fraction."""
+        moment = time.time() - (time.perf_counter() - counter)
+        past = moment % 1
+        self._second = counter - past
+        self._date = datetime.fromtimestamp(int(moment), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+        return past
+
+    def _add_tool(self, kind: Any, call: Call, error: ErrorType | None) -> bytes:
+        return _remember(self._shared, kind, _shared(call, error))
+
+    def _more(self, call: Call, response: ToolResponse) -> dict[str, Any]:
+        """Return the optional members, redacted; most calls have none."""
+        redactor = self._redactor(call.tool)
+        # A call that ended early or failed may not have validated its arguments.
+        secrets = redactor.secrets(call.args, validated=call.took > 0)
+        more: dict[str, Any] = {}
+        if self._arguments:
+            more["arguments"] = redactor.arguments(call.args, secrets)
+        if call.meta or response.meta:
+            more["meta"] = redactor.shown({**call.meta, **response.meta}, secrets)
+        if call.notes:
+            more["notes"] = redactor.shown(call.notes, secrets)
+        return more
+
+    def _redactor(self, tool: RegisteredTool) -> Redactor:
+        # A reloaded registry may have another tool under the same id, with other sensitive properties.
+        known = self._redactors.get((tool.id, tool.registry_version))
+        return known or _remember(
+            self._redactors, (tool.id, tool.registry_version), Redactor(tool.manifest.parameters)
+        )
+
+
+_Value = TypeVar("_Value")
+
+
+def _remember(known: dict[Any, _Value], key: Any, value: _Value) -> _Value:
+    # Sessions come and go, and a model can invent any number of ids.
+    if len(known) >= MAX_CACHED:
+        known.clear()
+    known[key] = value
+    return value
+
+
+def _shared(call: Call, error: ErrorType | None) -> bytes:
+    """Return the members shared by calls with the same tool, session, result and policies; left open."""
+    tool, session = call.tool, call.session
+    shared = {
+        "event": "call",
+        "tool": text(tool.id),
+        "toolVersion": tool.manifest.version,
+        "registryVersion": tool.registry_version,
+        "category": tool.manifest.category,
+        "pinnedVersion": session.registry_version,
+        "session": name(session.id),
+        "user": None if session.user is None else name(session.user),
+        "mode": session.mode,
+        "ok": error is None,
+        "error": error,
+        "stopped": call.stopped or None,
+        "parent": call.parent.tool.id if call.parent is not None else None,
+        "confirmed": call.confirmed,
+        "defaultsFilled": call.defaults_filled,
+        "decisions": {policy: name(decision) for policy, decision in call.trail().items()},
+    }
+    return orjson.dumps(shared)[:-1] + b","
+
+
+def _members(more: Mapping[str, Any]) -> bytes:
+    """Return the last members of a line, and its end."""
+    return b",%b" % orjson.dumps(more, option=_OPTIONS)[1:]
+
+
+def dropped_line(lines: int) -> bytes:
+    """Return the line that replaces dropped lines."""
+    record = {"time": datetime.now(UTC), "event": "dropped", "lines": lines}
+    return orjson.dumps(record, option=_OPTIONS)
+
 
 PENDING_BYTES = 16 * 1024 * 1024
-"""How much of what cannot be written is kept until it can."""
+"""The maximum size of lines that wait to be written."""
 
-# Written out as soon as there is so much: less would be many small writes, each with a lock around it, more
-# would be memory that a busy host has not used before.
+# Write at this size: less would be many small writes, each under a lock; more would be memory that a
+# busy host has not used before.
 _WRITE_BYTES = 256 * 1024
 
-_COMPLAINT_SECONDS = 60.0
+_LOG_INTERVAL_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
 
-class Audit(OffPath[record.Line | record.Marked]):
-    """Writes a line for every call, and a line in place of those it had to drop."""
+class Audit(BackgroundObserver[Line | DeferredLine]):
+    """Writes a line for every call, and a line in place of dropped ones."""
 
-    def __init__(self, options: AuditOptions | None = None) -> None:
-        options = options or AuditOptions()
-        self._file = AuditFile(_place(Path(options.path)), options.max_bytes, options.backups)
-        # Opened at once: a path that cannot be written is for whoever starts the host to mend.
+    def __init__(self, settings: AuditSettings | None = None) -> None:
+        settings = settings or AuditSettings()
+        self._file = AuditFile(_resolve_path(settings.path), settings.max_bytes, settings.backups)
+        # Opened at once, so that a path that cannot be written fails at startup.
         try:
             self._file.open()
         except OSError as error:
-            raise SettingsError(f"observers.audit.path: {self._file.path}: {error.strerror}") from None
-        self._backups = options.backups
-        self._records = record.Records(arguments=options.arguments)
+            raise SettingsError(f"[observers.audit] path: {self._file.path}: {error.strerror}") from None
+        self._backups = settings.backups
+        self._encoder = AuditEncoder(arguments=settings.arguments)
         self._pending: list[bytes] = []
         self._pending_bytes = 0
         self._lost = 0
         self._reported = 0
-        self._next_complaint = 0.0
+        self._next_log = 0.0
         self._failing = False
         super().__init__("audit")
 
     @property
     def dropped(self) -> int:
-        """How many lines were dropped since the start."""
+        """The number of lines dropped since the start."""
         return self.overflowed + self._lost
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Write down a call; on the path of every call, so whatever may take long is left to the thread.
+        """Log a call; runs on the call path, so slow work is left to the thread.
 
-        A line is made at once, while all it speaks of is at hand: to keep the facts for later, and to look
-        at each of them again then, costs more.
+        The line is encoded at once: keeping its facts and reading them again later costs more.
         """
         waiting = self.waiting
         if len(waiting) < QUEUE_LIMIT:
-            waiting.append(self._records.call(call, response))
+            waiting.append(self._encoder.encode(call, response))
         else:
             self.overflowed += 1
 
     def tail(
         self, limit: int, *, tool: str | None = None, session: str | None = None, ok: bool | None = None
-    ) -> Tail:
-        """The latest lines, all or those of a tool, a session or an outcome; reads files, so in a thread."""
+    ) -> AuditTail:
+        """Return the latest lines, by tool, session or result; call it in a thread, as it reads files."""
         self.drain()
         wanted = {"tool": tool, "session": session, "ok": ok}
         asked = {name: value for name, value in wanted.items() if value is not None}
 
-        def fits(line: Record) -> bool:
+        def fits(line: AuditRecord) -> bool:
             return all(name in line and line[name] == value for name, value in asked.items())
 
         return read_tail(self._file.path, self._backups, limit, fits)
 
-    def receive(self, items: Sequence[record.Line | record.Marked]) -> None:
-        """Finish lines, and hold them until they are written."""
+    def receive(self, items: Sequence[Line | DeferredLine]) -> None:
+        """Complete lines, and hold them until they are written."""
         parts = chain.from_iterable(
-            (self._finished(item),) if isinstance(item, record.Marked) else item for item in items
+            (self._finished(item),) if isinstance(item, DeferredLine) else item for item in items
         )
         lines = b"".join(parts)
         room = PENDING_BYTES - self._pending_bytes
@@ -95,43 +262,43 @@ class Audit(OffPath[record.Line | record.Marked]):
         self._pending.append(lines)
         self._pending_bytes += len(lines)
         if self._pending_bytes >= _WRITE_BYTES and not self._failing:
-            self.settle()
+            self.flush()
 
-    def _finished(self, marked: record.Marked) -> bytes:
+    def _finished(self, marked: DeferredLine) -> bytes:
         try:
-            return self._records.finish(marked)
-        except Exception:  # noqa: BLE001 - notes are somebody else's objects, which may do anything
-            _log.exception("audit: no line could be made of a call of %s", marked.call.tool.id)
+            return self._encoder.complete(marked)
+        except Exception:  # noqa: BLE001 - notes hold foreign objects, which may do anything
+            _log.exception("audit: a call of %s could not be encoded", marked.call.tool.id)
             self._lost += 1
             return b""
 
-    def settle(self) -> None:
-        """Write the lines that wait, then say how many are missing after them."""
+    def flush(self) -> None:
+        """Write the waiting lines, then how many are missing after them."""
         dropped = self.dropped
         missing = dropped - self._reported
-        lines = b"".join(self._pending) + (record.dropped(missing) if missing else b"")
+        lines = b"".join(self._pending) + (dropped_line(missing) if missing else b"")
         if not lines:
             return
         written, fault = self._file.append(lines)
         if missing and written == len(lines):
             self._reported = dropped
-        # What says how many are missing is written anew, because by then more may be.
+        # The line with the number of dropped lines is encoded again, as more may be dropped by then.
         left = lines[written : self._pending_bytes]
         self._pending = [left] if left else []
         self._pending_bytes = len(left)
-        self._tell(fault, missing)
+        self._log_state(fault, missing)
 
-    def forget(self) -> None:
-        """A forked child writes to the same file, but not what its parent already holds."""
+    def reset_after_fork(self) -> None:
+        """A forked child writes to the same file, but not the lines that its parent holds."""
         self._file.close()
         self._pending.clear()
         self._pending_bytes = self._lost = self._reported = 0
 
-    def _tell(self, fault: OSError | None, missing: int) -> None:
-        """Log that lines cannot be written, are missing, or are written again; not with every line."""
-        due = time.monotonic() >= self._next_complaint
+    def _log_state(self, fault: OSError | None, missing: int) -> None:
+        """Log that lines cannot be written, are missing, or are written again; at most once per interval."""
+        due = time.monotonic() >= self._next_log
         if fault is None and (self._failing or (missing and due)):
-            _log.warning("audit: %s is written; %d lines before are missing", self._file.path, missing)
+            _log.warning("audit: %s is written again; %d earlier lines are missing", self._file.path, missing)
         elif fault is not None and (not self._failing or due):
             _log.error(
                 "audit: %s cannot be written (%s); %d lines wait, %d were dropped",
@@ -140,18 +307,18 @@ class Audit(OffPath[record.Line | record.Marked]):
         else:
             return
         self._failing = fault is not None
-        self._next_complaint = time.monotonic() + _COMPLAINT_SECONDS
+        self._next_log = time.monotonic() + _LOG_INTERVAL_SECONDS
 
     def _end(self) -> None:
         super()._end()
         self._file.close()
 
 
-def _place(path: Path) -> Path:
-    """Where the lines really go, whatever becomes of the working folder.
+def _resolve_path(path: Path) -> Path:
+    """Return the absolute path of the log, independent of the working directory.
 
-    A link to a file is followed once: rotation would rename the link, and not the file it leads to. What
-    `/dev/stdout` leads to may have no name that could be opened.
+    A link to a file is followed once: rotation would rename the link instead of the file. The target of
+    `/dev/stdout` may have no name that can be opened.
     """
     real = path.resolve()
     return real if real.is_file() or not path.exists() else path.absolute()

@@ -1,7 +1,7 @@
-"""A file of lines that several processes append to, and that makes room for itself.
+"""A log file that several processes append to, with rotation; and its latest lines.
 
-Whoever writes holds a lock on the file. Under it the file is looked at afresh, so that one which was rotated
-by another process, moved by an operator or lost with its folder is noticed before a line goes nowhere.
+A writer holds a lock on the file and checks that it is still the file at the path. So a file that was rotated
+by another process, moved by an operator or deleted with its folder is noticed before a line is lost.
 """
 
 from __future__ import annotations
@@ -11,28 +11,29 @@ import fcntl
 import logging
 import os
 import stat
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-_LOCK_TRIES = 50
-_LOCK_PAUSE_SECONDS = 0.01
+import orjson
+from jackfield.files import acquire_lock
+
+_LOCK_SECONDS = 0.5
 _REOPENINGS = 50
 
 _log = logging.getLogger(__name__)
 
 
-class Written(NamedTuple):
-    """How much of what was given is in the file, in whole lines, and what kept out the rest."""
+class WriteResult(NamedTuple):
+    """The number of bytes written, in whole lines, and the error that stopped the rest."""
 
     length: int
     fault: OSError | None
 
 
 class AuditFile:
-    """Appends whole lines; never leaves part of one behind."""
+    """Appends whole lines; never leaves part of one."""
 
     def __init__(self, path: Path, max_bytes: int, backups: int) -> None:
         self.path = path
@@ -41,8 +42,8 @@ class AuditFile:
         self._fd: int | None = None
         self._may_rotate = True
 
-    def append(self, lines: bytes) -> Written:
-        """Write lines, the last of which ends in a newline too; a fault ends it and is returned."""
+    def append(self, lines: bytes) -> WriteResult:
+        """Write lines, each with a newline at its end; return the error that stopped it, if any."""
         done = 0
         try:
             while done < len(lines):
@@ -54,17 +55,17 @@ class AuditFile:
                     else:
                         self._rotate()
         except OSError as fault:
-            return Written(done, fault)
-        return Written(done, None)
+            return WriteResult(done, fault)
+        return WriteResult(done, None)
 
     def open(self) -> int:
-        """The open file; made when there is none, for its owner's eyes only."""
+        """Return the open file; create it, readable by its owner only."""
         if self._fd is None:
             self._fd = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
         return self._fd
 
     def close(self) -> None:
-        """Let go of the file, and with it of the lock."""
+        """Close the file, which also releases the lock."""
         if self._fd is not None:
             fd, self._fd = self._fd, None
             os.close(fd)
@@ -74,7 +75,7 @@ class AuditFile:
         for _ in range(_REOPENINGS):
             fd = self.open()
             _lock(fd)
-            if self._is_in_place(fd):
+            if self._is_same_file(fd):
                 try:
                     yield fd
                 finally:
@@ -82,16 +83,16 @@ class AuditFile:
                         fcntl.flock(fd, fcntl.LOCK_UN)
                 return
             self.close()
-        raise OSError(errno.EBUSY, "the file is replaced again and again", str(self.path))
+        raise OSError(errno.EBUSY, "the file is replaced repeatedly", str(self.path))
 
-    def _is_in_place(self, fd: int) -> bool:
+    def _is_same_file(self, fd: int) -> bool:
         try:
             return os.path.samestat(os.stat(self.path), os.fstat(fd))  # noqa: PTH116 - beside fstat
         except FileNotFoundError:
             return False
 
     def _fitting(self, lines: bytes, start: int, file: os.stat_result) -> int:
-        """Where the lines end that go into the file as it is; 0 when it has to be rotated first."""
+        """Return where the lines end that fit into the file; 0 if it must be rotated first."""
         room = self._max_bytes - file.st_size
         if not self._max_bytes or not stat.S_ISREG(file.st_mode) or len(lines) - start <= room:
             return len(lines)
@@ -99,7 +100,7 @@ class AuditFile:
         if fitting:
             return fitting
         if file.st_size == 0:
-            # A line that is longer than a file may be has one of its own.
+            # A line longer than the maximum size gets a file of its own.
             return lines.index(b"\n", start) + 1
         return 0 if self._may_rotate else len(lines)
 
@@ -111,7 +112,7 @@ class AuditFile:
                     os.replace(f"{self.path}.{number}", f"{self.path}.{number + 1}")  # noqa: PTH105 - one idiom
             os.replace(self.path, f"{self.path}.1")  # noqa: PTH105 - one idiom
         except OSError as fault:
-            # A file that grows is better than lines that are lost.
+            # A growing file is better than lost lines.
             self._may_rotate = False
             _log.error("audit: %s cannot be rotated (%s) and will grow", self.path, fault)
         else:
@@ -119,19 +120,15 @@ class AuditFile:
 
 
 def _lock(fd: int) -> None:
-    # Not for ever: whoever holds it may have been stopped, and lines can wait elsewhere.
-    for _ in range(_LOCK_TRIES):
-        try:
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_LOCK_PAUSE_SECONDS)
-    raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
+    # With a limit: the holder may have been suspended, and lines can wait in memory.
+    if not acquire_lock(fd, _LOCK_SECONDS):
+        raise BlockingIOError(errno.EAGAIN, "another process holds the lock")
 
 
 def _write(fd: int, file: os.stat_result, lines: bytes, start: int, end: int) -> int:
-    """Write lines and say where those end that are whole in the file; the fault is raised when none is."""
+    """Write lines; return where the whole ones in the file end, or raise the error if there are none."""
     regular = stat.S_ISREG(file.st_mode)
-    # A process that was killed while it wrote leaves half a line, which must not spoil the next one.
+    # A process that was killed during a write leaves half a line, which must not corrupt the next one.
     mended = regular and file.st_size and os.pread(fd, 1, file.st_size - 1) != b"\n"
     data = memoryview((b"\n" if mended else b"") + lines[start:end])
     written = 0
@@ -147,3 +144,71 @@ def _write(fd: int, file: os.stat_result, lines: bytes, start: int, end: int) ->
             raise
         return whole
     return end
+
+
+BLOCK = 64 * 1024
+"""Bytes read at a time, from the end of the file."""
+
+MAX_SCAN_BYTES = 16 * 1024 * 1024
+"""The maximum number of bytes to search; a filter without matches must not read for minutes."""
+
+AuditRecord = dict[str, Any]
+
+
+class AuditTail(NamedTuple):
+    """The matching lines, newest first."""
+
+    lines: list[AuditRecord]
+    complete: bool
+    """True if there are no older matches."""
+
+
+def read_tail(path: Path, backups: int, limit: int, fits: Callable[[AuditRecord], bool]) -> AuditTail:
+    """Return the latest matching lines of a file and its rotated files."""
+    found: list[AuditRecord] = []
+    left = MAX_SCAN_BYTES
+    for file in (path, *(path.with_name(f"{path.name}.{number}") for number in range(1, backups + 1))):
+        for line in _backwards(file):
+            left -= len(line)
+            if left < 0:
+                return AuditTail(found, complete=False)
+            record = _read(line)
+            if record is None or not fits(record):
+                continue
+            if len(found) == limit:
+                return AuditTail(found, complete=False)
+            found.append(record)
+    return AuditTail(found, complete=True)
+
+
+def _read(line: bytes) -> AuditRecord | None:
+    """Parse a line; return None for half a line of a killed process."""
+    try:
+        record = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def _backwards(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file from the last to the first; nothing for a pipe."""
+    try:
+        # Opening a pipe without a writer would block.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    except OSError:
+        return
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return
+        end = size = os.fstat(descriptor).st_size
+        begun = b""
+        # The second condition stops at a file without newlines, which is not a log.
+        while end > 0 and size - end <= MAX_SCAN_BYTES:
+            start = max(0, end - BLOCK)
+            file.seek(start)
+            first, *lines = (file.read(end - start) + begun).split(b"\n")
+            yield from (line for line in reversed(lines) if line)
+            # The text before the first newline continues in the previous block.
+            begun, end = first, start
+        if begun:
+            yield begun

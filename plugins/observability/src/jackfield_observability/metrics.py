@@ -1,11 +1,13 @@
-"""Metrics: plain numbers on the path of a call, everything else when somebody asks for them."""
+"""Metrics: plain counters on the call path; percentiles and exports are computed on request."""
 
 from __future__ import annotations
 
 import logging
+import math
 import re
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections import Counter, deque
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.response import ToolResponse
@@ -13,24 +15,123 @@ from jackfield.governance import Call
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_observability.options import MetricsOptions
-from jackfield_observability.windows import CHARACTERS_PER_TOKEN, ENOUGH, Series, ToolFigures
+from jackfield_observability.settings import MetricsSettings
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+WINDOW = 1000
+"""Percentiles cover this many of the latest values."""
+
+CHARACTERS_PER_TOKEN = 4
+
+MIN_SAMPLES = 20
+"""The number of responses that percentiles need."""
+
+
+class Percentiles(NamedTuple):
+    """The 50th, 95th and 99th percentile."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+def percentiles(values: Iterable[float]) -> Percentiles | None:
+    """Return percentiles with linear interpolation; None without values."""
+    ordered = sorted(values)
+    if not ordered:
+        return None
+    return Percentiles(*(_at(ordered, share) for share in (0.50, 0.95, 0.99)))
+
+
+def _at(ordered: list[float], share: float) -> float:
+    place = share * (len(ordered) - 1)
+    below = math.floor(place)
+    if below + 1 == len(ordered):
+        return ordered[below]
+    return ordered[below] + (ordered[below + 1] - ordered[below]) * (place - below)
+
+
+class Series:
+    """Sum and count of all values, and a window of the latest ones."""
+
+    __slots__ = ("count", "latest", "total")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.total = 0.0
+        self.latest: deque[float] = deque(maxlen=WINDOW)
+
+    def add(self, value: float) -> None:
+        """Add a value."""
+        self.count += 1
+        self.total += value
+        self.latest.append(value)
+
+    def percentiles(self) -> Percentiles | None:
+        """Return percentiles of the latest values."""
+        # The copy is atomic, so another thread may read during calls.
+        return percentiles(self.latest.copy())
+
+
+class ToolMetrics:
+    """Counters and rolling windows of one tool's calls."""
+
+    __slots__ = (
+        "broken_returns", "budget", "calls", "characters", "durations", "errors", "late", "next_check",
+        "seconds", "sizes", "warnings",
+    )  # fmt: skip
+
+    def __init__(self, budget_ms: int) -> None:
+        self.budget = budget_ms / 1000
+        self.calls = 0
+        self.late = 0
+        self.broken_returns = 0
+        self.seconds = 0.0
+        self.characters = 0
+        self.warnings = 0
+        self.next_check = 0.0
+        self.errors: Counter[str] = Counter()
+        self.durations: deque[float] = deque(maxlen=WINDOW)
+        self.sizes: deque[int] = deque(maxlen=WINDOW)
+
+    def add(self, seconds: float, size: int) -> None:
+        """Add a call."""
+        self.calls += 1
+        self.seconds += seconds
+        self.characters += size
+        if seconds > self.budget:
+            self.late += 1
+        self.durations.append(seconds)
+        self.sizes.append(size)
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens of all responses."""
+        return self.characters // CHARACTERS_PER_TOKEN
+
+    def duration_percentiles(self) -> Percentiles | None:
+        """Return percentiles of the latest durations, in seconds."""
+        return percentiles(self.durations.copy())
+
+    def size_percentiles(self) -> Percentiles | None:
+        """Return percentiles of the latest response sizes, in characters."""
+        return percentiles(self.sizes.copy())
+
+
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-"""What `prometheus()` is, as a response's content type."""
+"""The content type of `prometheus()`."""
 
 UNKNOWN = "(unknown)"
-"""The tool under which calls of tools that do not exist are counted."""
+"""The name under which calls of unknown tools are counted."""
 
-NEAR_THE_LIMIT = 0.8
+WARNING_SHARE = 0.8
 MAX_SESSIONS = 10_000
 MAX_DECISIONS = 500
-WARN_AGAIN_SECONDS = 3600.0
+REPEAT_WARNING_SECONDS = 3600.0
 
-_LOOK_AGAIN_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
@@ -38,7 +139,7 @@ _log = logging.getLogger(__name__)
 
 
 class _ContextUse:
-    """How much of its context an open session has filled, as far as can be seen from here."""
+    """The estimated size of an open session's context."""
 
     __slots__ = ("characters", "warned")
 
@@ -54,9 +155,9 @@ class _ContextUse:
 class Metrics:
     """Counts calls, sessions and turns of this process since its start."""
 
-    def __init__(self, options: MetricsOptions | None = None) -> None:
-        self.options = options or MetricsOptions()
-        self.tools: dict[str, ToolFigures] = {}
+    def __init__(self, settings: MetricsSettings | None = None) -> None:
+        self.settings = settings or MetricsSettings()
+        self.tools: dict[str, ToolMetrics] = {}
         self.decisions: Counter[tuple[str, str]] = Counter()
         self.confirmed = 0
         self.sessions: Counter[str] = Counter()
@@ -65,22 +166,22 @@ class Metrics:
         self.declaration_tokens = Series()
         self.context_warnings = 0
         self._open: dict[str, _ContextUse] = {}
-        self._large = self.options.response_limit_characters
-        limit = self.options.context_limit_tokens
-        self._near_limit = limit * NEAR_THE_LIMIT * CHARACTERS_PER_TOKEN if limit else float("inf")
+        self._large = self.settings.response_limit_characters
+        limit = self.settings.context_limit_tokens
+        self._near_limit = limit * WARNING_SHARE * CHARACTERS_PER_TOKEN if limit else float("inf")
         self._registry: CollectorRegistry | None = None
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Count a call; on the path of every call."""
+        """Count a call; runs on the call path."""
         if call.decisions:
             self._count_decisions(call.decisions)
             if call.declined:
-                return  # It was counted as a call when it began to wait; nothing ran since.
+                return  # It was counted when it asked for confirmation; nothing ran since.
         tool_id, session_id, now, size = call.tool.id, call.session.id, call.ended, len(call.text)
-        tool = self.tools.get(tool_id) or self._meet(call.tool)
+        tool = self.tools.get(tool_id) or self._add_tool(call.tool)
         tool.add(now - call.began, size)
-        if size > self._large and now >= tool.next_look:
-            self._look_at_size(tool_id, tool, now)
+        if size > self._large and now >= tool.next_check:
+            self._check_size(tool_id, tool, now)
         if response.failure is not None:
             tool.errors[response.failure.type] += 1
         if call.returns_violations:
@@ -90,14 +191,14 @@ class Metrics:
         use = self._open.get(session_id)
         if use is None:
             if not call.session.active:
-                return  # A write that outlived its session; that is not open any more.
+                return  # A write that finished after its session was closed.
             use = self._hold(session_id, 0)
         use.characters += size
         if use.characters >= self._near_limit and not use.warned:
             self._warn_of_context(session_id, use)
 
     def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None:
-        """Count a session and what it begins with."""
+        """Count a session and its initial context."""
         self.sessions[session.mode] += 1
         self.prompt_tokens.add(prompt_tokens)
         self.declaration_tokens.add(declaration_tokens)
@@ -110,90 +211,90 @@ class Metrics:
         self.turns[session.mode] += 1
 
     def session_ended(self, session: Session) -> None:
-        """Forget how full a session's context was."""
+        """Discard the context size of a session."""
         self._open.pop(session.id, None)
 
     async def close(self) -> None:
-        """Nothing: there is nothing to write."""
+        """Do nothing: there is nothing to write."""
 
     @property
     def open_sessions(self) -> int:
-        """How many sessions go on."""
+        """The number of open sessions."""
         return len(self._open)
 
     @property
     def largest_context(self) -> int:
-        """The tokens in the fullest context of an open session, estimated."""
+        """The estimated tokens in the largest context of an open session."""
         return max((use.tokens for use in tuple(self._open.values())), default=0)
 
     def failures(self, kind: ErrorType) -> int:
-        """How many calls were answered with this type of failure."""
+        """Return how many calls failed with this type."""
         return sum(tool.errors[kind] for tool in tuple(self.tools.values()))
 
     def decided(self, policy: str, decision: str) -> int:
-        """How often a policy decided so."""
+        """Return how often a policy made this decision."""
         return self.decisions[policy, decision]
 
     def decision_kinds(self) -> dict[tuple[str, str], int]:
-        """How often each policy decided what, numbers in the wording put aside."""
+        """Return how often each policy made each decision; numbers in the wording are replaced."""
         kinds: Counter[tuple[str, str]] = Counter()
         for (policy, decision), count in self.decisions.copy().items():
             kinds[policy, _NUMBER.sub("N", decision)[:80]] += count
         return dict(sorted(kinds.items()))
 
     def snapshot(self) -> dict[str, Any]:
-        """Everything as plain JSON values."""
-        from jackfield_observability.exposition import as_json
+        """Return all metrics as JSON values."""
+        from jackfield_observability.prometheus import as_json
 
         return as_json(self)
 
     def prometheus(self) -> str:
-        """Everything in Prometheus' text format."""
+        """Return all metrics in Prometheus' text format."""
         from prometheus_client import generate_latest
 
-        from jackfield_observability.exposition import registry_of
+        from jackfield_observability.prometheus import create_registry
 
         if self._registry is None:
-            self._registry = registry_of(self)
+            self._registry = create_registry(self)
         return generate_latest(self._registry).decode()
 
-    def _meet(self, tool: RegisteredTool) -> ToolFigures:
-        # Ids that a model made up are counted together: they have no end.
+    def _add_tool(self, tool: RegisteredTool) -> ToolMetrics:
+        # Unknown ids are counted together, because a model can invent any number of them.
         name = tool.id if tool.known else UNKNOWN
         figures = self.tools.get(name)
         if figures is None:
-            figures = self.tools[name] = ToolFigures(tool.manifest.latency_budget_ms)
+            figures = self.tools[name] = ToolMetrics(tool.manifest.latency_budget_ms)
         return figures
 
     def _hold(self, session_id: str, characters: int) -> _ContextUse:
         if len(self._open) >= MAX_SESSIONS:
-            # Nobody said that they ended; the one that was opened first is the likeliest to be gone.
+            # Sessions whose end was not reported; the oldest is the most likely to be gone.
             del self._open[next(iter(self._open))]
         use = self._open[session_id] = _ContextUse(characters)
         return use
 
     def _count_decisions(self, decisions: dict[str, str]) -> None:
         for each in decisions.items():
-            # Wordings may hold numbers, and a model chooses those: what is counted apart has to have an end.
+            # A wording may contain numbers that the model chose, so the number of counters is limited.
             known = each in self.decisions or len(self.decisions) < MAX_DECISIONS
             self.decisions[each if known else (each[0], "other")] += 1
 
-    def _look_at_size(self, tool_id: str, tool: ToolFigures, now: float) -> None:
-        if len(tool.sizes) < ENOUGH:
+    def _check_size(self, tool_id: str, tool: ToolMetrics, now: float) -> None:
+        if len(tool.sizes) < MIN_SAMPLES:
             return
         latest = tool.size_percentiles()
         if latest is None or latest.p95 <= self._large:
-            tool.next_look = now + _LOOK_AGAIN_SECONDS
+            tool.next_check = now + _CHECK_SECONDS
             return
-        tool.next_look = now + WARN_AGAIN_SECONDS
+        tool.next_check = now + REPEAT_WARNING_SECONDS
         tool.warnings += 1
         _log.warning(
-            "tool %s: P95 of its last %d responses is %d characters, and %d are healthy for a context",
+            "tool %s: P95 of its last %d responses is %d characters; the limit is %d",
             tool_id, len(tool.sizes), latest.p95, self._large,
         )  # fmt: skip
 
     def _warn_of_context(self, session_id: str, use: _ContextUse) -> None:
         use.warned = True
         self.context_warnings += 1
-        limit = self.options.context_limit_tokens
+        limit = self.settings.context_limit_tokens
         _log.warning("session %s: about %d of %d tokens of context are used", session_id, use.tokens, limit)

@@ -13,11 +13,11 @@ from opentelemetry import metrics, trace
 from opentelemetry.context import Context, get_current
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
+from jackfield_observability.background import QUEUE_LIMIT, BackgroundObserver
 from jackfield_observability.metrics import UNKNOWN
-from jackfield_observability.off_path import QUEUE_LIMIT, OffPath
 from jackfield_observability.redaction import identifier
 
-# The conventions are still in development; these are the names as of version 1.37, kept here on purpose.
+# The conventions are still in development; these are the names of version 1.37.
 OPERATION = "gen_ai.operation.name"
 EXECUTE_TOOL = "execute_tool"
 TOOL_NAME = "gen_ai.tool.name"
@@ -26,7 +26,7 @@ TOOL_CALL_ID = "gen_ai.tool.call.id"
 CONVERSATION = "gen_ai.conversation.id"
 ERROR_TYPE = "error.type"
 DURATION = "gen_ai.execute_tool.duration"
-# The conventions have no name for these.
+# Attributes without a name in the conventions.
 TOOL_VERSION = "jackfield.tool.version"
 REGISTRY_VERSION = "jackfield.registry.version"
 MODE = "jackfield.session.mode"
@@ -52,15 +52,15 @@ _BUCKETS = (
 )
 
 MAX_BEGUN = 1000
-"""How many calls may have a span because of a call they made, without having ended themselves."""
+"""The maximum number of unfinished calls with an open span, because of calls that they made."""
 
 _log = logging.getLogger(__name__)
 _now = time.perf_counter
 _SCOPE = "jackfield"
 
 
-class Ended(NamedTuple):
-    """A call and its answer, when it ended, and the context of whoever waited for it."""
+class FinishedCall(NamedTuple):
+    """A finished call: its response, its end, and the caller's context."""
 
     call: Call
     response: ToolResponse
@@ -68,8 +68,8 @@ class Ended(NamedTuple):
     context: Context
 
 
-class Traces(OffPath[Ended]):
-    """Makes spans after the fact, in a thread: a sampled span costs more than the call it describes."""
+class Traces(BackgroundObserver[FinishedCall]):
+    """Creates spans afterwards, in a thread: a sampled span costs more than the call itself."""
 
     def __init__(
         self,
@@ -89,34 +89,34 @@ class Traces(OffPath[Ended]):
         super().__init__("traces")
 
     def call_finished(self, call: Call, response: ToolResponse) -> None:
-        """Keep a call and the caller's context; on the path of every call, so nothing else happens here."""
+        """Queue a call with the caller's context; runs on the call path, so nothing else happens here."""
         waiting = self.waiting
         if len(waiting) < QUEUE_LIMIT:
-            waiting.append(Ended(call, response, _now(), get_current()))
+            waiting.append(FinishedCall(call, response, _now(), get_current()))
         else:
             self.overflowed += 1
 
-    def receive(self, items: Sequence[Ended]) -> None:
-        """Make the spans of calls and measure them."""
+    def receive(self, items: Sequence[FinishedCall]) -> None:
+        """Create the spans of calls and record measurements."""
         for item in items:
             if item.call.declined:
-                continue  # Nothing ran, so there is nothing to be measured.
+                continue  # Nothing ran, so there is nothing to measure.
             try:
                 self._span(item)
-            except Exception:  # noqa: BLE001 - an exporter's or a sampler's code; the next call is worth a try
-                _log.exception("traces: no span could be made of a call of %s", item.call.tool.id)
+            except Exception:  # noqa: BLE001 - foreign code of an exporter or sampler; the next call may work
+                _log.exception("traces: no span could be created for a call of %s", item.call.tool.id)
 
-    def _span(self, ended: Ended) -> None:
+    def _span(self, ended: FinishedCall) -> None:
         call, response, at, context = ended
         span = self._begin(call, context)
         del self._begun[call]
-        # A span for every name that a model made up, but not a series.
+        # A span for every name, but no metric series for unknown tools.
         measured: dict[str, Any] = {
             OPERATION: EXECUTE_TOOL,
             TOOL_NAME: call.tool.id if call.tool.known else UNKNOWN,
         }
         if response.failure is not None:
-            # Not its message, which may quote the arguments.
+            # Without the message, which may quote the arguments.
             kind = str(response.failure.type)
             span.set_status(Status(StatusCode.ERROR, kind))
             span.set_attribute(ERROR_TYPE, kind)
@@ -124,17 +124,17 @@ class Traces(OffPath[Ended]):
         span.end(end_time=_wall_clock(at))
         self._durations.record(at - call.began, measured, trace.set_span_in_context(span, context))
 
-    def settle(self) -> None:
-        """Forget spans of calls that never ended: their caller was cancelled."""
+    def flush(self) -> None:
+        """Discard spans of calls that never ended because their caller was cancelled."""
         while len(self._begun) > MAX_BEGUN:
             del self._begun[next(iter(self._begun))]
 
-    def forget(self) -> None:
-        """The spans that were begun are the parent's."""
+    def reset_after_fork(self) -> None:
+        """Discard open spans, which belong to the parent process."""
         self._begun.clear()
 
     def _begin(self, call: Call, context: Context) -> Span:
-        """The span of a call; one that other calls come from begins with the first of those to end."""
+        """Return the span of a call; a parent's span starts with the first of its calls to end."""
         span = self._begun.get(call)
         if span is None:
             if call.parent is not None:
@@ -154,7 +154,7 @@ class Traces(OffPath[Ended]):
             self._tracers or trace.get_tracer_provider(),
             self._meters or metrics.get_meter_provider(),
         ):
-            # Only the SDK's providers hold something back.
+            # Only the SDK's providers buffer spans.
             if flush := getattr(provider, "force_flush", None):
                 flush()
 
@@ -176,5 +176,5 @@ def _attributes(call: Call) -> dict[str, Any]:
 
 
 def _wall_clock(counter: float) -> int:
-    """A reading of the performance counter as nanoseconds since the epoch."""
+    """Convert a value of the performance counter to nanoseconds since the epoch."""
     return time.time_ns() - round((_now() - counter) * 1e9)

@@ -1,4 +1,4 @@
-"""The standard policies, offered in their order; each is a module of one decision."""
+"""The standard policies, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -6,63 +6,68 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jackfield import hookimpl
-from jackfield.offers import CapabilityOffer, CommandOffer, PluginSettings, PolicyOffer, Services, Stage
-from jackfield.settings import SettingsError
+from jackfield.offers import CapabilityOffer, CommandOffer, PolicyOffer, Services, Stage
 
 if TYPE_CHECKING:
     import click
 
-    from jackfield_policies.bans import Bans
+    from jackfield_policies.access import Bans
 
 
 @hookimpl
 def jackfield_policies() -> Iterable[PolicyOffer]:
-    """Every policy, with its place in the chain."""
-    # Here, because a plugin is also loaded for its commands, and a policy brings in the path of a call.
-    from jackfield_policies.availability import Availability
-    from jackfield_policies.bans import BanPolicy
-    from jackfield_policies.budgets import Budgets
-    from jackfield_policies.clamping import Clamping
-    from jackfield_policies.confirmation import Confirmation
-    from jackfield_policies.duplicates import Duplicates
-    from jackfield_policies.latency import Latency
-    from jackfield_policies.loops import Loops
-    from jackfield_policies.modes import Modes
-    from jackfield_policies.rate_limits import RateLimits
-    from jackfield_policies.recovery import Recovery
+    """Offer every policy with its position in the chain."""
+    # Imported here: a plugin is also loaded for its commands, and policies import the whole call path.
+    from jackfield.settings import NoSettings
 
+    from jackfield_policies import settings as declared
+    from jackfield_policies.access import AvailabilityPolicy, BanPolicy, ModePolicy
+    from jackfield_policies.confirmation import ConfirmationPolicy
+    from jackfield_policies.duplicates import DuplicatePolicy
+    from jackfield_policies.limits import (
+        BudgetPolicy,
+        LatencyPolicy,
+        LoopPolicy,
+        RateLimitPolicy,
+        RetryPolicy,
+        TopKPolicy,
+    )
+
+    confirms = ("requiresConfirmation",)
     return [
-        PolicyOffer("duplicates", Stage.ADMIT, 10, Duplicates),
-        PolicyOffer("modes", Stage.ADMIT, 20, Modes, enforces=("allowedModes",)),
-        PolicyOffer("bans", Stage.ADMIT, 30, BanPolicy),
-        PolicyOffer("availability", Stage.ADMIT, 40, Availability, enforces=("availability",)),
-        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimits, enforces=("rateLimit",)),
-        PolicyOffer("budgets", Stage.ADMIT, 60, Budgets),
-        PolicyOffer("loops", Stage.ADMIT, 70, Loops),
-        PolicyOffer("clamping", Stage.SHAPE, 10, Clamping),
-        PolicyOffer("confirmation", Stage.SHAPE, 20, Confirmation, enforces=("requiresConfirmation",)),
-        PolicyOffer("recovery", Stage.SHAPE, 30, Recovery),
-        PolicyOffer("latency", Stage.SHAPE, 40, Latency),
+        PolicyOffer("duplicates", Stage.ADMIT, 10, DuplicatePolicy, (), declared.DuplicatesSettings),
+        PolicyOffer("modes", Stage.ADMIT, 20, lambda *_: ModePolicy(), ("allowedModes",), NoSettings),
+        PolicyOffer("bans", Stage.ADMIT, 30, BanPolicy, (), NoSettings),
+        PolicyOffer("availability", Stage.ADMIT, 40, AvailabilityPolicy, ("availability",), NoSettings),
+        PolicyOffer("rate_limits", Stage.ADMIT, 50, RateLimitPolicy, ("rateLimit",), NoSettings),
+        PolicyOffer("budgets", Stage.ADMIT, 60, BudgetPolicy, (), declared.BudgetsSettings),
+        PolicyOffer("loops", Stage.ADMIT, 70, LoopPolicy, (), declared.LoopsSettings),
+        PolicyOffer("clamping", Stage.SHAPE, 10, TopKPolicy, (), declared.ClampingSettings),
+        PolicyOffer(
+            "confirmation", Stage.SHAPE, 20, ConfirmationPolicy, confirms, declared.ConfirmationSettings
+        ),
+        PolicyOffer("recovery", Stage.SHAPE, 30, RetryPolicy, (), declared.RecoverySettings),
+        PolicyOffer("latency", Stage.SHAPE, 40, lambda *_: LatencyPolicy(), (), NoSettings),
     ]
 
 
 @hookimpl
 def jackfield_capabilities() -> Iterable[CapabilityOffer]:
-    """What a tool needs to ban somebody."""
-    return [CapabilityOffer("bans", _bans)]
+    """Let a tool ban its user."""
+    from jackfield.settings import NoSettings
+
+    return [CapabilityOffer("bans", _bans, settings=NoSettings)]
 
 
-def _bans(settings: PluginSettings, services: Services) -> Bans:
-    from jackfield_policies.bans import Bans
+def _bans(settings: object, services: Services) -> Bans:  # noqa: ARG001
+    from jackfield_policies.access import Bans
 
-    if settings:
-        raise SettingsError(f"[capabilities.bans] has no setting {min(settings)!r}; there are none")
     return Bans(services.store)
 
 
 @hookimpl
 def jackfield_commands() -> Iterable[CommandOffer]:
-    """What whoever runs a host needs to see bans and to lift one."""
+    """Let an operator see bans and lift one."""
     return [CommandOffer("bans", "See who is banned, and lift a ban.", _bans_command)]
 
 

@@ -1,4 +1,4 @@
-"""`jackfield bans`: who is banned, and a way back before the time is over."""
+"""The command `jackfield bans`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from jackfield_cli.options import as_json, print_json, with_registry
 from jackfield_cli.report import echo, print_table
 from jackfield_cli.stored import Watched, operator_name, with_store, with_watched_store
 
-from jackfield_policies.subjects import Subject
-
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield.store import Store
 
+    from jackfield_policies.access import Subject
 
-class _Held(NamedTuple):
+
+class _ActiveBan(NamedTuple):
     user: str | None
     session: str | None
     until: float
@@ -28,7 +28,7 @@ class _Held(NamedTuple):
 @click.group(invoke_without_command=True)
 @click.pass_context
 def bans(ctx: click.Context) -> None:
-    """See who is banned, and lift a ban. Works beside a running host; left alone, it lists."""
+    """List bans, and lift one. Works while a host is running. Without a command, it lists."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_)
 
@@ -39,9 +39,9 @@ def bans(ctx: click.Context) -> None:
 def list_(settings: Settings, as_json: bool) -> None:
     """List who is banned, and for how much longer.
 
-    A visitor without a name is banned in one session, which is listed by its id.
+    A guest without a name is banned in one session, which is listed by its id.
     """
-    held = with_store(settings, _held)
+    held = with_store(settings, _active_bans)
     if as_json:
         print_json([each._asdict() for each in held])
     elif held:
@@ -51,25 +51,25 @@ def list_(settings: Settings, as_json: bool) -> None:
         ]
         print_table(("user", "session", "until", "left"), rows)
     else:
-        echo("nobody is banned")
+        echo("no active bans")
 
 
 @bans.command()
 @click.argument("user", required=False)
-@click.option(
-    "--session", metavar="ID", help="Lift the ban of a visitor without a name, by the session's id."
-)
+@click.option("--session", metavar="ID", help="Lift the ban of a guest without a name, by the session's id.")
 @with_registry
 @as_json
 def lift(settings: Settings, user: str | None, session: str | None, as_json: bool) -> None:
-    """Lift the ban of USER, on every host that shares the store; the next call is let through.
+    """Lift the ban of USER on every host that shares the store; the next call passes.
 
-    The audit has a line of it, with the name of whoever is logged in here.
+    The audit log records it with the name of the logged-in operator.
     """
+    from jackfield_policies.access import Subject
+
     if bool(user) is bool(session):
         raise click.UsageError("name either a USER or a --session; `jackfield bans list` shows both")
     who = Subject(user or None, session or None)
-    if not with_watched_store(settings, lambda watched: _lifted(watched, who)):
+    if not with_watched_store(settings, lambda watched: _lift(watched, who)):
         name = repr(user) if user else f"session {session!r}"
         raise click.ClickException(f"{name} is not banned; `jackfield bans list` shows who is")
     if as_json:
@@ -78,27 +78,27 @@ def lift(settings: Settings, user: str | None, session: str | None, as_json: boo
         echo(f"the ban of {_shown(user) if user else f'session {_shown(session)}'} is lifted")
 
 
-async def _held(store: Store) -> list[_Held]:
-    from jackfield_policies.bans import Bans
+async def _active_bans(store: Store) -> list[_ActiveBan]:
+    from jackfield_policies.access import Bans
 
-    held = await Bans(store).held()
+    held = await Bans(store).active()
     now = store.now()
-    # Users first, as they are called.
+    # Users first, sorted by name.
     by_name = sorted(held.items(), key=lambda each: (each[0].user is None, each[0].user or each[0].session))
-    return [_Held(*who, until, max(0.0, until - now)) for who, until in by_name]
+    return [_ActiveBan(*who, until, max(0.0, until - now)) for who, until in by_name]
 
 
-async def _lifted(watched: Watched, who: Subject) -> bool:
-    from jackfield_policies.bans import Bans
+async def _lift(watched: Watched, who: Subject) -> bool:
+    from jackfield_policies.access import Bans
 
-    lifted = await Bans(watched.store).lift(who.user, who.session or "")
+    lifted = await Bans(watched.store).remove(who.user, who.session or "")
     if lifted:
-        _tell(watched, who)
+        _notify_observers(watched, who)
     return lifted
 
 
-def _tell(watched: Watched, who: Subject) -> None:
-    """Let observers know, as of a call of `bans lift` by whom it concerns: they know of nothing else."""
+def _notify_observers(watched: Watched, who: Subject) -> None:
+    """Report the lift to the observers as a call of `bans lift`; observers only know calls."""
     from jackfield import ok
     from jackfield.governance import Call
     from jackfield.registry.registry import MissingTool
@@ -120,5 +120,5 @@ def _moment(at: float) -> str:
 
 
 def _shown(name: str | None) -> str:
-    # A name comes from a token, and must not be able to steer a terminal.
+    # A name comes from a token and must not control the terminal.
     return (name or "") if (name or "").isprintable() else ascii(name)

@@ -1,39 +1,36 @@
-"""Calls that need the user's approval wait for it, whatever the model says."""
+"""Confirmation: risky calls wait for the user's approval."""
 
 from __future__ import annotations
 
 from jackfield import ToolResponse
 from jackfield.confirmation import Confirmations, waiting
 from jackfield.governance import Call, Proceed
-from jackfield.offers import PluginSettings, Services
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
-from jackfield.settings import SettingsError
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import ConfirmationSettings
 
 
-class Confirmation:
-    """Asks the user before a tool runs that requires it.
+class ConfirmationPolicy:
+    """Asks the user before a tool runs that requires confirmation.
 
-    A tool that leaves it to the policy is asked for too, unless the deployment trusts it by name or a policy
-    that came before vouches for this call.
+    A tool that leaves the decision to the policy needs it, too, unless the deployment trusts the tool by name
+    or an earlier policy waives confirmation of this call.
     """
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        self._trusted = frozenset(_names(settings.get("trusted", ())))
-        rest = {name: value for name, value in settings.items() if name != "trusted"}
-        known = numbers("confirmation", rest, {"expiry_seconds": 300}, ["trusted"])
-        self._seconds = known["expiry_seconds"]
+    def __init__(self, settings: ConfirmationSettings, services: Services) -> None:
+        self._trusted = frozenset(settings.trusted)
+        self._seconds = settings.expiry_seconds
         self._confirmations = Confirmations(services.store)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Tools that require it, and those that leave it to the policy and are not trusted."""
+        """Apply to tools that require it, and to those that leave it to the policy and are not trusted."""
         required = tool.manifest.requires_confirmation
         return required is True or (required == "policy" and tool.id not in self._trusted)
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Let an approved call pass; let any other wait."""
+        """Let an approved call pass; ask for confirmation of any other."""
         if call.confirmed:
             call.decide("confirmation", "approved")
             return await proceed(call)
@@ -43,9 +40,3 @@ class Confirmation:
         pending = await self._confirmations.ask(call, seconds=self._seconds)
         call.end("confirmation", "pending")
         return waiting(pending)
-
-
-def _names(given: object) -> list[str]:
-    if not isinstance(given, list | tuple) or not all(isinstance(name, str) for name in given):
-        raise SettingsError("policies.confirmation.trusted: a list of tool ids is wanted")
-    return list(given)

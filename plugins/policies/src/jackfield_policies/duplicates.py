@@ -1,32 +1,31 @@
-"""A call that is delivered twice runs once: after a reconnect, on another host, after a crash."""
+"""Duplicate detection: a call that is delivered twice runs once, also on another host or after a crash."""
 
 from __future__ import annotations
 
 from jackfield import ToolResponse
 from jackfield.governance import Call, Proceed
-from jackfield.ledger import REMEMBER_SECONDS, CallLedger, idempotency_key
-from jackfield.offers import PluginSettings, Services
+from jackfield.ledger import CallLedger, idempotency_key
+from jackfield.offers import Services
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import Session
 
-from jackfield_policies.settings import numbers
+from jackfield_policies.settings import DuplicatesSettings
 
 
-class Duplicates:
-    """Gives a call its idempotency key, before anything else is decided about it."""
+class DuplicatePolicy:
+    """Sets the idempotency key of a call, before all other policies."""
 
-    def __init__(self, settings: PluginSettings, services: Services) -> None:
-        seconds = numbers("duplicates", settings, {"remember_seconds": REMEMBER_SECONDS})["remember_seconds"]
-        self._ledger = CallLedger(services.store, seconds)
+    def __init__(self, settings: DuplicatesSettings, services: Services) -> None:
+        self._ledger = CallLedger(services.store, settings.remember_seconds)
 
     def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
-        """Every call of every tool."""
+        """Apply to every call of every tool."""
         return True
 
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
-        """Run the call, or answer with what became of it before."""
+        """Run the call, or return the result of its first delivery."""
         if call.key:
-            # Approved by its user: the kernel has claimed it already.
+            # The user approved it, and the kernel has already claimed it.
             return await proceed(call)
         call.key = idempotency_key(call)
         return await self._ledger.run(call, proceed)

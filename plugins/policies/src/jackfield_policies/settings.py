@@ -1,23 +1,88 @@
-"""Numbers from a deployment's settings, refused with a sentence when they make no sense."""
+"""The settings of every policy that has any."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
-from jackfield.offers import PluginSettings
-from jackfield.settings import SettingsError
+from jackfield.ledger import REMEMBER_SECONDS
+from jackfield.settings import Ge, Help, Unit
+
+_Count = Annotated[int, Ge(0)]
+_Seconds = Annotated[float, Ge(0), Unit("seconds")]
+_Milliseconds = Annotated[float, Ge(0), Unit("milliseconds")]
 
 
-def numbers(
-    policy: str, given: PluginSettings, known: Mapping[str, float], others: Sequence[str] = ()
-) -> dict[str, float]:
-    """The known settings, those given in place of their defaults; `others` are read by the policy itself."""
-    unknown = sorted(set(given) - set(known))
-    if unknown:
-        names = ", ".join((*known, *others)) or "none"
-        raise SettingsError(f"policies.{policy}: unknown setting {unknown[0]!r}; known are {names}")
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-            raise SettingsError(f"policies.{policy}.{name}: {value!r} is not a number of at least 0")
-    return {**known, **given}
+@dataclass(frozen=True, slots=True)
+class DuplicatesSettings:
+    """`[policies.duplicates]`"""
+
+    remember_seconds: Annotated[
+        _Seconds,
+        Help(
+            "How long the answer to a call is remembered. Choose more than any tool may take, or a repeated "
+            "read runs in parallel with the first. A call that needed approval is remembered for at least "
+            "two days after its question expired, and a call in doubt until an operator settles it."
+        ),
+    ] = REMEMBER_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetsSettings:
+    """`[policies.budgets]`"""
+
+    voice_calls: Annotated[_Count, Help("Calls in a turn of a voice session; 0 is no limit.")] = 3
+    voice_retrievals: Annotated[
+        _Count, Help("Calls of retrieval tools in a turn of a voice session; 0 is no limit.")
+    ] = 2
+    voice_tool_ms: Annotated[
+        _Milliseconds, Help("Time of all tools in a turn of a voice session; 0 is no limit.")
+    ] = 1500
+    text_calls: Annotated[_Count, Help("Calls in a turn of a text session; 0 is no limit.")] = 0
+    text_retrievals: Annotated[
+        _Count, Help("Calls of retrieval tools in a turn of a text session; 0 is no limit.")
+    ] = 5
+    text_tool_ms: Annotated[
+        _Milliseconds, Help("Time of all tools in a turn of a text session; 0 is no limit.")
+    ] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoopsSettings:
+    """`[policies.loops]`"""
+
+    identical_calls: Annotated[
+        _Count, Help("Which identical call of a turn is refused: 2 or more; 0 refuses none.")
+    ] = 3
+    empty_results: Annotated[
+        _Count, Help("Which empty result of a tool in a turn is refused; 0 refuses none.")
+    ] = 2
+
+    def __post_init__(self) -> None:
+        if self.identical_calls == 1:
+            raise ValueError("identical_calls: 1 refuses every call; 2 refuses the first repetition")
+
+
+@dataclass(frozen=True, slots=True)
+class ClampingSettings:
+    """`[policies.clamping]`"""
+
+    voice_top_k: Annotated[_Count, Help("The most results in a voice session.")] = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ConfirmationSettings:
+    """`[policies.confirmation]`"""
+
+    expiry_seconds: Annotated[_Seconds, Help("How long the user has to decide.")] = 300
+    trusted: Annotated[
+        tuple[str, ...],
+        Help('Ids of tools with `requiresConfirmation: "policy"` that run without asking the user.'),
+    ] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecoverySettings:
+    """`[policies.recovery]`"""
+
+    pause_ms: Annotated[_Milliseconds, Help("How long the retry waits.")] = 250

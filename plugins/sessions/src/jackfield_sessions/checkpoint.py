@@ -126,6 +126,7 @@ class Checkpoint:
         self._session = session
         self._store = store
         self._name = checkpoint_name(session.id)
+        self._transcript = transcript(session.id)
         self._unpublished: deque[dict[str, Any]] = deque(maxlen=MAX_UNPUBLISHED)
         self._unwritten: deque[bytes] = deque(maxlen=MAX_UNWRITTEN)
         self._writing = asyncio.Lock()
@@ -273,8 +274,8 @@ class Checkpoint:
 
     async def _is_written(self, message: Mapping[str, Any]) -> bool:
         """Whether the transcript has a message: the process that published it may have died before."""
-        stream, after = transcript(self._session.id), 0
-        while page := await self._store.read(stream, after=after):
+        after = 0
+        while page := await self._store.read(self._transcript, after=after):
             if any(message.items() <= orjson.loads(entry.value).items() for entry in page):
                 return True
             after = page[-1].id
@@ -284,12 +285,11 @@ class Checkpoint:
         if self._disabled:
             return
         self._unwritten.append(orjson.dumps(line))
-        stream = transcript(self._session.id)
         # One at a time: both sides may have a message, and each is written once and in its place.
         async with self._writing:
             try:
                 while self._unwritten:
-                    await self._store.append(stream, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
+                    await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
                     self._unwritten.popleft()
             except StoreUnavailableError as error:
                 _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)

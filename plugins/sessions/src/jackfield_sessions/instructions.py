@@ -61,7 +61,7 @@ _OURS = Path(__file__).parent / "prompts"
 def folders(own: Path | None) -> list[Path]:
     """Where prompts are looked for: a deployment's own folder, then ours."""
     if own is not None and not own.is_dir():
-        raise SettingsError(f"`prompts` is {str(own)!r}, and there is no such folder")
+        raise SettingsError(f"prompts: there is no directory {str(own)!r}")
     return [_OURS] if own is None else [own, _OURS]
 
 

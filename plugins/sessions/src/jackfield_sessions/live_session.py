@@ -146,7 +146,7 @@ class LiveSession:
         """Go on with what another process left: pending calls, or an answer that is due."""
         loop = self._loop
         if loop.tools.resume():
-            loop.set_busy(State.PROCESSING)
+            loop.transition(State.PROCESSING, busy=True)
             loop.transition(State.EXECUTING_TOOL)
         elif await loop.connection.retry_response():
             loop.transition(State.PROCESSING)
@@ -400,7 +400,7 @@ class LiveSession:
         self.checkpoint.response_pending = True
         self.checkpoint.history.add("user", request)
         await self.checkpoint.save()
-        self._loop.set_busy(State.PROCESSING)
+        self._loop.transition(State.PROCESSING, busy=True)
         text = f"Before this call, the user asked in the chat: {request!r}. Take that up first, in one go."
         await self._loop.send_context(text, respond=True)
 
@@ -409,7 +409,7 @@ class LiveSession:
     ) -> None:
         loop, checkpoint = self._loop, self.checkpoint
         if checkpoint.response_pending:
-            loop.superseded += not loop.connection.running_batches
+            loop.connection.supersede_response()
             await self._interrupt()
         elif loop.speech.playback.has_unplayed:
             await loop.stop_playback()
@@ -417,7 +417,7 @@ class LiveSession:
         checkpoint.submission = submission
         # Concurrently, so that the store flushes all of it to the disk at once.
         await asyncio.gather(loop.begin_turn(text), checkpoint.add_message("user", text, client_id=client_id))
-        loop.set_busy(State.PROCESSING)
+        loop.transition(State.PROCESSING, busy=True)
 
     def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:
         task = asyncio.create_task(self._guarded(work, self._in_order if in_order else nullcontext()))

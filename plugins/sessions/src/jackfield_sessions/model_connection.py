@@ -114,6 +114,8 @@ class ModelConnection:
         self._renewal: asyncio.Task[None] | None = None
         self._retry: asyncio.Task[None] | None = None
         self._retries = 0
+        self._superseded = 0
+        # How many responses are still to end that the user's next message has interrupted.
 
     async def open(self) -> None:
         """Connect for the first time; `TransportError` when that fails."""
@@ -175,12 +177,21 @@ class ModelConnection:
                 return
             yield Reconnected()
 
-    def response_complete(self) -> None:
-        """Note that the model has given the answer that was due."""
+    def supersede_response(self) -> None:
+        """Note that the user's next message interrupts the response that is pending."""
+        self._superseded += not self.running_batches
+
+    def complete_response(self) -> bool:
+        """Note the end of a response; whether nothing more is due."""
+        if self._superseded:
+            # It was interrupted, or done before that; what the user has asked since is still to be answered.
+            self._superseded -= 1
+            return False
         self._checkpoint.response_pending = False
         self._checkpoint.submission = None
         self._retries = 0
         self.idle.set()
+        return True
 
     async def on_disconnect(self, error: Trouble) -> None:
         """Prepare for a new connection: a provider session that expired took its history along."""

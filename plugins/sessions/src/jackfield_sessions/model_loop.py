@@ -65,8 +65,6 @@ class ModelLoop:
         """The tokens that the provider has counted so far, in and out."""
         self.last_activity = time.monotonic()
         """When either side last said something."""
-        self.superseded = 0
-        """How many answers are still to end that the user's next message has interrupted."""
         self.waiting_context: list[str] = []
         """What the model should know at its next pause."""
         self._runtime = runtime
@@ -110,7 +108,7 @@ class ModelLoop:
             ToolCallsCancelled: self._on_calls_cancelled,
             SpeechStarted: self._on_speech_started,
             SpeechStopped: self._on_speech_stopped,
-            TurnComplete: self._on_turn_complete,
+            TurnComplete: self._end_turn,
             Interrupted: self._on_interrupted,
             GoingAway: self._on_going_away,
             Trouble: self._on_error,
@@ -142,9 +140,14 @@ class ModelLoop:
             self._checkpoint.disable()
         return ended
 
-    def transition(self, state: State) -> None:
-        """Take the session to a state and publish it; providers leave out steps, such as from listening."""
+    def transition(self, state: State, *, busy: bool = False) -> None:
+        """Take the session to a state and publish it; providers leave out steps, such as from listening.
+
+        `busy` says that the model has something to do.
+        """
         session = self._session
+        if busy:
+            self.connection.idle.clear()
         for step in (state,) if may_go(session.state, state) else (State.PROCESSING, state):
             if session.state is step or not session.go(step):
                 continue
@@ -153,11 +156,6 @@ class ModelLoop:
                 state=step.value, active=session.active, tokens_used=self.tokens, age_seconds=age
             )
             session.publish(*event_fields(status))
-
-    def set_busy(self, state: State) -> None:
-        """Take the session to a state in which the model has something to do."""
-        self.connection.idle.clear()
-        self.transition(state)
 
     async def begin_turn(self, text: str = "") -> None:
         """Begin a turn of the user."""
@@ -181,7 +179,7 @@ class ModelLoop:
 
     async def _on_text(self, event: TextDelta) -> None:
         self.speech.add_text(event.text)
-        self.set_busy(State.SPEAKING)
+        self.transition(State.SPEAKING, busy=True)
         if self.speech.is_suppressed(event):
             return
         answer = self._checkpoint.answers + 1
@@ -196,7 +194,7 @@ class ModelLoop:
             self.speech.add_audio(event)
         # A filler changes nothing about what is being waited for.
         if self._session.state is not State.SPEAKING and not event.filler:
-            self.set_busy(State.SPEAKING)
+            self.transition(State.SPEAKING, busy=True)
         if not suppressed:
             self.last_activity = time.monotonic()
             self._hub.send_audio(event.item, event.pcm)
@@ -207,7 +205,7 @@ class ModelLoop:
             self._send(messages.Transcript(**event._asdict()))
 
     async def _on_calls(self, event: ToolCalls) -> None:
-        self.set_busy(State.EXECUTING_TOOL)
+        self.transition(State.EXECUTING_TOOL, busy=True)
         await self.tools.start(event.calls)
 
     async def _on_form(self, event: FormRequest) -> None:
@@ -243,11 +241,11 @@ class ModelLoop:
         if self.speech.playback.has_unplayed:
             await self._truncate_answer()
         await self.begin_turn()
-        self.set_busy(State.LISTENING)
+        self.transition(State.LISTENING, busy=True)
 
     async def _on_speech_stopped(self, _: SpeechStopped) -> None:
         self._checkpoint.response_pending = True
-        self.set_busy(State.PROCESSING)
+        self.transition(State.PROCESSING, busy=True)
         self._send(messages.SpeechStopped())
 
     async def _on_interrupted(self, _: Interrupted) -> None:
@@ -255,7 +253,7 @@ class ModelLoop:
         if voice:
             self.speech.mute()
             self._send_speech_end(messages.Interrupted())
-        complete = self._answer_complete()
+        complete = self.connection.complete_response()
         await self._truncate_answer()
         self.end_timer.turn_ended()
         if complete:
@@ -266,9 +264,6 @@ class ModelLoop:
                 self._set_idle(State.LISTENING)
         if not voice:
             self._send(messages.Interrupted())
-
-    async def _on_turn_complete(self, _: TurnComplete) -> None:
-        await self._end_turn()
 
     async def _on_going_away(self, event: GoingAway) -> None:
         self.connection.schedule_renewal("going_away", event.seconds)
@@ -297,9 +292,10 @@ class ModelLoop:
 
     # What the handlers share.
 
-    async def _end_turn(self) -> None:
+    async def _end_turn(self, _: TurnComplete | None = None) -> None:
         """End the model's turn: save and publish its answer, then tell the clients that it is complete."""
-        complete = not self.connection.running_batches and self._answer_complete()
+        # Noted before the answer is saved and published, so that it is saved with the answer.
+        complete = not self.connection.running_batches and self.connection.complete_response()
         await self.speech.finish()
         if complete:
             self.end_timer.turn_ended()
@@ -308,15 +304,6 @@ class ModelLoop:
             while self.waiting_context:
                 await self.send_context(self.waiting_context.pop(0), respond=False)
         self._send(messages.TurnComplete())
-
-    def _answer_complete(self) -> bool:
-        """Whether nothing more is due, which is noted before the answer is saved and published."""
-        if self.superseded:
-            # It was interrupted, or done before that; what the user has asked since is still to be answered.
-            self.superseded -= 1
-            return False
-        self.connection.response_complete()
-        return True
 
     def _set_idle(self, state: State) -> None:
         # The user may have asked something else while the answer was being saved.

@@ -38,7 +38,7 @@ def model_summarizer(transport: Transport) -> Summarizer:
 
 
 async def _ask(transport: Transport, text: str) -> str:
-    connection = await transport.connect(Opening("text", INSTRUCTIONS, {}))
+    connection = await transport.connect(Opening("text", INSTRUCTIONS, {}, purpose="summary"))
     try:
         await connection.send_text(text)
         answer = ""

@@ -15,6 +15,7 @@ from jackfield.registry.registry import Registry
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.transport.protocol import ToolResult
+from jackfield.truncation import cut
 
 from jackfield_sessions.checkpoint import Checkpoint
 from jackfield_sessions.guides import OmittedGuides
@@ -190,7 +191,7 @@ class ToolRunner:
         connection = await self._connection.current()
         for answer in answers:
             text = f"The call of {answer.tool_id} that ran in the background has ended. Its answer: "
-            text += self._guides.encode(answer).decode()
+            text += self._encode(answer).decode()
             await connection.send_context(text, respond=answer is answers[-1])
 
     async def _send_results(self, answers: Sequence[Answer], requested_on: int) -> None:
@@ -200,19 +201,21 @@ class ToolRunner:
         self._checkpoint.response_pending = self._checkpoint.response_pending or respond
         connection = await self._connection.current()
         if self._connection.renewals == requested_on:
-            results = [
-                ToolResult(each.call_id or "", each.tool_id, self._guides.encode(each)) for each in answers
-            ]
+            results = [ToolResult(each.call_id or "", each.tool_id, self._encode(each)) for each in answers]
             await connection.send_results(results, respond=respond)
         else:
             # The connection that made these calls is gone, and the new one knows nothing of them.
             for answer in answers:
                 text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
-                text += self._guides.encode(answer).decode()
+                text += self._encode(answer).decode()
                 await connection.send_context(text, respond=respond and answer is answers[-1])
         if endless and not self._connection.running_batches:
             self._session.publish(*event_fields(endless_calls(self._batches)))
             await self._end_turn()
+
+    def _encode(self, answer: Answer) -> bytes:
+        """An answer as the model gets it."""
+        return cut(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
 
     async def _notify_slow(self, tools: list[str]) -> None:
         """Notify the user while calls run, and fill the silence once."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
-from jackfield.offers import PluginSettings, StoreOffer
+from jackfield.offers import StoreOffer
 
 if TYPE_CHECKING:
     from jackfield.store import Store
 
+    from jackfield_store_sqlite.settings import SqliteSettings
     from jackfield_store_sqlite.store import SqliteStore
 
 __all__ = ["SqliteStore", "jackfield_stores"]
@@ -20,41 +20,41 @@ __all__ = ["SqliteStore", "jackfield_stores"]
 @hookimpl
 def jackfield_stores() -> list[StoreOffer]:
     """Offer the store under the name `sqlite`."""
-    return [StoreOffer("sqlite", _create, _missing, _initialise, _describe)]
+    from jackfield_store_sqlite.settings import SqliteSettings
+
+    return [StoreOffer("sqlite", _create, _missing, _initialise, _describe, SqliteSettings)]
 
 
-def _create(settings: PluginSettings) -> Store:
-    from jackfield_store_sqlite.options import options
+def _create(settings: SqliteSettings) -> Store:
     from jackfield_store_sqlite.store import SqliteStore
 
-    return SqliteStore(**options(settings), create=False)
+    return SqliteStore(
+        settings.path,
+        lease=settings.lease,
+        patience=settings.patience,
+        durable_appends=settings.durable_appends,
+        create=False,
+        store_id=settings.id,
+    )
 
 
-def _missing(settings: PluginSettings) -> str | None:
+def _missing(settings: SqliteSettings) -> str | None:
     from jackfield_store_sqlite.creation import missing
 
-    return missing(*_place(settings))
+    return missing(settings.path.absolute(), settings.id)
 
 
-def _initialise(settings: PluginSettings) -> str:
+def _initialise(settings: SqliteSettings) -> str:
     from jackfield_store_sqlite.creation import initialise
 
-    path, pinned = _place(settings)
-    return f"created a new store at {path}, with the id {initialise(path, pinned).id}"
+    path = settings.path.absolute()
+    return f"created a new store at {path}, with the id {initialise(path, settings.id).id}"
 
 
-def _describe(settings: PluginSettings) -> Mapping[str, Any]:
+def _describe(settings: SqliteSettings) -> Mapping[str, Any]:
     from jackfield_store_sqlite.creation import describe
 
-    return describe(_place(settings)[0])
-
-
-def _place(settings: PluginSettings) -> tuple[Path, str | None]:
-    """The path of the store, and the id it has to have if the settings pin one."""
-    from jackfield_store_sqlite.options import options
-
-    said = options(settings)
-    return Path(said["path"]).absolute(), said["store_id"]
+    return describe(settings.path.absolute())
 
 
 def __getattr__(name: str) -> Any:

@@ -1,19 +1,19 @@
-"""Conformance tests for what plugs into Jackfield: subclass, give examples, get the standard tests."""
+"""Contract tests for Jackfield tools, capabilities, stores and transports: subclass a suite to run them."""
 
 from typing import TYPE_CHECKING, Any
 
-from jackfield_testkit.agents_contract import AgentsContractTests
-from jackfield_testkit.calendar_contract import CalendarContractTests
-from jackfield_testkit.context import AuditLine, Progress, ToolTestContext
-from jackfield_testkit.images_contract import ImagesContractTests, ImageServer, MemoryImages
-from jackfield_testkit.knowledge_contract import KnowledgeContractTests, MemoryKnowledgeBase
-from jackfield_testkit.offered import capability
-from jackfield_testkit.tool_contract import Example, ToolContractTests
-from jackfield_testkit.web_contract import WebContractTests, WebSite
-from jackfield_testkit.workspace_contract import ToldWorkspace, WorkspaceContractTests, WorkspaceToolTests
+from jackfield_testkit.agents import AgentsContractTests
+from jackfield_testkit.calendar import CalendarContractTests
+from jackfield_testkit.context import AuditLine, ProgressReport, SessionStub, ToolTestContext
+from jackfield_testkit.images import ImagesContractTests, ImageServer, MemoryImages
+from jackfield_testkit.knowledge import KnowledgeContractTests, MemoryKnowledgeBase
+from jackfield_testkit.runtime import TestRuntime, capability, make_tool
+from jackfield_testkit.tool import Example, ToolContractTests
+from jackfield_testkit.web import WebContractTests, WebSite
+from jackfield_testkit.workspace import StubWorkspace, WorkspaceContractTests, WorkspaceToolTests
 
 if TYPE_CHECKING:
-    from jackfield_testkit.transport_contract import TransportContractTests
+    from jackfield_testkit.transport import TransportContractTests
 
 __all__ = [
     "AgentsContractTests",
@@ -25,8 +25,10 @@ __all__ = [
     "KnowledgeContractTests",
     "MemoryImages",
     "MemoryKnowledgeBase",
-    "Progress",
-    "ToldWorkspace",
+    "ProgressReport",
+    "SessionStub",
+    "StubWorkspace",
+    "TestRuntime",
     "ToolContractTests",
     "ToolTestContext",
     "TransportContractTests",
@@ -35,13 +37,14 @@ __all__ = [
     "WorkspaceContractTests",
     "WorkspaceToolTests",
     "capability",
+    "make_tool",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    # The author of a tool needs nothing of what a transport is tested with.
+    # Only authors of transports need jackfield-scripted-providers.
     if name == "TransportContractTests":
-        from jackfield_testkit.transport_contract import TransportContractTests
+        from jackfield_testkit.transport import TransportContractTests
 
         return TransportContractTests
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

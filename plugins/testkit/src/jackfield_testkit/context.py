@@ -1,4 +1,4 @@
-"""A context for tests: real enough to run a handler, and it remembers what the handler did with it."""
+"""A handler context for tests, which records what the handler does with it, and a session to go with it."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from jackfield.contract.context import Audio, Voice
 from jackfield_testkit.json_values import json_faults
 
 
-class Progress(NamedTuple):
-    """One report of progress."""
+class ProgressReport(NamedTuple):
+    """One progress report."""
 
     message: str
     fraction: float | None
 
 
 class AuditLine(NamedTuple):
-    """One line that a handler added to the audit record."""
+    """One line that a handler wrote to the audit log."""
 
     event: str
     fields: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Session:
-    id: str
+class SessionStub:
+    """A session as handlers and capabilities see it."""
+
     user: str | None
-    mode: Mode
-    turn: int
-    registry_version: str
-    active: bool
+    id: str = "test-session"
+    mode: Mode = "text"
+    turn: int = 1
+    registry_version: str = "1.0.00000000"
+    active: bool = True
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """One message to the user's client."""
 
     event: str
@@ -45,22 +47,22 @@ class Sent(NamedTuple):
 
 
 class _Messaging:
-    def __init__(self, sent: list[Sent]) -> None:
+    def __init__(self, sent: list[SentMessage]) -> None:
         self._sent = sent
 
     async def send(self, event: str, **fields: Any) -> None:
-        self._sent.append(Sent(event, fields))
+        self._sent.append(SentMessage(event, fields))
 
 
 class ToolTestContext:
     """The second argument of `execute`, for tests.
 
-    `tools` serves `call_tool`: a function for each tool id that takes the arguments and returns `ok(...)` or
-    `fail(...)`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` gives `ctx.kb`, or
-    what `fake.for_session(session)` returns where it has that method, as a host does.
+    `tools` maps a tool id to the function that answers `call_tool`: it takes the arguments and returns
+    `ok(...)` or `fail(...)`. Every other keyword is a capability: `ToolTestContext("voice", kb=fake)` makes
+    it available as `ctx.kb`. If it has a method `for_session`, `ctx.kb` is its result, as in a host.
     """
 
-    __test__ = False  # pytest would take a class of this name for a test where it collects `*Test*`
+    __test__ = False  # keeps pytest from collecting the class where it collects `*Test*`
 
     def __init__(
         self,
@@ -74,39 +76,39 @@ class ToolTestContext:
         tools: Mapping[str, Callable[[dict[str, Any]], Any]] | None = None,
         **capabilities: Any,
     ) -> None:
-        self.session = _Session(session_id, user, mode, turn, registry_version, active)
+        self.session = SessionStub(user, session_id, mode, turn, registry_version, active)
         self.voice = Voice(self.session)
         self.audio = Audio()
-        self.sent: list[Sent] = []
-        """What the handler told the client with `messaging.send`, in order."""
+        self.sent: list[SentMessage] = []
+        """The messages that the handler sent with `messaging.send`."""
         self.messaging: Any = capabilities.pop("messaging", None) or _Messaging(self.sent)
-        self.progressed: list[Progress] = []
-        """What the handler reported with `progress`, in order."""
+        self.progressed: list[ProgressReport] = []
+        """The reports that the handler made with `progress`."""
         self.audited: list[AuditLine] = []
-        """What the handler recorded with `audit`, in order."""
+        """The lines that the handler wrote with `audit`."""
         self.called: list[tuple[str, dict[str, Any]]] = []
-        """The tools the handler called with `call_tool`, and with which arguments."""
+        """The tools that the handler called with `call_tool`, with their arguments."""
         self.used: set[str] = set()
-        """The capabilities the handler asked for and got."""
+        """The capabilities that the handler used."""
         self._tools = dict(tools or {})
         self._capabilities = capabilities
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
-        """Remember a report of progress; `fraction` is between 0 and 1."""
+        """Record a progress report; `fraction` is between 0 and 1."""
         if not message.strip():
-            raise ValueError("progress takes a sentence for the user, and this one is empty")
+            raise ValueError("progress: the message is empty; pass a sentence for the user")
         if fraction is not None and not 0 <= fraction <= 1:
-            raise ValueError(f"fraction is between 0 and 1, not {fraction!r}")
-        self.progressed.append(Progress(message, fraction))
+            raise ValueError(f"progress: fraction has to be between 0 and 1, not {fraction!r}")
+        self.progressed.append(ProgressReport(message, fraction))
 
     def audit(self, event: str, **fields: Any) -> None:
-        """Remember a line of the audit record; its fields have to be JSON."""
+        """Record an audit line; its fields have to be JSON."""
         if faults := list(json_faults(fields)):
-            raise TypeError(f"audit({event!r}) was given what is not JSON: {'; '.join(faults)}")
+            raise TypeError(f"audit({event!r}): the fields are not JSON: {'; '.join(faults)}")
         self.audited.append(AuditLine(event, fields))
 
     async def call_tool(self, tool_id: str, arguments: Mapping[str, Any]) -> ToolResponse:
-        """Answer with the function given for that tool under `tools`."""
+        """Return the result of the function for that tool in `tools`."""
         given = dict(arguments)
         self.called.append((tool_id, given))
         if tool_id not in self._tools:
@@ -123,8 +125,8 @@ class ToolTestContext:
         return answer
 
     def __getattr__(self, capability: str) -> Any:
-        """A capability by its name."""
-        # Copying asks for special names before __init__ has run.
+        """Return a capability by its name."""
+        # Copying looks up special names before __init__ has run.
         capabilities = {} if capability.startswith("_") else self._capabilities
         if capability not in capabilities:
             raise AttributeError(
@@ -132,6 +134,6 @@ class ToolTestContext:
                 f"pass it from context(): ToolTestContext(mode, {capability}=...)"
             )
         self.used.add(capability)
-        lent = capabilities[capability]
-        view = getattr(lent, "for_session", None)
-        return lent if view is None else view(self.session)
+        instance = capabilities[capability]
+        view = getattr(instance, "for_session", None)
+        return instance if view is None else view(self.session)

@@ -1,4 +1,4 @@
-"""Python values seen as the JSON they become: what cannot become any, and which of them are the same."""
+"""Python values as JSON: what JSON cannot represent, equality, and traversal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 
 def json_faults(value: Any, path: Path = ()) -> Iterator[str]:
-    """Everything in a value that JSON cannot carry unchanged, each with where it stands."""
+    """Yield every fault that keeps JSON from representing a value unchanged, with its path."""
     if len(path) > MAX_DEPTH:
         yield f"{pointer(*path[:3])}: nested deeper than {MAX_DEPTH} levels"
     elif isinstance(value, dict):
@@ -45,11 +45,11 @@ def _scalar_fault(value: Any) -> str | None:
 
 def _text_faults(text: str) -> Iterator[str]:
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        yield f"{text!r:.80} holds half of a surrogate pair"
+        yield f"{text!r:.80} contains half of a surrogate pair"
 
 
 def _is_list(value: Any) -> bool:
-    # A named tuple would lose its names, so the serialiser refuses it.
+    # A named tuple would lose its names, so the serializer rejects it.
     return isinstance(value, list) or type(value) is tuple
 
 
@@ -59,7 +59,7 @@ def _a(value: Any) -> str:
 
 
 def same_json(left: Any, right: Any) -> bool:
-    """Whether two values mean the same JSON: `1` is not `true`, and a tuple is an array."""
+    """Return whether two values are the same JSON: `1` is not `true`, and a tuple is an array."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     if isinstance(left, Mapping) and isinstance(right, Mapping):
@@ -70,7 +70,7 @@ def same_json(left: Any, right: Any) -> bool:
 
 
 def objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Every object in a JSON value, the value itself included, outermost first."""
+    """Yield every object in a JSON value with its path, outermost first, including the value itself."""
     if isinstance(value, dict):
         yield path, value
         for key, member in value.items():
@@ -81,14 +81,14 @@ def objects(value: Any, path: Path = ()) -> Iterator[tuple[Path, dict[str, Any]]
 
 
 def at(value: Any, path: Path) -> Any:
-    """The part of a JSON value that a path leads to."""
+    """Return the part of a JSON value at a path."""
     for part in path:
         value = value[part]
     return value
 
 
 def strings(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every string in a JSON value, keys left out."""
+    """Yield every string in a JSON value with its path, without keys."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, dict):

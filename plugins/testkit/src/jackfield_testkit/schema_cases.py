@@ -1,4 +1,4 @@
-"""Random schemas with values that are valid under them: every construct that adapters have to deal with."""
+"""Hypothesis strategies for JSON Schemas and valid values, with every construct that adapters meet."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The values in a file of JSON lines."""
+    """Yield the values of a JSON Lines file."""
     with path.open(encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 
 def validator(schema: Any) -> jsonschema_rs.Draft202012Validator:
-    """The judge of what a schema accepts."""
+    """Return a validator for a schema."""
     return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, offline=True)
 
 
 def closed(schema: Any) -> Any:
-    """A schema of properties and items as the build wants it: every object closed."""
+    """Return a schema in which every object is closed, as the build requires."""
     if not isinstance(schema, dict):
         return schema
     made = dict(schema)
@@ -36,8 +36,8 @@ def closed(schema: Any) -> Any:
     return made
 
 
-class Kind(NamedTuple):
-    """A schema and the values it should accept; what combinations exclude after all is sorted out later."""
+class SchemaCase(NamedTuple):
+    """A schema and values for it; `cases` drops values that a combination of schemas excludes."""
 
     schema: Any
     values: st.SearchStrategy[Any]
@@ -74,30 +74,30 @@ _PATTERNS = {"^[a-c]+$": ["a", "abc"], "^(?=a).+$": ["ab"], "b": ["b", "abc"], r
 
 
 @st.composite
-def _texts(draw: st.DrawFn) -> Kind:
+def _texts(draw: st.DrawFn) -> SchemaCase:
     schema: dict[str, Any] = {"type": "string"}
     match draw(st.integers(0, 4)):
         case 0:
             least = draw(st.integers(0, 2))
             schema |= {"minLength": least, "maxLength": least + 3}
-            return Kind(schema, st.text("abé", min_size=least, max_size=least + 3))
+            return SchemaCase(schema, st.text("abé", min_size=least, max_size=least + 3))
         case 1:
             name = draw(st.sampled_from(sorted(_SAMPLES)))
-            return Kind(schema | {"format": name}, st.sampled_from(_SAMPLES[name]))
+            return SchemaCase(schema | {"format": name}, st.sampled_from(_SAMPLES[name]))
         case 2:
             pattern = draw(st.sampled_from(sorted(_PATTERNS)))
-            return Kind(schema | {"pattern": pattern}, st.sampled_from(_PATTERNS[pattern]))
+            return SchemaCase(schema | {"pattern": pattern}, st.sampled_from(_PATTERNS[pattern]))
         case 3:
             values = draw(
                 st.lists(st.sampled_from(["", "red", "green", "blue", "1", "null"]), min_size=1, unique=True)
             )
-            return Kind(schema | {"enum": values}, st.sampled_from(values))
+            return SchemaCase(schema | {"enum": values}, st.sampled_from(values))
         case _:
-            return Kind(schema, st.text("abcé", max_size=5))
+            return SchemaCase(schema, st.text("abcé", max_size=5))
 
 
 @st.composite
-def _numbers(draw: st.DrawFn) -> Kind:
+def _numbers(draw: st.DrawFn) -> SchemaCase:
     whole = draw(st.booleans())
     schema: dict[str, Any] = {"type": "integer" if whole else "number"}
     number = (
@@ -113,40 +113,40 @@ def _numbers(draw: st.DrawFn) -> Kind:
             schema |= {"multipleOf": draw(st.sampled_from([1, 2, 5, 0.5]))}
         case 3:
             values = draw(st.lists(number, min_size=1, max_size=4, unique=True))
-            return Kind(
+            return SchemaCase(
                 {"enum": values} if draw(st.booleans()) else schema | {"enum": values},
                 st.sampled_from(values),
             )
-    return Kind(schema, number)
+    return SchemaCase(schema, number)
 
 
 @st.composite
-def _constants(draw: st.DrawFn) -> Kind:
+def _constants(draw: st.DrawFn) -> SchemaCase:
     values = draw(st.lists(_FREE, min_size=1, max_size=3))
     if draw(st.booleans()):
-        return Kind({"const": values[0]}, st.just(values[0]))
-    return Kind({"enum": values}, st.sampled_from(values))
+        return SchemaCase({"const": values[0]}, st.just(values[0]))
+    return SchemaCase({"enum": values}, st.sampled_from(values))
 
 
 @st.composite
-def _untyped(draw: st.DrawFn) -> Kind:
+def _untyped(draw: st.DrawFn) -> SchemaCase:
     schema = draw(
         st.sampled_from(
             [True, {}, {"description": "any"}, {"minLength": 1}, {"maximum": 100}, {"not": False}]
         )
     )
-    return Kind(schema, _FREE)
+    return SchemaCase(schema, _FREE)
 
 
 @st.composite
-def _lists(draw: st.DrawFn, inner: st.SearchStrategy[Kind], *, tame: bool) -> Kind:
+def _lists(draw: st.DrawFn, inner: st.SearchStrategy[SchemaCase], *, simple: bool) -> SchemaCase:
     schema: dict[str, Any] = {"type": "array"}
     item = draw(inner)
     match draw(st.integers(0, 3)):
         case 0:
             first = draw(st.lists(inner, min_size=1, max_size=2))
             schema["prefixItems"] = [kind.schema for kind in first]
-            rest = draw(st.sampled_from(["none", "kind"] if tame else ["none", "free", "kind"]))
+            rest = draw(st.sampled_from(["none", "kind"] if simple else ["none", "free", "kind"]))
             if rest != "free":
                 schema["items"] = False if rest == "none" else item.schema
             more = {
@@ -155,7 +155,7 @@ def _lists(draw: st.DrawFn, inner: st.SearchStrategy[Kind], *, tame: bool) -> Ki
                 "kind": st.lists(item.values, max_size=2),
             }
             values = st.tuples(st.tuples(*(kind.values for kind in first)), more[rest])
-            return Kind(schema, values.map(lambda parts: [*parts[0], *parts[1]]))
+            return SchemaCase(schema, values.map(lambda parts: [*parts[0], *parts[1]]))
         case 1:
             schema |= {"items": item.schema, "uniqueItems": True, "maxItems": 3}
         case 2:
@@ -165,17 +165,17 @@ def _lists(draw: st.DrawFn, inner: st.SearchStrategy[Kind], *, tame: bool) -> Ki
                 "minItems": 1,
             }
         case _:
-            if not tame and draw(st.booleans()):
-                return Kind(schema, st.lists(_SCALARS, max_size=3))
+            if not simple and draw(st.booleans()):
+                return SchemaCase(schema, st.lists(_SCALARS, max_size=3))
             schema["items"] = item.schema
-    return Kind(schema, st.lists(item.values, max_size=3))
+    return SchemaCase(schema, st.lists(item.values, max_size=3))
 
 
 _OPENNESS = ["closed", "closed", "closed", "closed", "unsaid", "unevaluated", "patterns", "others"]
 
 
 @st.composite
-def _objects(draw: st.DrawFn, inner: st.SearchStrategy[Kind], *, tame: bool) -> Kind:
+def _objects(draw: st.DrawFn, inner: st.SearchStrategy[SchemaCase], *, simple: bool) -> SchemaCase:
     members = draw(st.dictionaries(_NAMES, inner, max_size=3))
     required = [name for name in members if draw(st.booleans())]
     schema: dict[str, Any] = {
@@ -191,28 +191,28 @@ def _objects(draw: st.DrawFn, inner: st.SearchStrategy[Kind], *, tame: bool) -> 
         {name: members[name].values for name in required},
         optional={name: kind.values for name, kind in members.items() if name not in required},
     )
-    match "closed" if tame else draw(st.sampled_from(_OPENNESS)):
+    match "closed" if simple else draw(st.sampled_from(_OPENNESS)):
         case "others":
             extra = draw(inner)
             schema["additionalProperties"] = extra.schema
             values = st.tuples(st.dictionaries(st.sampled_from(["x", "y"]), extra.values, max_size=2), values)
-            return Kind(schema, values.map(lambda parts: {**parts[0], **parts[1]}))
+            return SchemaCase(schema, values.map(lambda parts: {**parts[0], **parts[1]}))
         case "patterns":
             extra = draw(inner)
             schema |= {"additionalProperties": False, "patternProperties": {"^x": extra.schema}}
             values = st.tuples(
                 st.dictionaries(st.sampled_from(["x1", "x2"]), extra.values, max_size=2), values
             )
-            return Kind(schema, values.map(lambda parts: {**parts[0], **parts[1]}))
+            return SchemaCase(schema, values.map(lambda parts: {**parts[0], **parts[1]}))
         case "unevaluated":
             schema["unevaluatedProperties"] = False
         case "closed":
             schema["additionalProperties"] = False
-    return Kind(schema | draw(_rules(list(members))), values)
+    return SchemaCase(schema | draw(_rules(list(members))), values)
 
 
 def _rules(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
-    """Constraints on a whole object that few providers know."""
+    """Return constraints on a whole object that few providers support."""
     name = names[0] if names else "a"
     last = names[-1] if names else "b"
     return st.sampled_from(
@@ -231,18 +231,18 @@ def _rules(names: list[str]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @st.composite
-def _combined(draw: st.DrawFn, inner: st.SearchStrategy[Kind]) -> Kind:
+def _combined(draw: st.DrawFn, inner: st.SearchStrategy[SchemaCase]) -> SchemaCase:
     kinds = draw(st.lists(inner, min_size=1, max_size=3))
     either = st.one_of(*(kind.values for kind in kinds))
     match draw(st.integers(0, 4)):
         case 0:
-            return Kind({"anyOf": [kind.schema for kind in kinds]}, either)
+            return SchemaCase({"anyOf": [kind.schema for kind in kinds]}, either)
         case 1:
-            return Kind({"oneOf": [kind.schema for kind in kinds]}, either)
+            return SchemaCase({"oneOf": [kind.schema for kind in kinds]}, either)
         case 2:
-            return Kind({"allOf": [kinds[0].schema, True, {"description": "told"}]}, kinds[0].values)
+            return SchemaCase({"allOf": [kinds[0].schema, True, {"description": "told"}]}, kinds[0].values)
         case 3:
-            return Kind({"allOf": [kind.schema for kind in kinds]}, either)
+            return SchemaCase({"allOf": [kind.schema for kind in kinds]}, either)
         case _:
             first = kinds[0]
             if isinstance(first.schema, dict) and first.schema.get("type") in (
@@ -252,32 +252,32 @@ def _combined(draw: st.DrawFn, inner: st.SearchStrategy[Kind]) -> Kind:
                 "array",
             ):
                 nullable = first.schema | {"type": [first.schema["type"], "null"]}
-                return Kind(nullable, st.one_of(st.none(), first.values))
-            return Kind({"anyOf": [first.schema, {"type": "null"}]}, st.one_of(st.none(), first.values))
+                return SchemaCase(nullable, st.one_of(st.none(), first.values))
+            return SchemaCase({"anyOf": [first.schema, {"type": "null"}]}, st.one_of(st.none(), first.values))
 
 
-_TAME = st.one_of(
+_SIMPLE = st.one_of(
     _texts(),
     _numbers(),
-    st.just(Kind({"type": "boolean"}, st.booleans())),
-    st.just(Kind({"type": "null"}, st.none())),
+    st.just(SchemaCase({"type": "boolean"}, st.booleans())),
+    st.just(SchemaCase({"type": "null"}, st.none())),
 )
-_WILD = st.one_of(_TAME, _constants(), _untyped())
+_ANY = st.one_of(_SIMPLE, _constants(), _untyped())
 
 
-def _kinds(*, tame: bool) -> st.SearchStrategy[Kind]:
-    def wider(inner: st.SearchStrategy[Kind]) -> st.SearchStrategy[Kind]:
-        objects = _objects(inner, tame=tame)
-        return st.one_of(objects, objects, _lists(inner, tame=tame), _combined(inner))
+def _kinds(*, simple: bool) -> st.SearchStrategy[SchemaCase]:
+    def wider(inner: st.SearchStrategy[SchemaCase]) -> st.SearchStrategy[SchemaCase]:
+        objects = _objects(inner, simple=simple)
+        return st.one_of(objects, objects, _lists(inner, simple=simple), _combined(inner))
 
-    return st.recursive(_TAME if tame else _WILD, wider, max_leaves=6)
+    return st.recursive(_SIMPLE if simple else _ANY, wider, max_leaves=6)
 
 
 @st.composite
-def cases(draw: st.DrawFn, *, tame: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters of a tool, and arguments that they accept; tame ones have nothing open or untyped."""
-    kinds = _kinds(tame=tame)
-    kind = draw(_objects(kinds, tame=tame))
+def cases(draw: st.DrawFn, *, simple: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Draw the parameters of a tool and valid arguments; `simple` excludes open and untyped schemas."""
+    kinds = _kinds(simple=simple)
+    kind = draw(_objects(kinds, simple=simple))
     schema, values = dict(kind.schema), kind.values
     defined = draw(kinds)
     match draw(st.integers(0, 3)):
@@ -325,8 +325,8 @@ def _tree_values(label: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-def junk() -> st.SearchStrategy[dict[str, Any]]:
-    """Objects that only look like schemas: keywords with values of any kind."""
+def malformed() -> st.SearchStrategy[dict[str, Any]]:
+    """Return objects that look like schemas: keywords with values of any type."""
     keywords = st.sampled_from(
         ["type", "properties", "required", "items", "prefixItems", "enum", "const", "anyOf", "oneOf", "allOf",
          "not", "if", "then", "$ref", "$defs", "$id", "additionalProperties", "patternProperties",

@@ -1,6 +1,6 @@
-"""Distributions made up on the spot: what pip would leave in site-packages, written by hand.
+"""Fake installed distributions: a folder with what pip would write to site-packages.
 
-A test module takes the fixtures with `from jackfield_testkit.sites import project, site`.
+A test module imports the fixtures with `from jackfield_testkit.sites import project, site`.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ async def execute(args, ctx):
 
 
 class Site:
-    """A folder on the path with distributions in it, all named `fab-...`."""
+    """A folder on the import path with distributions, all named `fab-...`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
 
     def distribution(self, name: str, version: str, entry_points: Mapping[str, Mapping[str, str]]) -> Path:
-        """Metadata alone, as pip leaves it: a name, a version and entry points by their groups."""
+        """Write the metadata of a distribution: name, version, and entry points by group."""
         info = self.folder / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.4\nName: {name}\nVersion: {version}\n")
@@ -69,7 +69,7 @@ class Site:
     def tool(
         self, tool_id: str, *, distribution: str | None = None, version: str = "1.0.0", **files: Any
     ) -> Path:
-        """Install a tool package; `schema`, `guide`, `handler` replace a good one's, None leaves it out."""
+        """Install a tool; `schema`, `guide` and `handler` replace the default files, None omits a file."""
         name = distribution or f"fab-{tool_id.replace('_', '-')}"
         package = f"fab_{tool_id}" if distribution is None else distribution.replace("-", "_")
         self.distribution(name, version, {"jackfield.tools": {tool_id: package}})
@@ -78,7 +78,7 @@ class Site:
         return folder
 
     def plugin(self, name: str, source: str, *, version: str = "1.0.0") -> Path:
-        """Install a plugin of one module with this source."""
+        """Install a plugin that is one module with this source."""
         module = name.replace("-", "_")
         self.distribution(name, version, {"jackfield.plugins": {"main": module}})
         (self.folder / module).mkdir()
@@ -87,7 +87,7 @@ class Site:
         return file
 
     def enforcer(self) -> None:
-        """A plugin whose policy stands for every one that a manifest can ask for."""
+        """Install a plugin whose policy enforces every field that a manifest can set."""
         self.plugin(
             "fab-enforcer",
             "from jackfield import hookimpl\nfrom jackfield.offers import PolicyOffer, Stage\n\n"
@@ -97,7 +97,7 @@ class Site:
         )
 
     def frozen(self, *allow: str, name: str = "tool_registry.json") -> Path:
-        """Freeze what these distributions offer, with the folder on the path; where the registry is."""
+        """Freeze what these distributions offer, and return the path of the registry."""
         settings = Settings(allow=allow, registry=self.folder / name)
         sys.path.insert(0, str(self.folder))
         try:
@@ -105,14 +105,14 @@ class Site:
         finally:
             sys.path.remove(str(self.folder))
         if built.snapshot is None:
-            pytest.fail(f"nothing can be frozen: {built.findings}")
+            pytest.fail(f"the registry cannot be frozen: {built.findings}")
         freeze.write(built.snapshot, settings.registry)
         return settings.registry
 
     def run(
         self, *arguments: str, stderr: int = subprocess.PIPE, **environ: str
     ) -> subprocess.CompletedProcess[str]:
-        """The command line, as a user starts it, in an environment where only this site's tools count."""
+        """Run `jackfield` in a process in which only the distributions of this site are allowed."""
         path = os.pathsep.join([str(self.folder), *filter(None, [os.environ.get("PYTHONPATH")])])
         return subprocess.run(  # noqa: S603 - our own command, with a test's arguments
             [sys.executable, "-m", "jackfield_cli", *arguments],
@@ -125,7 +125,7 @@ class Site:
         )
 
     def run_json(self, *arguments: str) -> Any:
-        """What a command prints with `--json`; it must have nothing to complain about."""
+        """Return the output of a command with `--json`; fail if it writes to stderr."""
         done = self.run(*arguments, "--json")
         if done.stderr:
             pytest.fail(done.stderr)
@@ -133,7 +133,7 @@ class Site:
 
 
 def write_tool(folder: Path, tool_id: str, **files: Any) -> None:
-    """Write the files of a tool; a field that is `...` is left out of its schema."""
+    """Write the files of a tool; a schema field with the value `...` is omitted."""
     schema = files.get("schema", {})
     contents = {
         "__init__.py": '"""A tool."""\n',
@@ -153,7 +153,7 @@ def write_tool(folder: Path, tool_id: str, **files: Any) -> None:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    """An empty folder on the path."""
+    """An empty site on the import path."""
     made = Site(tmp_path / "site")
     monkeypatch.syspath_prepend(str(made.folder))
     yield made
@@ -163,7 +163,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Callable[..., Path]:
-    """Writes the source of a tool package that is not installed."""
+    """A function that writes the source of a tool package that is not installed."""
 
     def write(tool_id: str, *, pyproject: str | None = None, **files: Any) -> Path:
         folder = tmp_path / "projects" / tool_id.replace("_", "-")

@@ -1,4 +1,4 @@
-"""Gemini for Jackfield: the transport, and the forms in which Gemini wants tools declared."""
+"""Gemini transport, and schema adapters for Gemini's tool declarations."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from jackfield import hookimpl
 from jackfield.offers import (
     Detected,
     Detector,
-    PluginSettings,
     SchemaAdapterOffer,
     TransportOffer,
     Undetected,
@@ -17,21 +16,26 @@ from jackfield.offers import (
 if TYPE_CHECKING:
     from jackfield.transport.protocol import Transport
 
+    from jackfield_gemini.settings import GeminiSettings
+
 __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 
 KEY_RANK = 110
-"""Of `provider = "auto"`: a key for Gemini comes after one for OpenAI (100)."""
+"""Rank for `provider = "auto"`: a Gemini key comes after an OpenAI key (100)."""
 
 
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `gemini`."""
-    return [TransportOffer("gemini", _create, _unavailable, (Detector(KEY_RANK, _detect),))]
+    from jackfield_gemini.settings import GeminiSettings
+
+    detectors = (Detector(KEY_RANK, _detect),)
+    return [TransportOffer("gemini", _create, _unavailable, detectors, GeminiSettings)]
 
 
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
-    """Offer Gemini's own schema language, and JSON Schema as it is."""
+    """Offer adapters for Gemini's native schema and for JSON Schema."""
     from jackfield_gemini.schemas import as_json_schema, native
 
     return [
@@ -40,26 +44,22 @@ def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
     ]
 
 
-def _unavailable(settings: PluginSettings) -> str | None:
+def _unavailable(settings: GeminiSettings) -> str | None:
     from jackfield.transport.protocol import TransportError
 
-    from jackfield_gemini.options import options
-
     try:
-        options(settings).key()
+        settings.key()
     except TransportError as error:
         return error.detail
     return None
 
 
-def _detect(settings: PluginSettings) -> Detected | Undetected:
-    from jackfield_gemini.options import options
-
-    variable, key = options(settings).found_key()
+def _detect(settings: GeminiSettings) -> Detected | Undetected:
+    variable, key = settings.found_key()
     return Detected(f"{variable} is set") if key else Undetected(f"set {variable} to use Gemini")
 
 
-def _create(settings: PluginSettings) -> Transport:
+def _create(settings: GeminiSettings) -> Transport:
     from jackfield_gemini.transport import GeminiTransport
 
-    return GeminiTransport.from_settings(settings)
+    return GeminiTransport(settings)

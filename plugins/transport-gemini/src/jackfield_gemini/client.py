@@ -1,10 +1,11 @@
-"""The SDK's client, made when the first session is opened: importing the SDK takes more than a second."""
+"""Google's SDK and its client, loaded with the first session: the import takes more than a second."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
-from jackfield_gemini.options import Options
+from jackfield_gemini.settings import GeminiSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -12,29 +13,49 @@ if TYPE_CHECKING:
     from google.genai import Client
 
 MESSAGE_LIMIT = 8 * 1024 * 1024
-"""The largest message of a voice session; a second of speech has about 64 kB."""
+"""The maximum size of a message in a voice session; a second of speech has about 64 kB."""
 
 
-def make_client(options: Options, trusted: ssl.SSLContext | None) -> Client:
-    """A client of the Gemini API with this deployment's key, address and certificates."""
+def load_sdk() -> None:
+    """Import the SDK and build its larger models; call it in a thread, because it takes long."""
+    with warnings.catch_warnings():
+        # A string in its sources has an escape that Python warns about whenever it compiles them.
+        for kind in (DeprecationWarning, SyntaxWarning):
+            warnings.simplefilter("ignore", kind)
+        from google.genai import types
+
+    for model in (
+        types.LiveConnectConfig,
+        types.LiveConnectParameters,
+        types.LiveServerMessage,
+        types.LiveClientContent,
+        types.LiveClientToolResponse,
+        types.GenerateContentConfig,
+        types.GenerateContentResponse,
+    ):
+        model.model_rebuild()
+
+
+def make_client(settings: GeminiSettings, trusted: ssl.SSLContext | None) -> Client:
+    """Return a client of the Gemini API with this deployment's key, address and certificates."""
     from google.genai import Client
     from google.genai.types import HttpOptions
 
-    # The SDK hands each of these to whichever of its two clients knows it, HTTP or WebSocket.
+    # The SDK passes each of these to the client that knows it, HTTP or WebSocket.
     shared: dict[str, Any] = {
         "max_size": MESSAGE_LIMIT,
-        # Speech in base64 hardly gets smaller, and deflating it costs more than the rest of a frame.
+        # Speech in base64 hardly compresses, and compression costs more than the rest of a frame.
         "compression": None,
-        "open_timeout": options.connect_timeout,
+        "open_timeout": settings.connect_timeout,
         "close_timeout": 2.0,
     }
     if trusted:
         shared |= {"ssl": trusted, "verify": trusted}
     http = HttpOptions(
-        base_url=options.base_url.rstrip("/") if options.base_url else None,
-        api_version=options.api_version,
-        timeout=int(options.request_timeout * 1000),
+        base_url=settings.base_url.rstrip("/") if settings.base_url else None,
+        api_version=settings.api_version,
+        timeout=int(settings.request_timeout * 1000),
         async_client_args=shared,
     )
-    # Said outright, so that variables meant for other programs do not turn this into a Vertex AI client.
-    return Client(api_key=options.key(), vertexai=False, http_options=http)
+    # Explicit, so that variables of other programs do not turn this into a Vertex AI client.
+    return Client(api_key=settings.key(), vertexai=False, http_options=http)

@@ -1,4 +1,4 @@
-"""The way to Gemini: Live for voice, generateContent for text."""
+"""The Gemini transport: Live for voice, generateContent for text."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from jackfield.contract.context import Mode
-from jackfield.offers import PluginSettings
 from jackfield.transport.protocol import Connection, Opening
 
-from jackfield_gemini.options import Options, options
+from jackfield_gemini.settings import GeminiSettings
 
 if TYPE_CHECKING:
     import ssl
@@ -18,54 +17,48 @@ if TYPE_CHECKING:
 
 
 class GeminiTransport:
-    """Opens connections with one deployment's key and settings."""
+    """Opens connections with the key and settings of one deployment."""
 
     modes: frozenset[Mode] = frozenset(("text", "voice"))
 
-    def __init__(self, chosen: Options) -> None:
-        self._options = chosen
-        self._trusted = chosen.trusted()
+    def __init__(self, settings: GeminiSettings) -> None:
+        self._settings = settings
+        self._trusted = settings.trusted()
         self._client: Client | None = None
         self._making = asyncio.Lock()
 
-    @classmethod
-    def from_settings(cls, settings: PluginSettings) -> GeminiTransport:
-        """A transport as `[transports.gemini]` describes it."""
-        return cls(options(settings))
-
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - both of Gemini's APIs take both forms
-        """The schema adapter whose declarations it wants."""
-        return self._options.adapter
+        """Return the schema adapter for a mode."""
+        return self._settings.adapter
 
     async def connect(self, opening: Opening) -> Connection:
-        """Open a line; `TransportError` when that fails."""
+        """Open a connection; raise `TransportError` on failure."""
         async with self._making:
             if self._client is None:
-                # Loading the SDK takes a second or more, in which other sessions would fall silent.
-                self._client = await asyncio.to_thread(_load, self._options, self._trusted)
+                # Loading the SDK takes a second or more, which would interrupt other voice sessions.
+                self._client = await asyncio.to_thread(_load, self._settings, self._trusted)
         if opening.mode == "voice":
             from jackfield_gemini.live.connection import LiveConnection
 
-            return await LiveConnection.open(self._client, self._options, opening)
-        from jackfield_gemini.text.connection import TextConnection
+            return await LiveConnection.open(self._client, self._settings, opening)
+        from jackfield_gemini.text_connection import GeminiTextConnection
 
-        return TextConnection(self._client, self._options, opening)
+        return GeminiTextConnection(self._client, self._settings, opening)
 
     async def close(self) -> None:
-        """Let go of the HTTP connections that text sessions share."""
+        """Close the HTTP connections that text sessions share."""
         if self._client is not None:
             await self._client.aio.aclose()
             self._client.close()
             self._client = None
 
 
-def _load(chosen: Options, trusted: ssl.SSLContext | None) -> Client:
-    from importlib import import_module
+def _load(settings: GeminiSettings, trusted: ssl.SSLContext | None) -> Client:
+    from jackfield_gemini.client import load_sdk, make_client
 
-    for module in ("sdk", "live.connection", "text.connection"):
-        import_module(f"jackfield_gemini.{module}")
-    from jackfield_gemini.client import make_client
-    from jackfield_gemini.sdk import build_models
+    load_sdk()
+    # Imported here, because they import more of the SDK, which would block the event loop.
+    import jackfield_gemini.live.connection
+    import jackfield_gemini.text_connection  # noqa: F401
 
-    build_models()
-    return make_client(chosen, trusted)
+    return make_client(settings, trusted)

@@ -12,7 +12,6 @@ from jackfield.offers import (
     Detected,
     Detector,
     Download,
-    PluginSettings,
     SchemaAdapterOffer,
     TransportOffer,
     Undetected,
@@ -21,6 +20,8 @@ from jackfield.offers import (
 if TYPE_CHECKING:
     import click
     from jackfield.transport.protocol import Transport
+
+    from jackfield_local.settings import LocalSettings
 
 
 __all__ = ["jackfield_commands", "jackfield_schema_adapters", "jackfield_transports"]
@@ -34,8 +35,10 @@ AGENT_RANK = 900
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `local`."""
+    from jackfield_local.settings import LocalSettings
+
     detectors = (Detector(MODEL_RANK, _detect_model), Detector(AGENT_RANK, _detect_agent))
-    return [TransportOffer("local", _create, _unavailable, detectors)]
+    return [TransportOffer("local", _create, _unavailable, detectors, LocalSettings)]
 
 
 @hookimpl
@@ -55,41 +58,36 @@ def as_it_is(tool_id: str, description: str, parameters: Mapping[str, Any]) -> A
     return Adapted({"description": description, "parameters": dict(parameters)})
 
 
-def _create(settings: PluginSettings) -> Transport:
+def _create(settings: LocalSettings) -> Transport:
     from jackfield_local.transport import LocalTransport
 
-    return LocalTransport.from_settings(settings)
+    return LocalTransport(settings)
 
 
-def _unavailable(settings: PluginSettings) -> str | None:
-    from jackfield_local.options import options
-
-    chosen = options(settings)
-    if chosen.mind != "llama":
+def _unavailable(settings: LocalSettings) -> str | None:
+    if settings.mind != "llama":
         return None
     from jackfield_local.agent.mind import lacking
 
-    return lacking(chosen) or None
+    return lacking(settings) or None
 
 
 _NOTHING_ELSE = "no key and no local server was found"
 
 
-def _detect_model(settings: PluginSettings) -> Detected | Undetected:
+def _detect_model(settings: LocalSettings) -> Detected | Undetected:
     from jackfield_local.agent import mind
     from jackfield_local.agent.engine import INSTALL
     from jackfield_local.models.weights import QWEN, fetch, located
-    from jackfield_local.options import options
 
-    chosen = options(settings)
-    if chosen.mind not in ("auto", "llama"):
+    if settings.mind not in ("auto", "llama"):
         return Undetected('set [transports.local] mind = "auto" to use the local language model')
     if mind.is_switched_off():
         return Undetected(f"unset {mind.MODEL_VARIABLE} to use the local language model")
-    lack = mind.lacking(chosen)
+    lack = mind.lacking(settings)
     if not lack:
         return Detected(_NOTHING_ELSE)
-    if chosen.model_path or mind.model_file(chosen).is_file():
+    if settings.model_path or mind.model_file(settings).is_file():
         return Undetected(f"complete the local language model: {lack}")
     model = f"the local language model ({QWEN.size / 10**9:.1f} GB)"
     if not mind.is_engine_installed():
@@ -101,15 +99,12 @@ def _detect_model(settings: PluginSettings) -> Detected | Undetected:
         "the local language model",
         QWEN.size,
         lambda progress: fetch(QWEN, target, progress),
-        lambda: mind.is_usable(chosen),
+        lambda: mind.is_usable(settings),
     )
     return Undetected(f"run `jackfield model get` to download {model}", download)
 
 
-def _detect_agent(settings: PluginSettings) -> Detected | Undetected:
-    from jackfield_local.options import options
-
-    options(settings)
+def _detect_agent(settings: LocalSettings) -> Detected | Undetected:  # noqa: ARG001
     return Detected(_NOTHING_ELSE)
 
 

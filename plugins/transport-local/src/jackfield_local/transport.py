@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from jackfield.contract.context import Mode
-from jackfield.offers import PluginSettings
 from jackfield.transport.protocol import Connection, Opening, TransportError
 
 from jackfield_local.mind import Mind
 from jackfield_local.models import speech
-from jackfield_local.options import Options, options
+from jackfield_local.settings import LocalSettings
 
 
 class LocalTransport:
     """Opens connections to a mind, which all sessions share; with `auto`, to the best one that is here."""
 
-    def __init__(self, chosen: Options, mind: Mind | None = None) -> None:
-        self._options = chosen
+    def __init__(self, settings: LocalSettings, mind: Mind | None = None) -> None:
+        self._settings = settings
         self._given = mind
         self._minds: dict[bool, Mind] = {}
         # Without the extra `voice` there is text alone.
         self.modes: frozenset[Mode] = frozenset(("text",) if speech.missing() else ("text", "voice"))
-
-    @classmethod
-    def from_settings(cls, settings: PluginSettings) -> LocalTransport:
-        """A transport as `[transports.local]` describes it."""
-        return cls(options(settings))
 
     def adapter(self, mode: Mode) -> str:  # noqa: ARG002 - tools are the same in both
         """The schema adapter whose declarations it wants."""
@@ -59,11 +53,11 @@ class LocalTransport:
         self._minds.clear()
 
     def _uses_model(self) -> bool:
-        if self._options.mind != "auto":
-            return self._options.mind == "llama"
+        if self._settings.mind != "auto":
+            return self._settings.mind == "llama"
         from jackfield_local.agent.mind import is_usable
 
-        return is_usable(self._options)
+        return is_usable(self._settings)
 
     def _mind(self) -> Mind:
         """The mind of the next connection: a model may have been downloaded since the last one."""
@@ -73,5 +67,5 @@ class LocalTransport:
 
         model = self._uses_model()
         if model not in self._minds:
-            self._minds[model] = with_model(self._options) if model else Agent(self._options)
+            self._minds[model] = with_model(self._settings) if model else Agent(self._settings)
         return self._minds[model]

@@ -1,4 +1,4 @@
-"""The way to OpenAI: chat completions, also of compatible servers, and Realtime over WebSocket and WebRTC."""
+"""OpenAI transport: chat completions, also of compatible servers, and Realtime over WebSocket and WebRTC."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from jackfield import hookimpl
 from jackfield.offers import (
     Detected,
     Detector,
-    PluginSettings,
     SchemaAdapterOffer,
     TransportOffer,
     Undetected,
@@ -17,30 +16,28 @@ from jackfield.offers import (
 if TYPE_CHECKING:
     from jackfield.transport.protocol import Transport
 
+    from jackfield_openai.settings import OpenAISettings
+
 __all__ = ["jackfield_schema_adapters", "jackfield_transports"]
 
 KEY_RANK = 100
-"""Of `provider = "auto"`: a key for OpenAI comes before one for Gemini (110)."""
+"""Rank for `provider = "auto"`: an OpenAI key comes before a Gemini key (110)."""
 SERVER_RANK = 200
-"""A server on this machine comes after every key, and before the agent in this process (300 and later)."""
+"""A server on this machine comes after every key, and before the local agent (300 and later)."""
 
 
 @hookimpl
 def jackfield_transports() -> list[TransportOffer]:
     """Offer the transport under the name `openai`."""
-    return [
-        TransportOffer(
-            "openai",
-            _create,
-            _unavailable,
-            (Detector(KEY_RANK, _detect_key), Detector(SERVER_RANK, _detect_server)),
-        )
-    ]
+    from jackfield_openai.settings import OpenAISettings
+
+    detectors = (Detector(KEY_RANK, _detect_key), Detector(SERVER_RANK, _detect_server))
+    return [TransportOffer("openai", _create, _unavailable, detectors, OpenAISettings)]
 
 
 @hookimpl
 def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
-    """Offer the forms in which OpenAI's APIs take a tool."""
+    """Offer the tool declaration formats of OpenAI's APIs."""
     from jackfield_openai import schemas
 
     return [
@@ -50,31 +47,26 @@ def jackfield_schema_adapters() -> list[SchemaAdapterOffer]:
     ]
 
 
-def _unavailable(settings: PluginSettings) -> str | None:
+def _unavailable(settings: OpenAISettings) -> str | None:
     from jackfield_openai.client import without_key
-    from jackfield_openai.options import options
 
-    return without_key(options(settings))
+    return without_key(settings)
 
 
-def _detect_key(settings: PluginSettings) -> Detected | Undetected:
+def _detect_key(settings: OpenAISettings) -> Detected | Undetected:
     from jackfield_openai.client import without_key
-    from jackfield_openai.options import options
 
-    chosen = options(settings)
-    if without_key(chosen):
-        return Undetected(f"set {chosen.api_key_env} to use OpenAI")
-    if chosen.base_url:
+    if without_key(settings):
+        return Undetected(f"set {settings.api_key_env} to use OpenAI")
+    if settings.base_url:
         return Detected("[transports.openai] base_url is set")
-    return Detected(f"{chosen.api_key_env} is set")
+    return Detected(f"{settings.api_key_env} is set")
 
 
-def _detect_server(settings: PluginSettings) -> Detected | Undetected:
+def _detect_server(settings: OpenAISettings) -> Detected | Undetected:
     from jackfield_openai.local_servers import addresses, find
-    from jackfield_openai.options import options
 
-    chosen = options(settings)
-    servers = find(addresses(chosen.local_servers), settings.get("text_model"))
+    servers = find(addresses(settings.local_servers), settings.text_model)
     for server in servers:
         if server.model:
             return Detected(
@@ -89,9 +81,7 @@ def _detect_server(settings: PluginSettings) -> Detected | Undetected:
     )
 
 
-def _create(settings: PluginSettings) -> Transport:
-    from jackfield_openai.options import options
+def _create(settings: OpenAISettings) -> Transport:
     from jackfield_openai.transport import BrowserOpenAITransport, OpenAITransport
 
-    chosen = options(settings)
-    return BrowserOpenAITransport(chosen) if chosen.voice == "webrtc" else OpenAITransport(chosen)
+    return BrowserOpenAITransport(settings) if settings.voice == "webrtc" else OpenAITransport(settings)

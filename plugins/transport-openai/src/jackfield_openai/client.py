@@ -1,4 +1,4 @@
-"""The SDK's client, made when it is first needed."""
+"""The SDK client, created at first use."""
 
 from __future__ import annotations
 
@@ -8,48 +8,48 @@ from typing import TYPE_CHECKING
 
 from jackfield.transport.protocol import TransportError
 
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _NO_KEY = "none"
-"""What a compatible server gets that asks for no key."""
+"""The key that is sent to compatible servers without one."""
 
 
-class Client:
-    """One client for all connections of a transport."""
+class SdkClient:
+    """One SDK client for all connections of a transport."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, settings: OpenAISettings) -> None:
+        self._settings = settings
         self._made: AsyncOpenAI | None = None
         self._making = asyncio.Lock()
 
     async def get(self) -> AsyncOpenAI:
-        """The client; `TransportError` when there is no key for it."""
+        """Return the client; raise `TransportError` without a key."""
         async with self._making:
             if self._made is None:
                 key = self._key()
-                # The import takes long enough to be heard in a conversation that goes on beside it.
-                self._made = await asyncio.to_thread(_make, self._options, key)
+                # The import blocks long enough to be heard in other voice sessions.
+                self._made = await asyncio.to_thread(_make, self._settings, key)
             return self._made
 
     def _key(self) -> str:
-        if missing := without_key(self._options):
+        if missing := without_key(self._settings):
             raise TransportError("authentication", missing)
-        return os.environ.get(self._options.api_key_env, "").strip() or _NO_KEY
+        return os.environ.get(self._settings.api_key_env, "").strip() or _NO_KEY
 
     async def close(self) -> None:
-        """Close what is open; a later `get` makes a new one."""
+        """Close the client; a later `get` creates a new one."""
         made, self._made = self._made, None
         if made is not None:
             await made.close()
 
 
-def without_key(options: Options) -> str | None:
-    """What to do about a key that is missing, if it is; a compatible server may ask for none."""
-    variable = options.api_key_env
-    if options.base_url or os.environ.get(variable, "").strip():
+def without_key(settings: OpenAISettings) -> str | None:
+    """Return what to do about a missing key, or None; a compatible server may need none."""
+    variable = settings.api_key_env
+    if settings.base_url or os.environ.get(variable, "").strip():
         return None
     return (
         f"the environment variable {variable} is not set; put the key of the OpenAI project there, or "
@@ -57,12 +57,12 @@ def without_key(options: Options) -> str | None:
     )
 
 
-def _make(options: Options, key: str) -> AsyncOpenAI:
+def _make(settings: OpenAISettings, key: str) -> AsyncOpenAI:
     from openai import AsyncOpenAI, Timeout
 
     return AsyncOpenAI(
         api_key=key,
-        base_url=options.base_url,
-        timeout=Timeout(options.request_timeout, connect=options.connect_timeout),
-        max_retries=options.retries,
+        base_url=settings.base_url,
+        timeout=Timeout(settings.request_timeout, connect=settings.connect_timeout),
+        max_retries=settings.retries,
     )

@@ -1,4 +1,4 @@
-"""Servers on this machine that speak OpenAI's API and offer a model that can call tools.
+"""Detection of servers on this machine with OpenAI's API and a model that can call tools.
 
 Only loopback addresses are asked, for a moment, and whatever answers is untrusted: answers are bounded in
 size and time, redirects and proxies are not followed, and a model with a name that could steer a terminal is
@@ -8,7 +8,6 @@ ignored.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import logging
 import os
@@ -17,23 +16,22 @@ from collections.abc import Awaitable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from jackfield_openai.settings import is_loopback_address
+
 if TYPE_CHECKING:
     from httpx import AsyncClient
 
 _log = logging.getLogger(__name__)
 
-USUAL = ("127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000")
-"""Where Ollama, LM Studio, llama.cpp and vLLM listen unless they are told otherwise."""
-
 VARIABLE = "JACKFIELD_LOCAL_SERVERS"
-"""The environment variable that replaces the list; `none` asks nobody."""
+"""The environment variable that replaces the list; `none` disables the search."""
 
 FIRST_SECONDS = 0.3
-"""A server has to list its models within this time."""
+"""The time in which a server has to list its models."""
 METADATA_SECONDS = 0.5
-"""A server that has listed its models has to describe them within this time."""
+"""The time in which a server that listed its models has to describe them."""
 PROBE_SECONDS = 8.0
-"""A server that does not describe its models has to call a tool within this time."""
+"""The time in which a model without a description has to call a tool."""
 
 MOST_BYTES = 2_000_000
 MOST_MODELS = 32
@@ -52,7 +50,7 @@ _PING = {
 
 
 class LocalServer(NamedTuple):
-    """A server that answers, and the model that sessions would use; empty if none can call tools."""
+    """A server that responds, and the model for sessions; empty if none can call tools."""
 
     product: str
     address: str
@@ -60,12 +58,12 @@ class LocalServer(NamedTuple):
 
     @property
     def base_url(self) -> str:
-        """What the SDK takes."""
+        """The base URL for the SDK."""
         return f"http://{self.address}/v1"
 
 
-class _Listed(NamedTuple):
-    """What a server says about itself: `tools` is None if it does not say which models can call tools."""
+class _ServerModels(NamedTuple):
+    """The models of a server; `tools` is None if it does not say which of them can call tools."""
 
     product: str
     address: str
@@ -73,40 +71,29 @@ class _Listed(NamedTuple):
     tools: Sequence[str] | None
 
 
-def loopback(address: str) -> bool:
-    """Whether this is HOST:PORT with a numeric loopback address, which no resolver can lead elsewhere."""
-    host, separator, port = address.rpartition(":")
-    try:
-        return (
-            bool(separator) and ipaddress.ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536
-        )
-    except ValueError:
-        return False
-
-
 def addresses(configured: Sequence[str]) -> tuple[str, ...]:
-    """Which servers to ask: those of the environment variable if it is set, else those of the settings."""
+    """Return the servers to ask: from the environment variable if it is set, else from the settings."""
     named = os.environ.get(VARIABLE, "").strip()
     if named:
         listed = () if named == "none" else tuple(each.strip() for each in named.split(","))
         for address in listed:
-            if not loopback(address):
+            if not is_loopback_address(address):
                 _log.warning(
                     "%s names %r, which is no loopback address with a port; ignored", VARIABLE, address
                 )
-        return tuple(filter(loopback, listed))
+        return tuple(filter(is_loopback_address, listed))
     return tuple(configured)
 
 
 def find(asked: Sequence[str], wanted: str | None = None) -> list[LocalServer]:
-    """Every server that answers, the best first: those whose model can call tools, in the order asked.
+    """Return every server that responds: first those with a model that can call tools, in the order asked.
 
     `wanted` is preferred where a server offers it. Servers that describe their models come before those that
     have to be tried out.
     """
     if not asked:
         return []
-    # On a thread of its own, because the caller may have an event loop.
+    # On a separate thread, because the caller may have an event loop.
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, _find(asked, wanted)).result()
 
@@ -115,7 +102,7 @@ async def _find(asked: Sequence[str], wanted: str | None) -> list[LocalServer]:
     listening = [each for each in await asyncio.gather(*map(_listens, asked)) if each]
     if not listening:
         return []
-    # Only now, because it takes longer to import than to find that nobody is there.
+    # Imported late: the import takes longer than finding out that no server listens.
     import httpx
 
     timeout = httpx.Timeout(PROBE_SECONDS, connect=FIRST_SECONDS)
@@ -146,8 +133,8 @@ async def _listens(address: str) -> str | None:
     return address
 
 
-async def _list(client: AsyncClient, address: str) -> _Listed | None:
-    """What the server at an address offers; nothing unless it lists models as OpenAI's API does."""
+async def _list(client: AsyncClient, address: str) -> _ServerModels | None:
+    """Return the models of the server at an address; None unless it lists models as OpenAI's API does."""
     answer = await _within(FIRST_SECONDS, _json(client, "GET", address, "/v1/models"))
     entries = _objects(answer, "data")
     models = _names(entries, "id")
@@ -161,10 +148,10 @@ async def _list(client: AsyncClient, address: str) -> _Listed | None:
     except TimeoutError:
         _log.info("%s lists models, but does not describe them in time", address)
     owners = {str(each.get("owned_by")) for each in entries}
-    return _Listed("vLLM" if owners == {"vllm"} else "a server", address, models, None)
+    return _ServerModels("vLLM" if owners == {"vllm"} else "a server", address, models, None)
 
 
-async def _ollama(client: AsyncClient, address: str, models: Sequence[str]) -> _Listed | None:
+async def _ollama(client: AsyncClient, address: str, models: Sequence[str]) -> _ServerModels | None:
     version = await _json(client, "GET", address, "/api/version")
     if not isinstance(version, Mapping) or not isinstance(version.get("version"), str):
         return None
@@ -177,17 +164,17 @@ async def _ollama(client: AsyncClient, address: str, models: Sequence[str]) -> _
         *(_json(client, "POST", address, "/api/show", {"model": each}) for each in ordered)
     )
     if not any(isinstance(each, Mapping) and "capabilities" in each for each in shown):
-        return _Listed("Ollama", address, ordered, None)
+        return _ServerModels("Ollama", address, ordered, None)
     tools = [
         name
         for name, about in zip(ordered, shown, strict=True)
-        # What runs on somebody else's machine is not a local model.
+        # A model that runs on another machine is not a local model.
         if isinstance(about, Mapping) and _has(about, "tools") and not about.get("remote_host")
     ]
-    return _Listed("Ollama", address, ordered, tools)
+    return _ServerModels("Ollama", address, ordered, tools)
 
 
-async def _lm_studio(client: AsyncClient, address: str, models: Sequence[str]) -> _Listed | None:
+async def _lm_studio(client: AsyncClient, address: str, models: Sequence[str]) -> _ServerModels | None:
     entries = _objects(await _json(client, "GET", address, "/api/v1/models"), "models")
     entries = [
         {"id": each.get("key"), "loaded": bool(each.get("loaded_instances")), **each}
@@ -205,26 +192,26 @@ async def _lm_studio(client: AsyncClient, address: str, models: Sequence[str]) -
         return None
     able = [each for each in entries if _has(each, "tool_use") or _has(each, "trained_for_tool_use")]
     able.sort(key=lambda each: not each["loaded"])
-    return _Listed("LM Studio", address, models, _names(able, "id"))
+    return _ServerModels("LM Studio", address, models, _names(able, "id"))
 
 
-async def _llama_cpp(client: AsyncClient, address: str, models: Sequence[str]) -> _Listed | None:
+async def _llama_cpp(client: AsyncClient, address: str, models: Sequence[str]) -> _ServerModels | None:
     props = await _json(client, "GET", address, "/props")
     if not isinstance(props, Mapping) or "chat_template" not in props:
         return None
     caps = props.get("chat_template_caps")
     if not isinstance(caps, Mapping) or "supports_tools" not in caps:
-        return _Listed("llama.cpp", address, models, None)
+        return _ServerModels("llama.cpp", address, models, None)
     able = caps["supports_tools"] is True and caps.get("supports_tool_calls", True) is True
-    return _Listed("llama.cpp", address, models, models if able else ())
+    return _ServerModels("llama.cpp", address, models, models if able else ())
 
 
 _tried: dict[tuple[str, str], bool] = {}
-"""Which models have called a tool when they were asked to, by server and model."""
+"""Models that have called a tool when asked, by server and model."""
 
 
-async def _try_out(client: AsyncClient, listed: _Listed, wanted: str | None) -> LocalServer:
-    """Have one model call a tool, in the same way as a conversation would."""
+async def _try_out(client: AsyncClient, listed: _ServerModels, wanted: str | None) -> LocalServer:
+    """Let a model call a tool, as in a conversation."""
     model = _chosen(listed.models, wanted)
     key = (listed.address, model)
     if key not in _tried:
@@ -265,7 +252,7 @@ def _list_of(value: Any) -> list[Any]:
 
 
 def _objects(value: Any, member: str) -> list[Mapping[str, Any]]:
-    """The objects in a list that a JSON object has under a name; none if it is anything else."""
+    """Return the objects of a list member of a JSON object; empty for anything else."""
     listed = value.get(member) if isinstance(value, Mapping) else None
     return [each for each in _list_of(listed)[:MOST_MODELS] if isinstance(each, Mapping)]
 
@@ -286,10 +273,10 @@ async def _within(seconds: float, work: Awaitable[Any]) -> Any:
 async def _json(
     client: AsyncClient, method: str, address: str, path: str, body: Mapping[str, Any] | None = None
 ) -> Any:
-    """The JSON of an answer with status 200; None for everything else."""
+    """Return the JSON of a response with status 200; otherwise None."""
     import httpx
 
-    # Not compressed, because a small answer could unpack into a huge one.
+    # Without compression, because a small response could expand to a huge one.
     headers = {"Accept": "application/json", "Accept-Encoding": "identity"}
     url = f"http://{address}{path}"
     content = bytearray()

@@ -25,7 +25,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     # A user is banned everywhere, and where nobody is signed in this session is.
     scope = "user" if session.user else "session"
     try:
-        ban = await _impose(args["duration_seconds"], ctx)
+        ban = await _add_ban(args["duration_seconds"], ctx)
     except StoreUnavailableError:
         return _in_doubt()
     ctx.audit(
@@ -47,9 +47,9 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
     return ok(data, end_voice_session(after="farewell_spoken")) if in_voice else ok(data)
 
 
-async def _impose(seconds: float, ctx: ToolContext) -> _Ban:
+async def _add_ban(seconds: float, ctx: ToolContext) -> _Ban:
     who = ctx.session
-    until: float = await ctx.bans.impose(who.user, seconds, who.id)
+    until: float = await ctx.bans.add(who.user, seconds, who.id)
     # Asked, not computed: an earlier ban counts too, and the end is by the store's clock, not by ours.
     remaining: float = await ctx.bans.remaining(who.user, who.id)
     return _Ban(until, math.ceil(remaining))

@@ -1,4 +1,4 @@
-"""A calendar on a CalDAV server (RFC 4791), which invites attendees itself where it can (RFC 6638)."""
+"""CalDAV backend (RFC 4791); servers with scheduling (RFC 6638) send the invitations."""
 
 from __future__ import annotations
 
@@ -21,20 +21,27 @@ from caldav.lib.error import (
 from caldav.response import CalendarQueryResult
 from icalendar import Event
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import (
+    BookedEvent,
+    NewEvent,
+    Occurrence,
+    OccurrenceList,
+    TimeRange,
+    WarningLog,
+    clash,
+)
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
-from jackfield_calendar.ical.reading import read
-from jackfield_calendar.ical.writing import cancelled, next_sequence, stands, write
-from jackfield_calendar.notices import Notices
+from jackfield_calendar.ical.parser import read
+from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
 
 TIMEOUT_SECONDS = 5.0
-"""How long a request may take, unless the settings say otherwise."""
+"""Default time limit of a request."""
 
 _MARGIN = timedelta(days=1)
-"""A server has days and floating times begin in a zone of its own choice; what is too much is cut here."""
+"""Servers place all-day events and floating times in a zone of their own; the surplus is cut later."""
 
-_NO_SERVER = "what answered is no CalDAV server"
+_NO_SERVER = "the server is not a CalDAV server"
 _MULTISTATUS = "{DAV:}multistatus"
 _CALENDAR_TEXT = {"Content-Type": "text/calendar; charset=utf-8"}
 
@@ -59,27 +66,27 @@ class CalDavCalendar:
             enable_rfc6764=False,
             rate_limit_handle=False,
         )
-        self._notices = Notices()
+        self._notices = WarningLog()
         self._schedules: bool | None = None
-        # A server has no way to book a time that is free: at least nobody in this process comes between.
+        # CalDAV cannot check and book atomically; the lock excludes other bookings of this process.
         self._booking = asyncio.Lock()
 
-    async def taken(self, span: Span, *, details: bool) -> Found:  # noqa: ARG002 - they come along
-        """Everything that takes time in a span, by a time-range query; recurring events are unrolled here."""
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - the query always returns them
+        """Return the occurrences in a time range; the server filters, recurrences are expanded here."""
         start, end = span.start - _MARGIN, span.end + _MARGIN
         async with self._request(writing=False):
             answer = await self._client.calendar_query(self._url, start=start, end=end, event=True)
         self._check(answer.status, writing=False)
         if answer.status != 207 or answer.tree is None or answer.tree.tag != _MULTISTATUS:
-            # A login page of a hotel, say: it names no events, and is no free calendar all the same.
-            raise faults.unreachable(self._name, _NO_SERVER, writing=False)
+            # For example the login page of a hotel network, which must not look like an empty calendar.
+            raise tool_errors.unreachable(self._name, _NO_SERVER, writing=False)
         results = [each for each in answer.results or () if isinstance(each, CalendarQueryResult)]
-        # Without a text a server says that it would not tell, or that there is more than it would tell.
+        # A result without data counts as unreadable: the server withholds or truncates it.
         texts = [(each.href, each.calendar_data or "") for each in results]
         return await asyncio.to_thread(self._unroll, texts, span)
 
-    def _unroll(self, texts: list[tuple[str, str]], span: Span) -> Found:
-        taken: list[Taken] = []
+    def _unroll(self, texts: list[tuple[str, str]], span: TimeRange) -> OccurrenceList:
+        taken: list[Occurrence] = []
         unreadable = 0
         for where, text in texts:
             found = Occurrences(read(text), self._zones).within(span)
@@ -87,21 +94,21 @@ class CalDavCalendar:
             unreadable += len(found.faults)
             for fault in found.faults:
                 self._notices.log(f"{self._name} calendar, {where}", fault)
-        return Found(taken, unreadable)
+        return OccurrenceList(taken, unreadable)
 
-    async def book(self, event: NewEvent) -> Booked:
-        """Write an event whose time is free; the server refuses one that it already has."""
+    async def book(self, event: NewEvent) -> BookedEvent:
+        """Write an event if its time is free; the server rejects a UID that exists."""
         async with self._booking:
             found = await self.taken(event.span, details=False)
             known = any(each.uid == event.uid for each in found.taken)
             if not known and (taken := clash(event, found.taken)):
                 zone = event.start.tzinfo
-                raise faults.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
+                raise tool_errors.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
             invites = bool(event.attendees and event.organizer) and await self._invites()
             before = await self._put(event, {"If-None-Match": "*"})
         if before is not None:
             return before
-        return Booked(
+        return BookedEvent(
             event.uid,
             event.start,
             event.end,
@@ -111,11 +118,13 @@ class CalDavCalendar:
         )
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._client.close()
 
-    async def _put(self, event: NewEvent, condition: Mapping[str, str], sequence: int = 0) -> Booked | None:
-        """Write under a condition; what was there before, when the server would not."""
+    async def _put(
+        self, event: NewEvent, condition: Mapping[str, str], sequence: int = 0
+    ) -> BookedEvent | None:
+        """Write under a condition; return the existing event if the condition fails."""
         url = self._place(event.uid)
         text = write(event, sequence=sequence).decode()
         try:
@@ -123,37 +132,37 @@ class CalDavCalendar:
                 answer = await self._client.put(url, text, {**_CALENDAR_TEXT, **condition})
             status, preconditions = answer.status, parse_preconditions(answer.raw)
         except AuthorizationError as error:
-            # Some servers say with a 403 that the UID is taken.
+            # Some servers answer 403 if the UID exists.
             if not UID_CONFLICT_PRECONDITIONS & set(error.preconditions):
-                raise faults.refused(self._name) from None
+                raise tool_errors.refused(self._name) from None
             status, preconditions = 409, error.preconditions
         if status == 412 or UID_CONFLICT_PRECONDITIONS & set(preconditions):
             return await self._already_there(event)
         self._check(status, writing=True)
         if status not in (201, 204) and not await self._read(event.uid):
-            # A redirection to a login page ends like this, and nothing was written.
-            raise faults.unreachable(self._name, _NO_SERVER, writing=True)
+            # For example after a redirect to a login page; nothing was written.
+            raise tool_errors.unreachable(self._name, _NO_SERVER, writing=True)
         return None
 
-    async def _already_there(self, event: NewEvent) -> Booked | None:
+    async def _already_there(self, event: NewEvent) -> BookedEvent | None:
         written = await self._read(event.uid)
         if written is None:
-            # Under another name, or not to be read: it was written, and how it stands is not for us to say.
-            return Booked(event.uid, event.start, event.end, existed=True)
+            # The event exists under another name or is not readable, so its current times are not known.
+            return BookedEvent(event.uid, event.start, event.end, existed=True)
         found, etag = written
         if cancelled(found) and etag:
             return await self._put(event, {"If-Match": etag}, next_sequence(found))
         return stands(found, self._zones)
 
     async def _read(self, uid: str) -> tuple[Event, str | None] | None:
-        """What stands at the place of an event, and its version."""
+        """The event stored under a UID, and its ETag."""
         async with self._request(writing=False):
             answer = await self._client.request(self._place(uid), "GET")
         found = read(answer.raw or "").find(uid) if answer.status == 200 else None
         return None if found is None else (found, answer.headers.get("ETag"))
 
     async def _invites(self) -> bool:
-        """Whether the server sends invitations; asked once."""
+        """Whether the server sends invitations; cached after the first request."""
         if self._schedules is None:
             async with self._request(writing=False):
                 answer = await self._client.options(self._url)
@@ -166,32 +175,32 @@ class CalDavCalendar:
 
     def _check(self, status: int, *, writing: bool) -> None:
         if status in (404, 410):
-            raise faults.missing(self._name)
+            raise tool_errors.missing(self._name)
         if not 200 <= status < 300:
-            raise faults.unexpected(self._name, status, writing=writing)
+            raise tool_errors.unexpected(self._name, status, writing=writing)
 
     @asynccontextmanager
     async def _request(self, *, writing: bool) -> AsyncIterator[None]:
-        """One request: an end to waiting, and its failures in our words."""
+        """Limit the time of one request, and turn failures into tool errors."""
         try:
-            # The client's own limit is for each step; one drop at a time would never reach it.
+            # The client's timeout applies to each read, so a slow stream would never reach it.
             async with asyncio.timeout(self._seconds):
                 yield
         except TimeoutError:
             how = f"its server did not answer within {self._seconds:g} s"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None
         except RateLimitError as error:
-            raise faults.limited(self._name, error.retry_after_seconds) from None
+            raise tool_errors.limited(self._name, error.retry_after_seconds) from None
         except AuthorizationError:
             if writing:
                 raise
-            raise faults.refused(self._name) from None
+            raise tool_errors.refused(self._name) from None
         except DAVError as error:
-            raise faults.unexpected(self._name, error.status or 502, writing=writing) from None
+            raise tool_errors.unexpected(self._name, error.status or 502, writing=writing) from None
         except SyntaxError:
-            # The library's word for XML that is none.
-            raise faults.unreachable(self._name, _NO_SERVER, writing=writing) from None
+            # The library raises this for invalid XML.
+            raise tool_errors.unreachable(self._name, _NO_SERVER, writing=writing) from None
         except OSError as error:
-            # The library's connection errors and time limits are all of this kind.
+            # All connection errors and timeouts of the library are subclasses.
             how = f"the connection to its server failed ({type(error).__name__})"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None

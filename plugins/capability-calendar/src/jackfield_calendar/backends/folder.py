@@ -1,4 +1,4 @@
-"""A calendar that is a folder of .ics files, one event a file, as any calendar program can read it."""
+"""Folder backend: a directory of .ics files, one event per file."""
 
 from __future__ import annotations
 
@@ -7,41 +7,52 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
 from icalendar import Event
+from jackfield.files import acquire_lock, flush_directory, write_atomically
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, Taken, clash
-from jackfield_calendar.backends import files
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import (
+    BookedEvent,
+    NewEvent,
+    Occurrence,
+    OccurrenceList,
+    TimeRange,
+    WarningLog,
+    clash,
+)
 from jackfield_calendar.ical.occurrences import Occurrences, Zones
-from jackfield_calendar.ical.reading import MOST_BYTES, Sheet, read
-from jackfield_calendar.ical.writing import cancelled, next_sequence, stands, write
-from jackfield_calendar.notices import Notices
+from jackfield_calendar.ical.parser import MOST_BYTES, ParsedCalendar, read
+from jackfield_calendar.ical.serializer import cancelled, next_sequence, stands, write
 
 _log = logging.getLogger("jackfield_calendar")
 
 PATIENCE_SECONDS = 5.0
-"""How long a booking waits for one that is under way."""
+"""How long a booking waits for the lock."""
+
+_LOCK = ".jackfield.lock"
+_UNFINISHED = ".jackfield-unfinished-"
 
 Stamp = tuple[int, int, int]
 _A = TypeVar("_A")
 _R = TypeVar("_R")
 
 
-class _Page(NamedTuple):
-    """One file as it was when it was read."""
+class _CachedFile(NamedTuple):
+    """A parsed file and the stamp it had when it was read."""
 
     path: Path
-    sheet: Sheet
+    sheet: ParsedCalendar
     occurrences: Occurrences
     stamp: Stamp
 
 
 class FolderCalendar:
-    """The calendar of one folder. The disk is read in threads, and a file again only when it changed."""
+    """The calendar of one directory; files are parsed in threads and cached until they change."""
 
     makes_meetings = False
 
@@ -49,33 +60,37 @@ class FolderCalendar:
         self._name = name
         self._folder = Path(path).expanduser()
         self._zones = zones
-        self._pages: dict[str, _Page] = {}
+        self._pages: dict[str, _CachedFile] = {}
         self._reading = Lock()
-        self._notices = Notices()
+        self._notices = WarningLog()
 
-    async def taken(self, span: Span, *, details: bool) -> Found:  # noqa: ARG002 - they cost nothing here
-        """Everything that takes time in a span."""
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:  # noqa: ARG002 - always included
+        """Return the occurrences in a time range."""
         return await self._in_thread(self._look, span, writing=False)
 
-    async def book(self, event: NewEvent) -> Booked:
-        """Write an event whose time is free, while nobody else writes."""
+    async def book(self, event: NewEvent) -> BookedEvent:
+        """Write an event if its time is free, under the lock of the folder."""
         return await self._in_thread(self._write, event, writing=True)
 
     async def close(self) -> None:
-        """Nothing is kept open."""
+        """Do nothing; no file stays open."""
 
     async def _in_thread(self, work: Callable[[_A], _R], argument: _A, *, writing: bool) -> _R:
         try:
             return await asyncio.to_thread(work, argument)
         except TimeoutError:
-            raise faults.unreachable(self._name, "another booking takes too long", writing=False) from None
+            raise tool_errors.unreachable(
+                self._name, "another booking takes too long", writing=False
+            ) from None
         except OSError as error:
-            # The path is for the log; the model learns what kind of trouble it is.
+            # The path goes to the log only.
             _log.error("the %s calendar in %s: %s", self._name, self._folder, error)
-            raise faults.unreachable(self._name, f"its folder: {error.strerror}", writing=writing) from None
+            raise tool_errors.unreachable(
+                self._name, f"its folder: {error.strerror}", writing=writing
+            ) from None
 
-    def _look(self, span: Span) -> Found:
-        taken: list[Taken] = []
+    def _look(self, span: TimeRange) -> OccurrenceList:
+        taken: list[Occurrence] = []
         unreadable = 0
         for page in self._read():
             found = page.occurrences.within(span)
@@ -83,36 +98,36 @@ class FolderCalendar:
             unreadable += len(found.faults)
             for fault in found.faults:
                 self._notices.log(str(page.path), fault)
-        return Found(taken, unreadable)
+        return OccurrenceList(taken, unreadable)
 
-    def _write(self, event: NewEvent) -> Booked:
-        files.make_folder(self._folder)
-        with files.locked(self._folder, PATIENCE_SECONDS):
+    def _write(self, event: NewEvent) -> BookedEvent:
+        _make_directory(self._folder)
+        with _locked(self._folder):
             before = self._find(event.uid)
             if before is not None and not cancelled(before):
                 return stands(before, self._zones)
             found = self._look(event.span)
             if taken := clash(event, found.taken):
-                raise faults.conflict(
+                raise tool_errors.conflict(
                     taken.start.astimezone(event.start.tzinfo), taken.end.astimezone(event.start.tzinfo)
                 )
             name = f"{hashlib.sha256(event.uid.encode()).hexdigest()[:40]}.ics"
             text = write(event, sequence=next_sequence(before) if before is not None else 0)
-            files.write_whole(self._folder, name, text)
-        return Booked(event.uid, event.start, event.end, event.meeting_url, unreadable=found.unreadable)
+            _write_file(self._folder / name, text)
+        return BookedEvent(event.uid, event.start, event.end, event.meeting_url, unreadable=found.unreadable)
 
     def _find(self, uid: str) -> Event | None:
         found = (page.sheet.find(uid) for page in self._read())
         return next((event for event in found if event is not None), None)
 
-    def _read(self) -> list[_Page]:
+    def _read(self) -> list[_CachedFile]:
         with self._reading:
             pages = {page.path.name: page for page in self._changed()}
             self._pages = pages
             return list(pages.values())
 
-    def _changed(self) -> Iterator[_Page]:
-        files.make_folder(self._folder)
+    def _changed(self) -> Iterator[_CachedFile]:
+        _make_directory(self._folder)
         with os.scandir(self._folder) as entries:
             names = sorted(
                 entry.name
@@ -127,18 +142,44 @@ class FolderCalendar:
                 known = self._pages.get(name)
                 if known is None or known.stamp != stamp:
                     sheet = _read_file(path)
-                    known = _Page(path, sheet, Occurrences(sheet, self._zones), stamp)
+                    known = _CachedFile(path, sheet, Occurrences(sheet, self._zones), stamp)
                 yield known
             except FileNotFoundError:
                 # Deleted while we looked.
                 continue
 
 
-def _read_file(path: Path) -> Sheet:
+def _read_file(path: Path) -> ParsedCalendar:
     try:
         with path.open("rb") as file:
             return read(file.read(MOST_BYTES + 1))
     except FileNotFoundError:
         raise
     except OSError as error:
-        return Sheet(faults=(f"it cannot be opened: {error.strerror}",))
+        return ParsedCalendar(faults=(f"it cannot be opened: {error.strerror}",))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the write lock of a folder; raise `TimeoutError` if another process keeps it too long."""
+    descriptor = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    try:
+        if not acquire_lock(descriptor, PATIENCE_SECONDS):
+            raise TimeoutError(f"{folder} is locked by another process")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Write a file into a locked folder, and remove what a process that died while writing left there."""
+    for left in path.parent.glob(f"{_UNFINISHED}*"):
+        left.unlink(missing_ok=True)
+    write_atomically(path, content, temporary=path.with_name(f"{_UNFINISHED}{path.name}"))
+
+
+def _make_directory(folder: Path) -> None:
+    """Create a directory and its missing parents, readable by the owner only."""
+    for missing in reversed([each for each in (folder, *folder.parents) if not each.exists()]):
+        missing.mkdir(0o700, exist_ok=True)
+        flush_directory(missing.parent)

@@ -1,29 +1,129 @@
-"""A calendar of Google, by its REST API: free/busy and events as Google has unrolled them."""
+"""Google Calendar by its REST API, version 3."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import hashlib
 from collections.abc import Mapping
+from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import httpx
 
-from jackfield_calendar import faults
-from jackfield_calendar.backend import Booked, Found, NewEvent, Span, clash
-from jackfield_calendar.backends import google_wire as wire
-from jackfield_calendar.backends.google_tokens import Tokens
+from jackfield_calendar import tool_errors
+from jackfield_calendar.backend import BookedEvent, NewEvent, Occurrence, OccurrenceList, TimeRange, clash
+from jackfield_calendar.backends.google_auth import GoogleTokens
+from jackfield_calendar.zones import find_zone, moment
+
+_LONGEST_TITLE = 200
+
+
+def event_id(uid: str) -> str:
+    """Derive a Google event id from a UID, so that a second write of the same event is detected."""
+    return base64.b32hexencode(hashlib.sha256(uid.encode()).digest()).decode().rstrip("=").lower()
+
+
+def stamp(value: datetime) -> str:
+    """Format a time for the API."""
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def to_wire(event: NewEvent) -> dict[str, Any]:
+    """Serialize a new event; the account of the credentials is the organizer."""
+    wire: dict[str, Any] = {
+        "id": event_id(event.uid),
+        "summary": event.title,
+        "status": "confirmed",
+        "start": _time(event.start),
+        "end": _time(event.end),
+    }
+    if event.description:
+        wire["description"] = event.description
+    if event.attendees:
+        wire["attendees"] = [{"email": address} for address in event.attendees]
+    if event.meeting_url:
+        wire["location"] = event.meeting_url
+    if event.ask_for_meeting:
+        wanted = {"type": "hangoutsMeet"}
+        wire["conferenceData"] = {
+            "createRequest": {"requestId": event_id(event.uid), "conferenceSolutionKey": wanted}
+        }
+    return wire
+
+
+def _time(value: datetime) -> dict[str, str]:
+    zone = value.tzinfo.key if isinstance(value.tzinfo, ZoneInfo) else "UTC"
+    return {"dateTime": value.isoformat(), "timeZone": zone}
+
+
+def busy(interval: Mapping[str, Any]) -> Occurrence:
+    """Parse one interval of a free/busy response."""
+    return Occurrence(datetime.fromisoformat(interval["start"]), datetime.fromisoformat(interval["end"]))
+
+
+def taken(item: Mapping[str, Any], calendar_zone: str) -> Occurrence | None:
+    """Parse one event of a list; None if it blocks no time."""
+    attendees = item.get("attendees", ())
+    declined = any(each.get("self") and each.get("responseStatus") == "declined" for each in attendees)
+    if item.get("status") == "cancelled" or item.get("transparency") == "transparent" or declined:
+        return None
+    start, all_day = _moment(item["start"], calendar_zone)
+    end, _ = _moment(item["end"], calendar_zone)
+    if start >= end:
+        return None
+    return Occurrence(
+        start,
+        end,
+        uid=item.get("id"),
+        all_day=all_day,
+        private=item.get("visibility", "default") not in ("default", "public"),
+        title=str(item.get("summary", ""))[:_LONGEST_TITLE] or None,
+        attendees=len(attendees),
+    )
+
+
+def _moment(said: Mapping[str, str], calendar_zone: str) -> tuple[datetime, bool]:
+    zone = find_zone(calendar_zone)
+    if "date" in said:
+        return moment(date.fromisoformat(said["date"]), days_in=zone, floating_in=zone), True
+    return moment(datetime.fromisoformat(said["dateTime"]), days_in=zone, floating_in=zone), False
+
+
+def stands(item: Mapping[str, Any], event: NewEvent, *, existed: bool) -> BookedEvent:
+    """Parse an event as Google stored it."""
+    start, _ = _moment(item["start"], "UTC")
+    end, _ = _moment(item["end"], "UTC")
+    return BookedEvent(
+        uid=str(item.get("iCalUID", event.uid)),
+        start=start,
+        end=end,
+        meeting_url=link(item) or (item.get("location") if event.meeting_url else None),
+        invited=() if existed else event.attendees,
+        existed=existed,
+    )
+
+
+def link(item: Mapping[str, Any]) -> str | None:
+    """The meeting link, once Google has created it."""
+    entries = item.get("conferenceData", {}).get("entryPoints", ())
+    video = (each.get("uri") for each in entries if each.get("entryPointType") == "video")
+    found = item.get("hangoutLink") or next(video, None)
+    return None if found is None else str(found)
+
 
 API_URL = "https://www.googleapis.com/calendar/v3"
 TIMEOUT_SECONDS = 5.0
-"""How long a request may take, unless the settings say otherwise."""
+"""Default time limit of a request."""
 
 _MOST_PAGES = 20
 _QUOTA = {"rateLimitExceeded", "userRateLimitExceeded", "quotaExceeded", "dailyLimitExceeded"}
 
 
 class GoogleCalendar:
-    """One calendar of one Google account."""
+    """One calendar of a Google account."""
 
     def __init__(
         self, name: str, options: Mapping[str, Any], environ: Mapping[str, str], *, meet: bool
@@ -32,33 +132,33 @@ class GoogleCalendar:
         self._name = name
         self._id = options["calendar_id"]
         self._seconds = float(options.get("timeout_seconds", TIMEOUT_SECONDS))
-        self._tokens = Tokens(name, options, environ, self._seconds)
+        self._tokens = GoogleTokens(name, options, environ, self._seconds)
         base = options.get("api_url", API_URL).rstrip("/")
         self._client = httpx.AsyncClient(base_url=base, timeout=self._seconds)
         self._events = f"/calendars/{quote(self._id, safe='')}/events"
-        # Google has no way to book a time that is free: at least nobody in this process comes between.
+        # Google cannot check and book atomically; the lock excludes other bookings of this process.
         self._booking = asyncio.Lock()
 
-    async def taken(self, span: Span, *, details: bool) -> Found:
-        """Everything that takes time in a span; without details Google tells us no more than that."""
+    async def taken(self, span: TimeRange, *, details: bool) -> OccurrenceList:
+        """Return the occurrences in a time range; without details by a free/busy query."""
         return await (self._listed(span) if details else self._free_busy(span))
 
-    async def _free_busy(self, span: Span) -> Found:
+    async def _free_busy(self, span: TimeRange) -> OccurrenceList:
         asked = {
-            "timeMin": wire.stamp(span.start),
-            "timeMax": wire.stamp(span.end),
+            "timeMin": stamp(span.start),
+            "timeMax": stamp(span.end),
             "items": [{"id": self._id}],
         }
         answer = await self._ask("POST", "/freeBusy", json=asked)
         said = answer.get("calendars", {}).get(self._id, {})
         if said.get("errors") or "busy" not in said:
-            raise faults.missing(self._name)
-        return Found([wire.busy(each) for each in said["busy"]])
+            raise tool_errors.missing(self._name)
+        return OccurrenceList([busy(each) for each in said["busy"]])
 
-    async def _listed(self, span: Span) -> Found:
+    async def _listed(self, span: TimeRange) -> OccurrenceList:
         asked: dict[str, Any] = {
-            "timeMin": wire.stamp(span.start),
-            "timeMax": wire.stamp(span.end),
+            "timeMin": stamp(span.start),
+            "timeMax": stamp(span.end),
             "singleEvents": "true",
             "orderBy": "startTime",
             "maxResults": 250,
@@ -67,40 +167,40 @@ class GoogleCalendar:
         for _ in range(_MOST_PAGES):
             answer = await self._ask("GET", self._events, params=asked)
             zone = answer.get("timeZone", "UTC")
-            found += [one for item in answer.get("items", ()) if (one := wire.taken(item, zone))]
+            found += [one for item in answer.get("items", ()) if (one := taken(item, zone))]
             if "nextPageToken" not in answer:
                 break
             asked["pageToken"] = answer["nextPageToken"]
-        return Found(found)
+        return OccurrenceList(found)
 
-    async def book(self, event: NewEvent) -> Booked:
-        """Write an event whose time is free, under an id of our own, so that it is never written twice."""
-        place = f"{self._events}/{wire.event_id(event.uid)}"
+    async def book(self, event: NewEvent) -> BookedEvent:
+        """Write an event if its time is free, under a derived id, so that it is never written twice."""
+        place = f"{self._events}/{event_id(event.uid)}"
         async with self._booking:
             before = await self._ask("GET", place, params={}, absent={404, 410})
             if before and before.get("status") != "cancelled":
-                return wire.stands(before, event, existed=True)
+                return stands(before, event, existed=True)
             found = await self._free_busy(event.span)
             if taken := clash(event, found.taken):
                 zone = event.start.tzinfo
-                raise faults.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
+                raise tool_errors.conflict(taken.start.astimezone(zone), taken.end.astimezone(zone))
             method, where = ("PUT", place) if before else ("POST", self._events)
             params = {"sendUpdates": "all", "conferenceDataVersion": 1}
-            written = await self._ask(method, where, params=params, json=wire.to_wire(event), absent={409})
+            written = await self._ask(method, where, params=params, json=to_wire(event), absent={409})
             existed = not written
-            if existed or (event.ask_for_meeting and not wire.link(written)):
-                # Somebody else was quicker with the same event; or the link is still being made.
+            if existed or (event.ask_for_meeting and not link(written)):
+                # Another process wrote the same event first, or the link is not created yet.
                 written = await self._ask("GET", place, params={})
-        return wire.stands(written, event, existed=existed)
+        return stands(written, event, existed=existed)
 
     async def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         await self._client.aclose()
 
     async def _ask(
         self, method: str, path: str, *, absent: frozenset[int] | set[int] = frozenset(), **said: Any
     ) -> dict[str, Any]:
-        """One request; an empty answer for a status that means there is nothing."""
+        """Send one request; return an empty dict for the statuses in `absent`."""
         writing = method in ("POST", "PUT") and path != "/freeBusy"
         bearer = await self._tokens.bearer()
         try:
@@ -110,17 +210,17 @@ class GoogleCalendar:
                 )
         except (TimeoutError, httpx.TimeoutException):
             how = f"Google did not answer within {self._seconds:g} s"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None
         except httpx.HTTPError as error:
             how = f"the connection to Google failed ({type(error).__name__})"
-            raise faults.unreachable(self._name, how, writing=writing) from None
+            raise tool_errors.unreachable(self._name, how, writing=writing) from None
         if answer.status_code in absent:
             return {}
         if not answer.is_success:
             raise self._failure(answer, writing=writing)
         found = _json(answer)
         if found is None:
-            raise faults.unexpected(self._name, 502, writing=writing)
+            raise tool_errors.unexpected(self._name, 502, writing=writing)
         return found
 
     def _failure(self, answer: httpx.Response, *, writing: bool) -> Exception:
@@ -135,12 +235,12 @@ class GoogleCalendar:
             or (status == 403 and reasons & _QUOTA)
             or (status == 503 and "Retry-After" in answer.headers)
         ):
-            return faults.limited(self._name, _seconds(answer.headers.get("Retry-After")))
+            return tool_errors.limited(self._name, _seconds(answer.headers.get("Retry-After")))
         if status in (401, 403):
-            return faults.refused(self._name)
+            return tool_errors.refused(self._name)
         if status in (404, 410):
-            return faults.missing(self._name)
-        return faults.unexpected(self._name, status, writing=writing)
+            return tool_errors.missing(self._name)
+        return tool_errors.unexpected(self._name, status, writing=writing)
 
 
 def _json(answer: httpx.Response) -> dict[str, Any] | None:

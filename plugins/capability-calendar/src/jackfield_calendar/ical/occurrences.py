@@ -1,4 +1,4 @@
-"""Which times the events of an iCalendar object take: occurrences within a span, as moments."""
+"""Expands the events of an iCalendar object into occurrences within a time range."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from zoneinfo import ZoneInfo
 import recurring_ical_events  # type: ignore[import-untyped]
 from icalendar import Calendar, Event
 
-from jackfield_calendar.backend import Span, Taken
-from jackfield_calendar.ical.effort import is_too_much
-from jackfield_calendar.ical.reading import Sheet, events_of
-from jackfield_calendar.ical.rules import rules_of, spelt
+from jackfield_calendar.backend import Occurrence, TimeRange
+from jackfield_calendar.ical.parser import ParsedCalendar, events_of
+from jackfield_calendar.ical.recurrence import is_too_much, rules_of, spelt
 from jackfield_calendar.zones import moment
 
 Zones = tuple[ZoneInfo, ZoneInfo]
-"""The zone a calendar's days begin in, and the one its floating times are read in."""
+"""The zone of all-day events, and the zone of floating times."""
 
 _MARGIN = timedelta(days=2)
-"""Days and floating times move by up to a day between zones; more is looked at, and cut afterwards."""
+"""All-day events and floating times shift by up to a day between zones; the surplus is cut later."""
 
 _LONGEST_TITLE = 200
 
 
-class Unrolled(NamedTuple):
-    """What an object takes of a span, and what of it could not be read."""
+class ExpandedEvents(NamedTuple):
+    """The occurrences in a range, and the errors of events that could not be expanded."""
 
-    taken: list[Taken]
+    taken: list[Occurrence]
     faults: list[str]
 
 
 class Occurrences:
-    """The times that one iCalendar object takes, in the zones of its calendar."""
+    """The occurrences of one iCalendar object, in the zones of its calendar."""
 
-    def __init__(self, sheet: Sheet, zones: Zones) -> None:
+    def __init__(self, sheet: ParsedCalendar, zones: Zones) -> None:
         self._zones = zones
         self._series = sheet.series
         self._faults = list(sheet.faults)
-        self._single: list[Taken] = []
+        self._single: list[Occurrence] = []
         for event in sheet.single:
             try:
                 one = _taken(event, zones)
@@ -47,16 +46,16 @@ class Occurrences:
             else:
                 self._single += [one] if one else []
 
-    def within(self, span: Span) -> Unrolled:
-        """Every occurrence that takes some of a span."""
+    def within(self, span: TimeRange) -> ExpandedEvents:
+        """Return the occurrences that overlap a range."""
         taken = list(self._single)
         faults = list(self._faults)
         for series in self._series:
             try:
                 taken += _unroll(series, span, self._zones)
-            except Exception as error:  # noqa: BLE001 - others' code on strangers' texts, which fails in many ways
-                faults.append(f"{_rules(series)} cannot be followed: {' '.join(str(error).split())[:160]}")
-        return Unrolled([one for one in taken if span.overlaps(one.start, one.end)], faults)
+            except Exception as error:  # noqa: BLE001 - the library fails in many ways on untrusted input
+                faults.append(f"{_rules(series)} cannot be expanded: {' '.join(str(error).split())[:160]}")
+        return ExpandedEvents([one for one in taken if span.overlaps(one.start, one.end)], faults)
 
 
 def _rules(series: Calendar) -> str:
@@ -64,17 +63,17 @@ def _rules(series: Calendar) -> str:
     return ", ".join(rules)[:160] or "a recurring event"
 
 
-def _unroll(series: Calendar, span: Span, zones: Zones) -> list[Taken]:
-    wider = Span(span.start - _MARGIN, span.end + _MARGIN)
+def _unroll(series: Calendar, span: TimeRange, zones: Zones) -> list[Occurrence]:
+    wider = TimeRange(span.start - _MARGIN, span.end + _MARGIN)
     if any(is_too_much(each, wider) for each in events_of(series)):
-        raise ValueError("it repeats too often to be followed")
-    # Made anew each time: the query keeps every occurrence it ever gave out.
+        raise ValueError("it repeats too often")
+    # A new query each time, because a query keeps every occurrence it has returned.
     occurrences = recurring_ical_events.of(series).between(wider.start, wider.end)
     found = (_taken(each, zones) for each in occurrences if isinstance(each, Event))
     return [one for one in found if one]
 
 
-def _taken(event: Event, zones: Zones) -> Taken | None:
+def _taken(event: Event, zones: Zones) -> Occurrence | None:
     if str(event.get("STATUS", "")).upper() == "CANCELLED":
         return None
     if str(event.get("TRANSP", "")).upper() == "TRANSPARENT":
@@ -86,7 +85,7 @@ def _taken(event: Event, zones: Zones) -> Taken | None:
     if first >= last:
         return None
     uid = event.get("UID")
-    return Taken(
+    return Occurrence(
         first,
         last,
         uid=None if uid is None else str(uid),

@@ -1,4 +1,4 @@
-"""Pictures by Google: Gemini models that answer with images, and Imagen models."""
+"""Images from Google: Gemini image models and Imagen."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from google.genai import errors, types
 from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
-from jackfield_images.options import Options
-from jackfield_images.providers import refusals
-from jackfield_images.providers.drawing import Drawing, words
+from jackfield_images import tool_errors
+from jackfield_images.providers import GeneratedImage, full_prompt
+from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
@@ -27,28 +27,28 @@ _UNWILLING = re.compile(r"SAFETY|PROHIBITED|BLOCKLIST|SPII|RECITATION|JAILBREAK|
 
 
 class GeminiImages:
-    """The models of the Gemini API; those named imagen-* are served by the enterprise platform."""
+    """The Gemini API; models named imagen-* run on Vertex AI."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._is_imagen = options.model.startswith("imagen-")
+    def __init__(self, config: ProviderConfig) -> None:
+        self._config = config
+        self._is_imagen = config.model.startswith("imagen-")
         self._client = genai.Client(
-            # The package offers generate_images there alone; a key of that platform is enough.
+            # The package offers generate_images only on Vertex AI, where an API key is enough.
             vertexai=self._is_imagen,
-            api_key=options.key or "none",
+            api_key=config.key or "none",
             http_options=types.HttpOptions(
-                base_url=options.base_url,
-                timeout=int(options.timeout * 1000),
-                # Each retry may be paid for, and the caller could not say so.
+                base_url=config.base_url,
+                timeout=int(config.timeout * 1000),
+                # A retry may be billed, and the caller could not report it.
                 retry_options=types.HttpRetryOptions(attempts=1),
             ),
         )
 
-    async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
-        """The pictures of an order."""
+    async def draw(self, order: ImageOrder) -> Sequence[GeneratedImage]:
+        """Generate the images of an order."""
         if self._is_imagen:
             return await self._answered(self._by_imagen(order))
-        # These models draw one picture a request.
+        # These models generate one image per request.
         requests = (self._answered(self._by_gemini(order)) for _ in range(order.count))
         answers = await asyncio.gather(*requests, return_exceptions=True)
         drawings = [drawing for each in answers if not isinstance(each, BaseException) for drawing in each]
@@ -62,28 +62,28 @@ class GeminiImages:
         await self._client.aio.aclose()
         self._client.close()
 
-    async def _answered(self, request: Any) -> list[Drawing]:
+    async def _answered(self, request: Any) -> list[GeneratedImage]:
         try:
-            drawings: list[Drawing] = await request
+            drawings: list[GeneratedImage] = await request
         except errors.APIError as error:
             raise self._refusal(error) from None
         except ToolError:
             raise
         except Exception as error:
             if isinstance(error, ValueError):
-                # Answers that are no JSON, or hold something else than they should.
+                # The response is not JSON or has an unexpected form.
                 _log.error("gemini: the answer cannot be read: %s", type(error).__name__)
-                raise refusals.unusable() from None
-            if refusal := refusals.from_transport(error):
+                raise tool_errors.unusable() from None
+            if refusal := tool_errors.from_transport(error):
                 raise refusal from None
             raise
         if not drawings:
             _log.error("gemini: the answer holds no image")
-            raise refusals.unusable()
+            raise tool_errors.unusable()
         return drawings
 
-    async def _by_gemini(self, order: ImageOrder) -> list[Drawing]:
-        prompt = words(order)
+    async def _by_gemini(self, order: ImageOrder) -> list[GeneratedImage]:
+        prompt = full_prompt(order)
         config = types.GenerateContentConfig(
             response_modalities=["IMAGE"],
             image_config=types.ImageConfig(
@@ -91,17 +91,17 @@ class GeminiImages:
             ),
         )
         answer = await self._client.aio.models.generate_content(
-            model=self._options.model, contents=prompt, config=config
+            model=self._config.model, contents=prompt, config=config
         )
-        drawings = [Drawing(content, prompt) for content in _contents(answer)]
+        drawings = [GeneratedImage(content, prompt) for content in _contents(answer)]
         reasons = list(_reasons(answer))
         if not drawings and any(_UNWILLING.search(reason) for reason in reasons):
             _log.warning("gemini: refused: %s", ", ".join(reasons))
-            raise refusals.unwilling()
+            raise tool_errors.unwilling()
         return drawings
 
-    async def _by_imagen(self, order: ImageOrder) -> list[Drawing]:
-        prompt = words(order)
+    async def _by_imagen(self, order: ImageOrder) -> list[GeneratedImage]:
+        prompt = full_prompt(order)
         config = types.GenerateImagesConfig(
             number_of_images=order.count,
             aspect_ratio=_IMAGEN_RATIOS[order.shape],
@@ -109,21 +109,21 @@ class GeminiImages:
             include_rai_reason=True,
         )
         with warnings.catch_warnings():
-            # The package announces the end of these models; whoever configured one has read it in the docs.
+            # The package warns that these models are deprecated; our docs say so too.
             warnings.simplefilter("ignore")
             request = self._client.aio.models.generate_images(
-                model=self._options.model, prompt=prompt, config=config
+                model=self._config.model, prompt=prompt, config=config
             )
         answer = await request
         made = answer.generated_images or []
         drawings = [
-            Drawing(each.image.image_bytes, each.enhanced_prompt or prompt)
+            GeneratedImage(each.image.image_bytes, each.enhanced_prompt or prompt)
             for each in made
             if each.image and each.image.image_bytes
         ]
-        # An answer without any picture is how this service says no.
+        # This service refuses by returning no image.
         if not drawings and (not made or any(each.rai_filtered_reason for each in made)):
-            raise refusals.unwilling()
+            raise tool_errors.unwilling()
         return drawings
 
     def _refusal(self, error: errors.APIError) -> ToolError:
@@ -131,9 +131,9 @@ class GeminiImages:
         details = list(_details(error))
         if any(each.get("reason") == "API_KEY_INVALID" for each in details):
             status = 401
-        # Not the message: it may repeat what was sent.
+        # The message is not logged, because it may repeat the prompt.
         _log.warning("gemini: status %d, code %s", status, code or "-")
-        return refusals.for_status(status, code, self._options.model, _wait(error, details))
+        return tool_errors.for_status(status, code, self._config.model, _wait(error, details))
 
 
 def _contents(answer: types.GenerateContentResponse) -> Iterator[bytes]:
@@ -144,7 +144,7 @@ def _contents(answer: types.GenerateContentResponse) -> Iterator[bytes]:
 
 
 def _reasons(answer: types.GenerateContentResponse) -> Iterator[str]:
-    """Why there may be no picture, in the provider's words."""
+    """The provider's reasons for a response without an image."""
     if answer.prompt_feedback and answer.prompt_feedback.block_reason:
         yield answer.prompt_feedback.block_reason.value
     for candidate in answer.candidates or ():
@@ -160,8 +160,8 @@ def _details(error: errors.APIError) -> Iterator[dict[str, Any]]:
 
 
 def _wait(error: errors.APIError, details: list[dict[str, Any]]) -> float | None:
-    """What the provider asks to wait: in the answer's body, else in its header."""
+    """The retry delay from the response body, or else from its header."""
     for each in details:
         if delay := re.fullmatch(r"(\d+(\.\d+)?)s", str(each.get("retryDelay", ""))):
             return float(delay[1])
-    return refusals.retry_after(getattr(error.response, "headers", None) or {})
+    return tool_errors.retry_after(getattr(error.response, "headers", None) or {})

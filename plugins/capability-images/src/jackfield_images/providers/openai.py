@@ -1,4 +1,4 @@
-"""Pictures by OpenAI's image models, or by a server that speaks the same protocol."""
+"""Images from OpenAI, or from a compatible server."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import openai
 from jackfield import ToolError
 from jackfield_capability_types.images import ImageOrder
 
-from jackfield_images.options import Options
-from jackfield_images.providers import refusals
-from jackfield_images.providers.drawing import Drawing, words
+from jackfield_images import tool_errors
+from jackfield_images.providers import GeneratedImage, full_prompt
+from jackfield_images.settings import ProviderConfig
 
 _log = logging.getLogger("jackfield.images")
 
@@ -25,22 +25,22 @@ _QUALITIES: dict[str, Any] = {"draft": "low", "standard": "medium", "high": "hig
 class OpenAIImages:
     """The images endpoint of OpenAI's API."""
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        # No retries of the package's own: each of them may be paid for, and the caller could not say so.
+    def __init__(self, config: ProviderConfig) -> None:
+        self._config = config
+        # No automatic retries: a retry may be billed, and the caller could not report it.
         self._client = openai.AsyncOpenAI(
-            api_key=options.key or "none",
-            base_url=options.base_url,
+            api_key=config.key or "none",
+            base_url=config.base_url,
             max_retries=0,
-            timeout=options.timeout,
+            timeout=config.timeout,
         )
 
-    async def draw(self, order: ImageOrder) -> Sequence[Drawing]:
-        """The pictures of an order, in one request."""
-        prompt = words(order)
+    async def draw(self, order: ImageOrder) -> Sequence[GeneratedImage]:
+        """Generate the images of an order in one request."""
+        prompt = full_prompt(order)
         try:
             answer = await self._client.images.generate(
-                model=self._options.model,
+                model=self._config.model,
                 prompt=prompt,
                 n=order.count,
                 size=_SIZES[order.shape],
@@ -50,42 +50,42 @@ class OpenAIImages:
             raise self._refusal(error) from None
         except ValueError as error:
             _log.error("openai: the answer is no JSON: %s", error)
-            raise refusals.unusable() from None
+            raise tool_errors.unusable() from None
         return [self._drawing(each, prompt) for each in answer.data or ()] or self._nothing()
 
     async def close(self) -> None:
         """Let go of connections."""
         await self._client.close()
 
-    def _drawing(self, image: Any, prompt: str) -> Drawing:
+    def _drawing(self, image: Any, prompt: str) -> GeneratedImage:
         encoded = image.b64_json or ""
-        # Four characters are three bytes: what is too large need not be decoded to be refused.
-        if not encoded or len(encoded) * 3 // 4 > self._options.max_bytes + 3:
+        # Four characters are three bytes, so the size is known before decoding.
+        if not encoded or len(encoded) * 3 // 4 > self._config.max_bytes + 3:
             _log.error("openai: an image of %d characters of base64 cannot be used", len(encoded))
-            raise refusals.unusable()
+            raise tool_errors.unusable()
         try:
-            return Drawing(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
+            return GeneratedImage(base64.b64decode(encoded, validate=True), image.revised_prompt or prompt)
         except binascii.Error as error:
             _log.error("openai: an image is no base64: %s", error)
-            raise refusals.unusable() from None
+            raise tool_errors.unusable() from None
 
-    def _nothing(self) -> Sequence[Drawing]:
+    def _nothing(self) -> Sequence[GeneratedImage]:
         _log.error("openai: the answer holds no image")
-        raise refusals.unusable()
+        raise tool_errors.unusable()
 
     def _refusal(self, error: openai.OpenAIError) -> ToolError:
         if isinstance(error, openai.APITimeoutError):
-            return refusals.no_answer(self._options.timeout)
+            return tool_errors.no_answer(self._config.timeout)
         if isinstance(error, openai.APIConnectionError):
             cause = error.__cause__
             return (
-                refusals.from_transport(cause) if isinstance(cause, Exception) else None
-            ) or refusals.lost()
+                tool_errors.from_transport(cause) if isinstance(cause, Exception) else None
+            ) or tool_errors.lost()
         if not isinstance(error, openai.APIStatusError):
             _log.error("openai: %s", type(error).__name__)
-            return refusals.unusable()
+            return tool_errors.unusable()
         status, code = error.status_code, str(error.code or "")
-        # Not the message: for a wrong key it repeats a part of it.
+        # The message is not logged, because for a wrong key it repeats part of the key.
         _log.warning("openai: status %d, code %s, request %s", status, code or "-", error.request_id)
-        wait = refusals.retry_after(error.response.headers)
-        return refusals.for_status(status, code, self._options.model, wait)
+        wait = tool_errors.retry_after(error.response.headers)
+        return tool_errors.for_status(status, code, self._config.model, wait)

@@ -1,41 +1,41 @@
 """The command `jackfield kb`.
 
-Nothing heavy is imported before a command of it runs, so that its help answers at once.
+Heavy modules are imported when a command runs, so that help is fast.
 """
 
 from __future__ import annotations
 
 import click
 
-from jackfield_kb.cli import adding, finding, keeping
+from jackfield_kb.cli import commands
 
 __all__ = ["kb"]
 
 
 @click.group()
 def kb() -> None:
-    """Load documents into the knowledge base, search and look after it.
+    """Load documents into the knowledge base, search and maintain it.
 
     \b
-    Begin with a knowledge base of a made-up design studio:
+    Start with the sample of a fictional design studio:
       jackfield kb add --sample
       jackfield kb search "how do I book the photo room"
     \b
-    Then load your own, and keep it in step:
+    Then load your own documents, and keep them in sync:
       jackfield kb add handbook/ contacts.vcf
       jackfield kb add --sync handbook/
 
-    Where it lies and how it is searched is set under [capabilities.kb] in jackfield.toml.
+    The table [capabilities.kb] in jackfield.toml sets its folder and how it is searched.
     """
 
 
 for command in (
-    adding.add,
-    finding.search,
-    finding.show,
-    keeping.stats,
-    keeping.rebuild,
-    keeping.export,
-    keeping.remove,
+    commands.add,
+    commands.search,
+    commands.show,
+    commands.stats,
+    commands.rebuild,
+    commands.export,
+    commands.remove,
 ):
     kb.add_command(command)

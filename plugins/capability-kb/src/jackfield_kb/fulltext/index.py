@@ -23,7 +23,7 @@ from jackfield_kb.access import scopes_of
 from jackfield_kb.chunks import key_of, split
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.files import checksum, read_json
-from jackfield_kb.indexing import Generations, incomplete
+from jackfield_kb.index_worker import Generations, incomplete
 from jackfield_kb.records.statements import Numbered, Position, in_microseconds
 
 TITLE, WORDS, KEY, RECORD, SCOPE, TYPE, TAG, UPDATED = (
@@ -33,7 +33,7 @@ _EVER = 1 << 62
 
 
 def schema() -> tantivy.Schema:
-    """The fields; nothing is stored, because the truth has it."""
+    """The fields; none is stored, because the database has the records."""
     builder = tantivy.SchemaBuilder()
     builder.add_text_field(TITLE, tokenizer_name=NAME, index_option="freq")
     builder.add_text_field(WORDS, tokenizer_name=NAME, index_option="freq")
@@ -46,7 +46,7 @@ def schema() -> tantivy.Schema:
 
 
 def documents(item: Numbered) -> Iterator[tantivy.Document]:
-    """A document for each passage of a record; the words of title and tags belong to all of them."""
+    """Yield a document for each chunk of a record; title and tags belong to every chunk."""
     record = item.record
     heading = "\n".join((record.title, *record.tags))
     for ordinal, passage in enumerate(split(record.text)):
@@ -72,7 +72,7 @@ def _add_facets(document: tantivy.Document, record: Record) -> None:
 def conditions(
     schema: tantivy.Schema, scopes: Iterable[str] | None, filters: Filters | None
 ) -> list[tantivy.Query]:
-    """What has to hold for a passage to be looked at."""
+    """The filter conditions of a search."""
     found = []
     if scopes is not None:
         found.append(_any_of(schema, scopes))
@@ -93,14 +93,14 @@ def conditions(
 
 def _any_of(schema: tantivy.Schema, scopes: Iterable[str]) -> tantivy.Query:
     each = [tantivy.Query.term_query(schema, SCOPE, scope, "basic") for scope in sorted(scopes)]
-    # A set of terms is looked at as a whole, which takes longer than one or two terms.
+    # A term set query is slower than one or two term queries.
     if len(each) == 1:
         return each[0]
     return tantivy.Query.boolean_query([(tantivy.Occur.Should, scope) for scope in each])
 
 
 NAME = "jackfield_english"
-"""Under which name the index knows the analysis; a new analysis takes a new name."""
+"""The tokenizer name in the index; a changed analysis needs a new name."""
 
 _LONGEST_WORD = 60
 _BEGINNING = 3
@@ -108,7 +108,7 @@ _WORD = re.compile(r"\w+")
 
 
 class Word(NamedTuple):
-    """A word of a text as it is looked up, and where it stands."""
+    """The stem of a word, and its position in the text."""
 
     stem: str
     start: int
@@ -117,7 +117,7 @@ class Word(NamedTuple):
 
 @cache
 def analyzer() -> tantivy.TextAnalyzer:
-    """The analysis of texts and queries alike."""
+    """The text analysis for documents and queries."""
     return (
         tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         .filter(tantivy.Filter.remove_long(_LONGEST_WORD))
@@ -130,15 +130,15 @@ def analyzer() -> tantivy.TextAnalyzer:
 
 
 def stems(text: str) -> list[str]:
-    """The words of a text, as they are looked up."""
+    """The stems of a text."""
     return analyzer().analyze(text)
 
 
 def places(text: str, wanted: Collection[str]) -> list[Word]:
-    """Where some words stand in a text."""
+    """The positions of words with the wanted stems."""
     if not wanted:
         return []
-    # Analysing every word would take longer than the search did, so only those are that begin right.
+    # Analysing every word takes longer than the search, so only words with a matching prefix are analysed.
     text = (text if text.isascii() else _folded(text)).lower()
     found = []
     for beginning in {stem[:_BEGINNING] for stem in wanted}:
@@ -148,7 +148,7 @@ def places(text: str, wanted: Collection[str]) -> list[Word]:
 
 
 def _words_beginning(beginning: str, text: str) -> Iterator[re.Match[str]]:
-    """The words whose first characters are just these."""
+    """Yield the words with this prefix."""
     start = text.find(beginning)
     while start >= 0:
         before = text[start - 1 : start]
@@ -165,12 +165,12 @@ def _stems_of_word(word: str) -> tuple[str, ...]:
 
 
 def _folded(text: str) -> str:
-    """A text without its accents, every character in its place."""
+    """Remove accents without changing positions."""
     return "".join(c if c.isascii() else unicodedata.normalize("NFKD", c)[0].lower()[:1] for c in text)
 
 
 def storable(text: str) -> str:
-    """A text that every library takes: halves of a surrogate pair are no characters."""
+    """Replace lone surrogates, which the libraries reject."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -182,7 +182,7 @@ _WRITER_BYTES = 64_000_000
 
 
 class TextState(NamedTuple):
-    """What `current.json` says."""
+    """The content of `current.json`."""
 
     folder: str
     position: Position
@@ -193,7 +193,7 @@ class TextIndex(Generations):
     """The folder `text` of a library."""
 
     def state(self) -> TextState | None:
-        """How far the index has come; None when there is none, `DamagedIndexError` when it is unreadable."""
+        """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
         said = self._said()
         if said is None:
             return None
@@ -203,7 +203,7 @@ class TextIndex(Generations):
             raise incomplete(error) from None
 
     def open(self, state: TextState, *, check: bool) -> tantivy.Index:
-        """The index of a state, for reading or for writing; `check` compares every file with its checksum."""
+        """Open the index of a state; `check` compares every file with its checksum."""
         folder = self.folder / state.folder
         if check:
             _check(folder, state.seals)
@@ -212,25 +212,25 @@ class TextIndex(Generations):
         return _prepared(index)
 
     def start_anew(self) -> TextState:
-        """An empty folder for a rebuild; it is not in use before something is recorded."""
+        """Create an empty folder for a rebuild; it is used once a state is recorded."""
         name = self._new_generation()
         with damage_reported():
             tantivy.Index(schema(), path=str(self.folder / name))
         return TextState(name, Position(), {})
 
     def record(self, state: TextState, position: Position) -> TextState:
-        """Make what was committed the index that is in use."""
+        """Publish the committed state."""
         seals = _sealed(self.folder / state.folder, state.seals)
         self._say({"folder": state.folder, "position": position, "seals": seals})
         return TextState(state.folder, position, seals)
 
     def tidy(self, state: TextState) -> None:
-        """Remove the folders that are no longer in use."""
+        """Remove folders that are no longer used."""
         self._keep_only(state.folder)
 
 
 def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> int:
-    """Add records that may be there already, from a refresh that was cut short; how many passages."""
+    """Add records and return the number of chunks; records of an interrupted run are replaced."""
     count = 0
     for item in items:
         writer.delete_documents_by_term(RECORD, item.number)
@@ -241,24 +241,24 @@ def add(writer: tantivy.IndexWriter, items: Iterable[Numbered]) -> int:
 
 
 def remove(writer: tantivy.IndexWriter, numbers: Iterable[int]) -> None:
-    """Take away the passages of records."""
+    """Remove the chunks of records."""
     for number in numbers:
         writer.delete_documents_by_term(RECORD, number)
 
 
 def writer(index: tantivy.Index) -> tantivy.IndexWriter:
-    """The one who writes; a second one is refused by tantivy's own lock."""
+    """Return the writer; tantivy's lock refuses a second one."""
     with damage_reported():
         return index.writer(_WRITER_BYTES, 1)
 
 
 @contextmanager
 def damage_reported() -> Iterator[None]:
-    """Turn what tantivy raises, its panics among it, into `DamagedIndexError`."""
+    """Turn exceptions and panics of tantivy into `DamagedIndexError`."""
     try:
         yield
     except BaseException as error:
-        # A panic is no Exception, and its class cannot be imported.
+        # A panic is not an Exception, and its class cannot be imported.
         if isinstance(error, ValueError | OSError | RuntimeError) or type(error).__name__ == "PanicException":
             first = str(error).strip().splitlines() or [type(error).__name__]
             raise DamagedIndexError(first[0]) from error
@@ -267,14 +267,14 @@ def damage_reported() -> Iterator[None]:
 
 def _prepared(index: tantivy.Index) -> tantivy.Index:
     index.register_tokenizer(NAME, analyzer())
-    # Readers look at `current.json` and reload when it says so; a thread that watches would be one more.
+    # Readers reload when `current.json` changes, so no watcher thread is needed.
     index.config_reader("manual")
     return index
 
 
 def _sealed(folder: Path, known: dict[str, int]) -> dict[str, int]:
-    """The checksums of all files that are complete."""
-    # Tantivy merges beside us: what it does not list is being written, and what it lists may go any moment.
+    """The checksums of all complete files."""
+    # Tantivy merges in the background: unlisted files are incomplete, and listed files may vanish.
     listed = {each["segment_id"].replace("-", "") for each in read_json(folder / "meta.json")["segments"]}
     seals = {}
     for path in folder.iterdir():
@@ -287,7 +287,7 @@ def _sealed(folder: Path, known: dict[str, int]) -> dict[str, int]:
 def _check(folder: Path, seals: dict[str, int]) -> None:
     for name, seal in seals.items():
         try:
-            # A file that is gone was merged into another, or is missed by tantivy itself when it opens.
+            # A missing file was merged into another; otherwise tantivy reports it when it opens.
             if checksum(folder / name) != seal:
                 raise DamagedIndexError(f"{name} does not match its checksum")
         except FileNotFoundError:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.fulltext import index
 from jackfield_kb.fulltext.index import TextIndex, TextState
-from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 from jackfield_kb.records.statements import Position
 
 _BATCH = 1_000
 _COMMIT = 50_000
-"""Records after which what was indexed so far is kept, should the rest be cut short."""
+"""Commit after this many records, so that an interrupted run keeps its progress."""
 
 
-class TextUpkeep(Following[TextState]):
-    """Brings full text up to date."""
+class TextIndexer(IncrementalIndex[TextState]):
+    """Updates the full-text index."""
 
-    def __init__(self, database: Database, index: TextIndex, notice: Notice) -> None:
+    def __init__(self, database: RecordDatabase, index: TextIndex, notice: Notice) -> None:
         super().__init__(database, index.folder, notice)
         self._index = index
 
@@ -29,14 +29,14 @@ class TextUpkeep(Following[TextState]):
         try:
             self._fill(state, count, publish=True)
         except DamagedIndexError as error:
-            self._notice(f"the full-text index is damaged and is made anew: {error}")
+            self._notice(f"the full-text index is damaged and is rebuilt: {error}")
             self._fill(self._index.start_anew(), count, publish=False)
 
     def _usable(self) -> TextState | None:
         try:
             return self._index.state()
         except DamagedIndexError as error:
-            self._notice(f"the full-text index cannot be used and is made anew: {error}")
+            self._notice(f"the full-text index cannot be used and is rebuilt: {error}")
             self._index.discard()
             return None
 

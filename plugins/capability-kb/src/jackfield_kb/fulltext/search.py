@@ -17,23 +17,23 @@ from jackfield_kb.fulltext.index import TextIndex, damage_reported
 from jackfield_kb.records.statements import Position
 
 _TITLE = 0.5
-"""What a word in the title counts more."""
+"""The extra weight of a word in the title."""
 
 _SATURATION = 2.2
-"""What BM25 gives at most for one word, apart from how rare it is."""
+"""The maximum of BM25 for one word, without its rarity."""
 
 _NOTHING = 0.0
 
 
 class Hit(NamedTuple):
-    """A passage and how well it fits."""
+    """A chunk and its score."""
 
     key: int
     score: float
 
 
 class TextReader:
-    """What this process has open of the index."""
+    """The index as this process has it open."""
 
     def __init__(self, index: TextIndex) -> None:
         self._index = index
@@ -44,12 +44,12 @@ class TextReader:
         self._position = Position()
 
     def view(self) -> TextView | None:
-        """The index as it stands now; None when there is none yet."""
+        """Return the current state of the index; None if there is no index yet."""
         while (mark := self._index.mark()) is not None:
             try:
                 return self._view(mark)
             except DamagedIndexError:
-                # It may only have been replaced while we looked.
+                # It may have been replaced meanwhile.
                 if mark == self._index.mark():
                     raise
         return None
@@ -62,7 +62,7 @@ class TextReader:
             return None if self._open is None else TextView(self._open, self._position)
 
     def forget(self) -> None:
-        """Let go of what is open."""
+        """Close the index."""
         with self._lock:
             self._open, self._mark = None, None
 
@@ -90,29 +90,29 @@ class TextView:
 
     @property
     def passages(self) -> int:
-        """How many passages there are."""
+        """The number of chunks."""
         return self._searcher.num_docs
 
     def search(
         self, stems: Sequence[str], scopes: Iterable[str] | None, filters: Filters | None, most: int
     ) -> list[Hit]:
-        """The passages that fit best among those that the filters let through."""
+        """Return the best matching chunks that pass the filters."""
         if not stems:
             return []
         return self._found(self._words(stems), index.conditions(self._schema, scopes, filters), most)
 
     def scores(self, stems: Sequence[str], keys: Sequence[int]) -> list[Hit]:
-        """How well given passages fit, found or not; those that share no word are left out."""
+        """Score given chunks; chunks without a word of the query are left out."""
         if not stems or not keys:
             return []
-        # A union of terms rather than a set of them, which takes three times as long.
+        # A union of term queries is three times as fast as a term set query.
         these = tantivy.Query.boolean_query(
             [(tantivy.Occur.Should, tantivy.Query.term_query(self._schema, index.KEY, key)) for key in keys]
         )
         return self._found(self._words(stems), [these], len(keys))
 
     def rarity(self, stems: Sequence[str]) -> dict[str, float]:
-        """How much each word tells, as BM25 weighs it: the rarer the more."""
+        """The weight of each word by its rarity, as in BM25."""
         total = self._searcher.num_docs
         weights = {}
         for stem in set(stems):
@@ -121,7 +121,7 @@ class TextView:
         return weights
 
     def ideal(self, stems: Sequence[str], weights: Mapping[str, float]) -> float:
-        """The score of a passage that has every word in title and text as often as one likes."""
+        """The highest possible score: every word in title and text, any number of times."""
         return sum(weights[stem] for stem in stems) * _SATURATION * (1 + _TITLE)
 
     def _words(self, stems: Sequence[str]) -> tantivy.Query:

@@ -14,11 +14,11 @@ from jackfield_kb.errors import LibraryError
 from jackfield_kb.files import locked
 
 _PATIENCE_MS = 30_000
-"""How long a writer waits for another one; a load commits far more often than that."""
+"""How long a writer waits for another one; a load commits far more often."""
 
 
-class Database:
-    """A SQLite file that is made when it is first needed."""
+class RecordDatabase:
+    """A SQLite file, created on first use."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -29,7 +29,7 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """See one state of the file, whatever others write meanwhile."""
+        """Read in one transaction, which sees a consistent state."""
         with reported(self.path), self._connected() as db:
             db.execute("BEGIN")
             try:
@@ -39,19 +39,19 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
-        """Write alone, and commit to disk, or leave no trace."""
+        """Write in one transaction, which is committed or rolled back."""
         with reported(self.path), self._connected() as db:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
                 db.execute("COMMIT")
             finally:
-                # Some errors, a full disk among them, have rolled back already.
+                # Some errors, such as a full disk, roll back on their own.
                 if db.in_transaction:
                     db.execute("ROLLBACK")
 
     def close(self) -> None:
-        """Close what nobody uses; what somebody does is closed when he is done."""
+        """Close idle connections; used ones are closed when they are returned."""
         with self._lock:
             self._closed = True
             while self._idle:
@@ -74,7 +74,7 @@ class Database:
 
     def _open(self) -> apsw.Connection:
         if not self._ready:
-            # Two processes that switch a new file to its journal mode together find it locked.
+            # Two processes that switch a new file to WAL mode at once would find it locked.
             with locked(self.path.with_name("creation.lock"), wait=True):
                 self._prepare()
             self._ready = True
@@ -85,7 +85,7 @@ class Database:
         return db
 
     def _prepare(self) -> None:
-        # For its owner alone: personal records are in it.
+        # Readable by the owner only, because it contains personal records.
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
         db = apsw.Connection(str(self.path))
         try:
@@ -99,7 +99,7 @@ class Database:
 
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
-    """Turn what SQLite or the system reports into a sentence."""
+    """Turn SQLite and system errors into `LibraryError`."""
     try:
         yield
     except (apsw.Error, OSError) as error:
@@ -113,9 +113,9 @@ def _why(error: Exception) -> str:
         case apsw.FullError():
             return "cannot be written: its disk is full"
         case apsw.CorruptError():
-            return f"is damaged ({error}); keep the file, and restore a backup or load the documents anew"
+            return f"is damaged ({error}); keep the file, and restore a backup or load the documents again"
         case apsw.NotADBError():
-            return "is not a SQLite database; move the file away, or give the library another folder"
+            return "is not a SQLite database; move the file away, or use another folder"
         case apsw.ReadOnlyError():
             return f"cannot be written ({error}); check the permissions of the file and of its folder"
     return f"cannot be reached ({error})"
@@ -162,7 +162,7 @@ CREATE TABLE removed (
 
 
 def bring_up_to_date(db: apsw.Connection, path: Path) -> None:
-    """Make the tables in an empty file; refuse a file of something else or of a later version."""
+    """Create the tables in an empty file; refuse other files and later versions."""
     db.execute("BEGIN IMMEDIATE")
     try:
         version, application = db.pragma("user_version"), db.pragma("application_id")
@@ -171,10 +171,10 @@ def bring_up_to_date(db: apsw.Connection, path: Path) -> None:
             db.pragma("application_id", _APPLICATION)
             db.pragma("user_version", VERSION)
         elif application != _APPLICATION:
-            raise LibraryError(f"{path} is not a knowledge base; give the library another folder")
+            raise LibraryError(f"{path} is not a knowledge base; use another folder")
         elif version > VERSION:
             raise LibraryError(
-                f"{path} was made by a later version of jackfield-capability-kb; install that version"
+                f"{path} was created by a later version of jackfield-capability-kb; install that version"
             )
         db.execute("COMMIT")
     finally:

@@ -16,13 +16,13 @@ from jackfield_kb.errors import ClaimedTwiceError, RecordError
 
 COLUMNS = "id, type, namespace, owner, title, text, tags, url, source_type, last_updated, metadata"
 MOST_TEXT = 20_000_000
-"""How many characters of text a record may have: a long book has about one million."""
+"""The maximum number of characters of a record's text; a long book has about one million."""
 
 _MOST_ID, _MOST_TITLE, _MOST_TAGS, _MOST_TAG = 500, 2_000, 200, 200
 
 
 def to_row(record: Record) -> tuple[Any, ...]:
-    """The values for `COLUMNS`; `RecordError` for a record that cannot be kept."""
+    """The values for `COLUMNS`; raises `RecordError` for an invalid record."""
     _check(record)
     moment = record.last_updated
     try:
@@ -41,20 +41,20 @@ def to_row(record: Record) -> tuple[Any, ...]:
         )
         "\0".join(value for value in row if value is not None).encode()
     except (TypeError, ValueError) as error:
-        raise RecordError(f"the record {record.id!r} cannot be kept: {error}") from None
+        raise RecordError(f"the record {record.id!r} is invalid: {error}") from None
     return row
 
 
 def _check(record: Record) -> None:
     wrong = None
     if not record.id or len(record.id) > _MOST_ID or any(c.isspace() for c in record.id):
-        wrong = f"its id has to be 1 to {_MOST_ID} characters without spaces, such as `person:ada`"
+        wrong = f"its id must have 1 to {_MOST_ID} characters without spaces, such as `person:ada`"
     elif record.type not in TYPES:
-        wrong = f"its type {record.type!r} is none of {', '.join(TYPES)}"
+        wrong = f"its type {record.type!r} is not one of {', '.join(TYPES)}"
     elif record.namespace not in NAMESPACES:
-        wrong = f"its namespace {record.namespace!r} is none of {', '.join(NAMESPACES)}"
+        wrong = f"its namespace {record.namespace!r} is not one of {', '.join(NAMESPACES)}"
     elif record.namespace == PERSONAL and not record.owner:
-        wrong = "it is personal and has no owner, so nobody could ever see it"
+        wrong = "it is personal and has no owner, so nobody could see it"
     elif len(record.title) > _MOST_TITLE:
         wrong = f"its title is longer than {_MOST_TITLE} characters"
     elif len(record.text) > MOST_TEXT:
@@ -62,11 +62,11 @@ def _check(record: Record) -> None:
     elif len(record.tags) > _MOST_TAGS or any(not 0 < len(tag) <= _MOST_TAG for tag in record.tags):
         wrong = f"it may have {_MOST_TAGS} tags of 1 to {_MOST_TAG} characters each"
     if wrong:
-        raise RecordError(f"the record {record.id[:_MOST_ID]!r} cannot be kept: {wrong}")
+        raise RecordError(f"the record {record.id[:_MOST_ID]!r} is invalid: {wrong}")
 
 
 def digest(row: Sequence[Any]) -> bytes:
-    """What tells whether a record is still the same."""
+    """A hash that changes with the record."""
     return hashlib.blake2b(json.dumps(row, ensure_ascii=False).encode(), digest_size=16).digest()
 
 
@@ -89,43 +89,43 @@ def from_row(row: Sequence[Any]) -> Record:
 
 
 def in_utc(moment: datetime) -> datetime:
-    """A moment in UTC; one that names no zone is taken to be UTC."""
+    """Convert a time to UTC; the default zone is UTC."""
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def in_microseconds(moment: datetime) -> int:
-    """A moment as the indexes compare it: whole microseconds since 1970."""
+    """A time as microseconds since 1970, as the indexes store it."""
     apart = in_utc(moment) - datetime(1970, 1, 1, tzinfo=UTC)
     return (apart.days * 86_400 + apart.seconds) * 1_000_000 + apart.microseconds
 
 
 class Source(NamedTuple):
-    """A file that records came from."""
+    """A file that contains records."""
 
     uri: str
     digest: str
-    """SHA-256 of its content, by which a later load sees whether it has changed."""
+    """SHA-256 of the content, which shows a later load whether the file changed."""
 
     collection: str
-    """What was asked to be loaded when it was found: a file, a folder or the root of a pattern."""
+    """The path that was named when the file was loaded: the file or a folder."""
 
 
-Put = tuple[Source | None, Sequence[Record]]
+SourceRecords = tuple[Source | None, Sequence[Record]]
 
 NOWHERE = "a record without a file"
 _VALUES = ", ?" * len(COLUMNS.split(","))
 _INSERT = f"INSERT INTO records (source, digest, {COLUMNS}) VALUES (?, ?{_VALUES})"  # noqa: S608
 
 
-def write(db: apsw.Connection, put: Sequence[Put], drop: Iterable[str]) -> None:
-    """Drop sources, then replace the records of others; to be called within a transaction."""
+def write(db: apsw.Connection, put: Sequence[SourceRecords], drop: Iterable[str]) -> None:
+    """Drop sources and replace the records of others; call it within a transaction."""
     _refuse_doubles(put)
     for uri in drop:
         remove(
             db, [number for (number,) in db.execute("SELECT number FROM records WHERE source = ?", (uri,))]
         )
         db.execute("DELETE FROM sources WHERE uri = ?", (uri,))
-    # What a source no longer has goes first: a record may have moved from one file to another.
+    # Removals first, because a record may have moved from one file to another.
     for source, records in put:
         if source is not None:
             _register(db, source)
@@ -136,13 +136,13 @@ def write(db: apsw.Connection, put: Sequence[Put], drop: Iterable[str]) -> None:
 
 
 def remove(db: apsw.Connection, numbers: Iterable[int]) -> None:
-    """Take records away, and note it for the indexes."""
+    """Remove records, and log the removal for the indexes."""
     for number in numbers:
         db.execute("DELETE FROM records WHERE number = ?", (number,))
         db.execute("INSERT INTO removed (number) VALUES (?)", (number,))
 
 
-def _refuse_doubles(put: Sequence[Put]) -> None:
+def _refuse_doubles(put: Sequence[SourceRecords]) -> None:
     owners: dict[str, str] = {}
     for source, records in put:
         name = NOWHERE if source is None else source.uri
@@ -181,32 +181,32 @@ def _put(db: apsw.Connection, source: Source | None, record: Record) -> None:
 
 
 _MOST_CHARACTERS = 4_000_000
-"""Of the texts that are taken into memory at once."""
+"""The maximum number of characters read at once."""
 
 
 class Position(NamedTuple):
-    """How far something has followed the truth: the highest number, and the last step of removals."""
+    """A position in the records: the highest record number and the last removal step."""
 
     number: int = 0
     step: int = 0
 
 
 class Numbered(NamedTuple):
-    """A record under the number it has as long as it does not change."""
+    """A record and its number, which stays the same until the record changes."""
 
     number: int
     record: Record
 
 
 def position(db: apsw.Connection) -> Position:
-    """Where the truth stands."""
+    """The current position."""
     rows: Iterable[Any] = db.execute("SELECT name, seq FROM sqlite_sequence")
     last: dict[str, int] = dict(rows)
     return Position(last.get("records", 0), last.get("removed", 0))
 
 
 def by_ids(db: apsw.Connection, ids: Sequence[str]) -> list[Record]:
-    """Records in the order asked, each once; those that are not there are left out."""
+    """Records by id in the given order, each once, without unknown ids."""
     found = (
         db.execute(f"SELECT {COLUMNS} FROM records WHERE id = ?", (id_,)).get  # noqa: S608
         for id_ in dict.fromkeys(ids)
@@ -215,7 +215,7 @@ def by_ids(db: apsw.Connection, ids: Sequence[str]) -> list[Record]:
 
 
 def by_numbers(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, Record]:
-    """Records by number; those that are no longer there are left out."""
+    """Existing records by number."""
     places = ", ".join("?" * len(numbers))
     rows = db.execute(
         f"SELECT number, {COLUMNS} FROM records WHERE number IN ({places})",  # noqa: S608
@@ -225,7 +225,7 @@ def by_numbers(db: apsw.Connection, numbers: Sequence[int]) -> dict[int, Record]
 
 
 def after(db: apsw.Connection, number: int, most: int) -> list[Numbered]:
-    """The next records above a number; fewer when they are long."""
+    """The next records above a number; fewer if they are long."""
     rows = db.execute(
         f"SELECT number, {COLUMNS} FROM records WHERE number > ? ORDER BY number LIMIT ?",  # noqa: S608
         (number, most),
@@ -241,13 +241,13 @@ def after(db: apsw.Connection, number: int, most: int) -> list[Numbered]:
 
 
 def count_after(db: apsw.Connection, number: int) -> int:
-    """How many records stand above a number."""
+    """The number of records above a number."""
     count: Any = db.execute("SELECT count(*) FROM records WHERE number > ?", (number,)).get
     return int(count)
 
 
 def removed_after(db: apsw.Connection, step: int) -> list[int]:
-    """The numbers that went after a step."""
+    """The record numbers that were removed after a step."""
     rows: Iterable[Any] = db.execute("SELECT number FROM removed WHERE step > ?", (step,))
     return [number for (number,) in rows]
 
@@ -271,21 +271,21 @@ def sources(db: apsw.Connection, collection: str | None) -> Iterator[Source]:
 
 
 def counts(db: apsw.Connection) -> dict[tuple[str, str], int]:
-    """How many records there are of each namespace and type."""
+    """The number of records by namespace and type."""
     rows = db.execute("SELECT namespace, type, count(*) FROM records GROUP BY namespace, type")
     return {(namespace, type_): count for namespace, type_, count in rows}
 
 
 class Holder(NamedTuple):
-    """Who has an id."""
+    """The source and owner of a record."""
 
     uri: str
     owner: str | None
-    """The user whose personal record it is."""
+    """The owner of a personal record."""
 
 
 def holders(db: apsw.Connection, ids: Iterable[str]) -> dict[str, Holder]:
-    """The source that each record comes from, and its owner; ids that nobody has are left out."""
+    """The source and owner of each existing record."""
     found = {}
     for id_ in ids:
         for uri, owner in db.execute("SELECT source, owner FROM records WHERE id = ?", (id_,)):

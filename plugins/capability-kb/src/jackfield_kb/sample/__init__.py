@@ -1,8 +1,8 @@
-"""A small knowledge base of a made-up design studio, for a first look around."""
+"""A sample knowledge base of a fictional design studio."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "halden_street"
-"""Where its documents lie."""
+"""The folder of the sample documents."""

@@ -1,1 +1,1 @@
-"""Meaning: a vector for every passage, searched by a quick look at all and an exact look at the best."""
+"""The vector index: binary codes of all chunks give candidates, exact vectors rank them."""

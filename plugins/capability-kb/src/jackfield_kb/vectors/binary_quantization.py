@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK = 2_048
-"""Rows of a block; one that is not full yet has no signs, and is looked at exactly."""
+"""Rows per block; an incomplete block has no codes and is searched exactly."""
 
 LOOK = 3
-"""Words of the first look: a byte counts the bits in which they differ."""
+"""64-bit words of the first pass; their distance fits into a byte."""
 
 _WORD = 64
 _AT_ONCE = 16
-"""Blocks that are counted at once: what lies between the steps then stays in the processor's cache."""
+"""Blocks per step, so that intermediate results stay in the CPU cache."""
 
 _WIDER, _SHARE = 6, 200
-"""After the first look so many times what is wanted gets the second, and at least one row in so many: the
-more rows there are, the more the nearest stand out."""
+"""The first pass keeps this many times the wanted rows, and at least one row in so many."""
 
 _COUNTED = 8_192
 _STRETCH = 64
-"""Of very many figures so many tell where to draw the line, taken in stretches of so many."""
+"""The size of the sample that estimates the threshold, and the length of its runs."""
 
 Blocks = NDArray[np.uint64]
 Rows = NDArray[np.intp]
@@ -37,24 +36,24 @@ Figures = NDArray[np.uint8] | NDArray[np.uint16]
 
 
 def words(dimensions: int) -> int:
-    """How many words a row takes."""
+    """The number of 64-bit words per row."""
     return -(-dimensions // _WORD)
 
 
 def of_rows(vectors: NDArray[np.float32], centre: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """The signs of each row: rows by words."""
+    """The binary codes of rows, as rows by words."""
     bits = np.zeros((len(vectors), words(vectors.shape[1]) * _WORD), np.bool_)
     np.greater(vectors, centre, out=bits[:, : vectors.shape[1]])
     return np.packbits(bits, axis=1).view(np.uint64)
 
 
 def of_block(vectors: NDArray[np.float32], centre: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """The signs of a block: words by rows."""
+    """The binary codes of a block, as words by rows."""
     return np.ascontiguousarray(of_rows(vectors, centre).T)
 
 
 def nearest(blocks: Blocks, query: NDArray[np.uint64], most: int, allowed: Mask | None = None) -> Rows:
-    """About so many rows, those that differ least from a query, of all or of those a mask allows."""
+    """About `most` rows with the smallest Hamming distance, among all or the allowed rows."""
     first = first_look(blocks, query[:LOOK])
     if blocks.shape[1] <= LOOK:
         return smallest(first, most, allowed)
@@ -64,7 +63,7 @@ def nearest(blocks: Blocks, query: NDArray[np.uint64], most: int, allowed: Mask 
 
 
 def nearest_of(blocks: Blocks, rows: Rows, query: NDArray[np.uint64], most: int) -> Rows:
-    """The same among given rows only."""
+    """Like `nearest`, among given rows."""
     first = differing(blocks, rows, query[:LOOK])
     if blocks.shape[1] <= LOOK:
         return rows[smallest(first, most)]
@@ -81,7 +80,7 @@ def _second_look(blocks: Blocks, rows: Rows, first: Figures, query: NDArray[np.u
 
 
 def first_look(blocks: Blocks, query: NDArray[np.uint64]) -> NDArray[np.uint8]:
-    """In how many bits each row of some blocks differs from the leading words of a query."""
+    """The Hamming distance of every row to the leading words of a query."""
     count, _, rows = blocks.shape
     width = len(query)
     found = np.empty((count, rows), np.uint8)
@@ -97,7 +96,7 @@ def first_look(blocks: Blocks, query: NDArray[np.uint64]) -> NDArray[np.uint8]:
 
 
 def differing(blocks: Blocks, rows: Rows, query: NDArray[np.uint64], first: int = 0) -> NDArray[np.uint16]:
-    """In how many bits some rows differ from the words of a query, which begin at word `first`."""
+    """The Hamming distance of given rows to the words of a query, starting at word `first`."""
     width, flat = blocks.shape[1], blocks.reshape(-1)
     places = rows // BLOCK * (width * BLOCK) + rows % BLOCK + first * BLOCK
     found = np.zeros(len(rows), np.uint16)
@@ -108,18 +107,18 @@ def differing(blocks: Blocks, rows: Rows, query: NDArray[np.uint64], first: int 
 
 
 def smallest(figures: Figures, most: int, allowed: Mask | None = None) -> Rows:
-    """The positions of about so many smallest figures, never fewer, of all or of those a mask allows."""
+    """The positions of at least `most` smallest values, among all or the allowed ones."""
     stride = 1 + len(figures) // _COUNTED
     if stride > 1:
         found = _up_to(figures, allowed, _line(figures, allowed, most, stride))
-        # A part stands for all unless what is looked for stands elsewhere.
+        # The sample may not be representative.
         if most <= len(found) <= 4 * most:
             return found
     return _up_to(figures, allowed, _line(figures, allowed, most, 1))
 
 
 def _line(figures: Figures, allowed: Mask | None, most: int, stride: int) -> int:
-    """The figure that so many reach, as far as every so manieth stretch tells; a little generous then."""
+    """The threshold that `most` values reach, estimated from a sample if `stride` is above 1."""
     part = _stretches(figures, stride)
     if allowed is not None:
         part = part[_stretches(allowed, stride)]
@@ -141,6 +140,6 @@ def _up_to(figures: Figures, allowed: Mask | None, line: int) -> Rows:
 
 
 def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The product of each row with a query, on this thread: BLAS would wake others for a job this small."""
+    """The dot product of each row with a query, without BLAS, which would start threads for a small task."""
     found: NDArray[np.float32] = np.vecdot(vectors, query)
     return found

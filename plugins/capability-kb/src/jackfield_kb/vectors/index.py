@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from jackfield_kb.access import scopes_of
 from jackfield_kb.chunks import key_of
 from jackfield_kb.errors import DamagedIndexError
-from jackfield_kb.indexing import Generations, incomplete
+from jackfield_kb.index_worker import Generations, incomplete
 from jackfield_kb.records.statements import Numbered, Position, in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 
@@ -46,7 +46,7 @@ _CHUNK = 1 << 22
 
 
 class Extent(NamedTuple):
-    """How much of a file is valid, and its checksum."""
+    """The valid size of a file, and its checksum."""
 
     size: int = 0
     crc: int = 0
@@ -62,7 +62,7 @@ class Columns:
         self.folder = folder
 
     def append(self, extents: Extents, additions: Mapping[str, NDArray[Any]]) -> Extents:
-        """Add to some columns; the result is valid once it has been recorded."""
+        """Append to some columns; the result is valid once it is recorded."""
         self.folder.mkdir(0o700, parents=True, exist_ok=True)
         grown = dict(extents)
         for name, values in additions.items():
@@ -81,7 +81,7 @@ class Columns:
         return Extent(extent.size + len(data), zlib.crc32(data, extent.crc))
 
     def read(self, extents: Extents, name: str) -> NDArray[Any]:
-        """A column as it lies in the file, mapped rather than read."""
+        """A column as a memory map."""
         extent = extents.get(name, Extent())
         if not extent.size:
             return np.empty(0, DTYPES[name])
@@ -93,7 +93,7 @@ class Columns:
         return np.frombuffer(data, DTYPES[name])
 
     def identity(self) -> tuple[int, int]:
-        """What tells these files from others under the same name, as long as somebody reads them."""
+        """The device and inode, which tell these files from later ones of the same name."""
         try:
             found = (self.folder / KEYS).stat()
         except OSError as error:
@@ -113,11 +113,11 @@ class Columns:
 
 
 NEVER = np.iinfo(np.int64).min
-"""When a record without a date was updated."""
+"""The stored time of a record without a date."""
 
 
 class VectorState(NamedTuple):
-    """What `current.json` says."""
+    """The content of `current.json`."""
 
     folder: str
     model: str
@@ -131,7 +131,7 @@ class VectorIndex(Generations):
     """The folder `vectors` of a library."""
 
     def state(self) -> VectorState | None:
-        """How far the index has come; None when there is none, `DamagedIndexError` when it is unreadable."""
+        """Read the state of the index; None if there is no index, `DamagedIndexError` if it is unreadable."""
         said = self._said()
         if said is None:
             return None
@@ -147,20 +147,20 @@ class VectorIndex(Generations):
         return Columns(self.folder / state.folder)
 
     def start_anew(self, model: str) -> VectorState:
-        """A folder for a rebuild; it is not in use before something is recorded."""
+        """Create a folder for a rebuild; it is used once a state is recorded."""
         return VectorState(self._new_generation(), model, 0, 0, Position(), {})
 
     def record(self, state: VectorState) -> None:
-        """Make a state the one that is in use."""
+        """Publish a state."""
         self._say(state._asdict())
 
     def tidy(self, state: VectorState) -> None:
-        """Remove the folders that are no longer in use."""
+        """Remove folders that are no longer used."""
         self._keep_only(state.folder)
 
 
-class Names:
-    """Scopes, types and tags as numbers, in the order in which they were first met."""
+class FacetNames:
+    """Numbers for scopes, types and tags, in order of first occurrence."""
 
     def __init__(self, known: bytes) -> None:
         try:
@@ -170,7 +170,7 @@ class Names:
         self.added = b""
 
     def code(self, name: str) -> int:
-        """The number of a name, a new one if need be."""
+        """The number of a name; a new name gets the next number."""
         code = self._codes.get(name)
         if code is None:
             code = self._codes[name] = len(self._codes)
@@ -178,27 +178,27 @@ class Names:
         return code
 
     def find(self, name: str) -> int | None:
-        """The number of a name; None when no row has it."""
+        """The number of a name; None if no row has it."""
         return self._codes.get(name)
 
     def starting_with(self, prefix: str) -> list[int]:
-        """The numbers of all names that start so."""
+        """The numbers of all names with a prefix."""
         return [code for name, code in self._codes.items() if name.startswith(prefix)]
 
 
 class Rows(NamedTuple):
-    """Passages to be added, in the order of their numbers."""
+    """Chunks to add, sorted by record number."""
 
     items: Sequence[Numbered]
     counts: Sequence[int]
-    """How many passages each record has."""
+    """The number of chunks of each record."""
 
     vectors: NDArray[np.float32]
 
 
 def added(files: Columns, state: VectorState, rows: Rows) -> VectorState:
-    """A state with more rows; it is valid once it has been recorded."""
-    names = Names(files.read(state.extents, NAMES).tobytes())
+    """Append rows; the returned state is valid once it is recorded."""
+    names = FacetNames(files.read(state.extents, NAMES).tobytes())
     additions = _facets(rows, names, state.rows)
     additions[NAMES] = np.frombuffer(names.added, np.uint8)
     additions[VECTORS] = rows.vectors
@@ -209,7 +209,7 @@ def added(files: Columns, state: VectorState, rows: Rows) -> VectorState:
     return with_signs(files, grown)
 
 
-def _facets(rows: Rows, names: Names, first: int) -> dict[str, NDArray[Any]]:
+def _facets(rows: Rows, names: FacetNames, first: int) -> dict[str, NDArray[Any]]:
     keys: list[int] = []
     tags: list[tuple[int, int]] = []
     scopes, types, updated = [], [], []
@@ -234,7 +234,7 @@ def _facets(rows: Rows, names: Names, first: int) -> dict[str, NDArray[Any]]:
 
 
 def with_signs(files: Columns, state: VectorState) -> VectorState:
-    """Add the signs of the blocks that have become full; the first full one fixes the centre."""
+    """Add the binary codes of blocks that are now complete; the first one fixes the centre."""
     extents = state.extents
     width = quantization.words(state.dimensions) * quantization.BLOCK
     done = extents.get(SIGNS, Extent()).size // (width * 8)
@@ -254,7 +254,7 @@ _ROWS_AT_ONCE = 16 * quantization.BLOCK
 
 
 def too_many_dead(files: Columns, state: VectorState) -> bool:
-    """Whether so many rows are gone that searching pays for them."""
+    """Whether so many rows are removed that compaction pays off."""
     removed = files.read(state.extents, REMOVED)
     if len(removed) < quantization.BLOCK // 4:
         return False
@@ -263,7 +263,7 @@ def too_many_dead(files: Columns, state: VectorState) -> bool:
 
 
 def compacted(index: VectorIndex, state: VectorState) -> VectorState:
-    """The same state in a new folder with only the rows of records that are there."""
+    """Copy the rows of existing records to a new folder."""
     old = index.columns(state)
     removed = old.read(state.extents, REMOVED)
     alive = ~np.isin(old.read(state.extents, KEYS) >> _ORDINAL, removed)

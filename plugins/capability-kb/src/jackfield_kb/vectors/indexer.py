@@ -9,29 +9,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jackfield_kb.chunks import split
-from jackfield_kb.embedding import Embedder
-from jackfield_kb.errors import DamagedIndexError, EmbeddingError
-from jackfield_kb.indexing import Count, Following, Notice
+from jackfield_kb.embedders import EmbeddingModel
+from jackfield_kb.errors import DamagedIndexError, EmbeddingFailedError
+from jackfield_kb.index_worker import Count, IncrementalIndex, Notice
 from jackfield_kb.records import statements
-from jackfield_kb.records.database import Database
+from jackfield_kb.records.database import RecordDatabase
 from jackfield_kb.records.statements import Numbered, Position
 from jackfield_kb.vectors import index
 from jackfield_kb.vectors.index import Rows, VectorIndex, VectorState, added, compacted, too_many_dead
 
 _SECONDS, _MOST_ROWS = 4.0, 8_192
-"""How much is embedded before it is kept: what a crash can cost."""
+"""Limits of work between two saves, which a crash can lose."""
 
 _BATCH = 96
-"""Records that are read at once."""
+"""The number of records read at once."""
 
 _AT_ONCE = 48
-"""Texts that the model is given at once."""
+"""The number of texts embedded at once."""
 
 
-class VectorUpkeep(Following[VectorState]):
-    """Brings the vectors up to date."""
+class VectorIndexer(IncrementalIndex[VectorState]):
+    """Updates the vector index."""
 
-    def __init__(self, database: Database, index: VectorIndex, embedder: Embedder, notice: Notice) -> None:
+    def __init__(
+        self, database: RecordDatabase, index: VectorIndex, embedder: EmbeddingModel, notice: Notice
+    ) -> None:
         super().__init__(database, index.folder, notice)
         self._index = index
         self._embedder = embedder
@@ -44,12 +46,12 @@ class VectorUpkeep(Following[VectorState]):
             state = self._index.state()
             if state is not None and state.model != self._embedder.model:
                 self._notice(
-                    f"the vectors were made by {state.model}; they are made anew by {self._embedder.model}"
+                    f"the vectors are from the model {state.model}; rebuilding with {self._embedder.model}"
                 )
                 self._index.discard()
                 return None
         except DamagedIndexError as error:
-            self._notice(f"the vector index cannot be used and is made anew: {error}")
+            self._notice(f"the vector index cannot be used and is rebuilt: {error}")
             self._index.discard()
             return None
         return state
@@ -73,7 +75,7 @@ class VectorUpkeep(Following[VectorState]):
         self._index.tidy(state)
 
     def _next_embedded(self, number: int, count: Count) -> Rows | None:
-        """The next records with their vectors, some seconds' worth of work; None when there are no more."""
+        """The next records with their vectors, a few seconds of work; None if there are no more."""
         items: list[Numbered] = []
         counts: list[int] = []
         vectors: list[NDArray[np.float32]] = []
@@ -97,21 +99,21 @@ class VectorUpkeep(Following[VectorState]):
     def _with(self, state: VectorState, rows: Rows) -> VectorState:
         dimensions = rows.vectors.shape[1]
         if state.dimensions not in (0, dimensions):
-            raise EmbeddingError(
-                f"the model {self._embedder.model} gives vectors of {dimensions} dimensions, "
-                f"the index has {state.dimensions}; run `jackfield kb rebuild`"
+            raise EmbeddingFailedError(
+                f"the model {self._embedder.model} returns vectors of {dimensions} dimensions, "
+                f"but the index has {state.dimensions}; run `jackfield kb rebuild`"
             )
         grown = added(self._index.columns(state), state, rows)
         return grown._replace(position=grown.position._replace(number=rows.items[-1].number))
 
     def _embedded(self, texts: Sequence[str], count: Count) -> Iterator[NDArray[np.float32]]:
         for start in range(0, len(texts), _AT_ONCE):
-            # Nothing is finished yet, but whoever counts may want to stop.
+            # Lets the caller stop between batches.
             count(0)
             yield np.asarray(self._embedder.embed(texts[start : start + _AT_ONCE]), np.float32)
 
 
 def passage_texts(item: Numbered) -> list[str]:
-    """What is embedded of a record: each passage with the title before it."""
+    """The texts to embed for a record: each chunk with the title before it."""
     record = item.record
     return [f"{record.title}\n{record.text[part.start : part.end]}" for part in split(record.text)]

@@ -18,10 +18,10 @@ from jackfield_kb.errors import DamagedIndexError
 from jackfield_kb.records.statements import in_microseconds
 from jackfield_kb.vectors import binary_quantization as quantization
 from jackfield_kb.vectors import index
-from jackfield_kb.vectors.index import NEVER, Columns, Names, VectorIndex, VectorState
+from jackfield_kb.vectors.index import NEVER, Columns, FacetNames, VectorIndex, VectorState
 
 _SPARSE = 5
-"""When fewer than one row in so many is asked for, picking those out is quicker than reading all."""
+"""If fewer than one row in so many is selected, picking rows is faster than scanning all."""
 
 _MASKS = 32
 _SELECTIONS = 48
@@ -32,32 +32,32 @@ Mask = NDArray[np.bool_]
 RowNumbers = NDArray[np.intp]
 
 
-class Selection(NamedTuple):
-    """Some rows: one by one in their order when they are few, else as a mask."""
+class RowSelection(NamedTuple):
+    """Selected rows: a sorted list if they are few, else a mask."""
 
     size: int
     total: int
-    """Among how many."""
+    """The number of all rows."""
 
     few: RowNumbers
     mask: Mask | None
 
     @classmethod
-    def of(cls, mask: Mask) -> Selection:
-        """The rows that a mask shows."""
+    def of(cls, mask: Mask) -> RowSelection:
+        """Build a selection from a mask."""
         size = int(np.count_nonzero(mask))
         if size * _SPARSE < len(mask):
             return cls(size, len(mask), np.flatnonzero(mask), None)
         return cls(size, len(mask), np.empty(0, np.intp), mask)
 
     def since(self, row: int) -> RowNumbers:
-        """The rows from one on."""
+        """The selected rows from a row on."""
         if self.mask is None:
             return self.few[np.searchsorted(self.few, row) :]
         return np.flatnonzero(self.mask[row:]) + row
 
     def holds(self, rows: RowNumbers) -> Mask:
-        """Which of some rows are among these."""
+        """Which of the given rows are selected."""
         if self.mask is not None:
             return self.mask[rows]
         if not self.size:
@@ -65,23 +65,23 @@ class Selection(NamedTuple):
         found: Mask = self.few[np.minimum(np.searchsorted(self.few, rows), self.size - 1)] == rows
         return found
 
-    def only(self, passing: Callable[[RowNumbers | slice], Mask]) -> Selection:
-        """Those of the rows that also pass a test, which is put to no more rows than it has to be."""
+    def only(self, passing: Callable[[RowNumbers | slice], Mask]) -> RowSelection:
+        """Narrow the selection by a test, which is applied to the selected rows only."""
         if self.mask is not None:
-            return Selection.of(self.mask & passing(slice(None)))
+            return RowSelection.of(self.mask & passing(slice(None)))
         rows = self.few[passing(self.few)]
-        return Selection(len(rows), self.total, rows, None)
+        return RowSelection(len(rows), self.total, rows, None)
 
 
-class Grown:
-    """Masks that are carried on from one state of the index to the next: rows are only ever added."""
+class MaskCache:
+    """Masks that are extended when the index grows; rows are only appended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._masks: OrderedDict[Hashable, Mask] = OrderedDict()
 
     def mask(self, name: Hashable, rows: int, beyond: Callable[[int], Mask]) -> Mask:
-        """The mask of a name for so many rows; `beyond` tells it from a row on."""
+        """The mask of a facet for so many rows; `beyond` computes it from a row on."""
         with self._lock:
             known = self._masks.get(name, np.empty(0, np.bool_))
         if len(known) < rows:
@@ -95,23 +95,23 @@ class Grown:
 
 
 class Facets:
-    """What rows can be selected by, in one state of the index."""
+    """Selects rows by scope, type, tag and date in one state of the index."""
 
-    def __init__(self, files: Columns, state: VectorState, grown: Grown) -> None:
+    def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self._rows = state.rows
         self._grown = grown
         self._scopes = files.read(state.extents, index.SCOPES)
         self._types = files.read(state.extents, index.TYPES)
         self._updated = files.read(state.extents, index.UPDATED)
         self._tags = files.read(state.extents, index.TAGS).reshape(-1, 2)
-        self._names = Names(files.read(state.extents, index.NAMES).tobytes())
+        self._names = FacetNames(files.read(state.extents, index.NAMES).tobytes())
         removed = files.read(state.extents, index.REMOVED)
         self._alive = _alive(files.read(state.extents, index.KEYS), removed)
         self._lock = threading.Lock()
-        self._selections: OrderedDict[Hashable, Selection | None] = OrderedDict()
+        self._selections: OrderedDict[Hashable, RowSelection | None] = OrderedDict()
 
-    def select(self, scopes: frozenset[str] | None, filters: Filters | None) -> Selection | None:
-        """The rows that may be found; None is all of them."""
+    def select(self, scopes: frozenset[str] | None, filters: Filters | None) -> RowSelection | None:
+        """The rows that pass the filters; None means all."""
         filters = filters or Filters()
         found = self._undated(scopes, filters.type, filters.tags)
         if filters.updated_from is None and filters.updated_until is None:
@@ -120,8 +120,8 @@ class Facets:
 
     def _undated(
         self, scopes: frozenset[str] | None, type_: str | None, tags: tuple[str, ...]
-    ) -> Selection | None:
-        """The same without dates, which differ from query to query; the last ones are kept."""
+    ) -> RowSelection | None:
+        """The selection without dates, which differ between queries; cached."""
         key = scopes, type_, tags
         with self._lock:
             if key in self._selections:
@@ -136,14 +136,14 @@ class Facets:
 
     def _base(
         self, scopes: frozenset[str] | None, type_: str | None, tags: tuple[str, ...]
-    ) -> Selection | None:
+    ) -> RowSelection | None:
         masks = [] if self._alive is None else [self._alive]
         if scopes is not None:
             masks.append(self._grown.mask(scopes, self._rows, partial(self._in_scopes, scopes)))
         if type_ is not None:
             masks.append(self._grown.mask(f"type:{type_}", self._rows, partial(self._of_type, type_)))
         masks += [self._grown.mask(f"tag:{tag}", self._rows, partial(self._tagged, tag)) for tag in tags]
-        return Selection.of(reduce(np.logical_and, masks)) if masks else None
+        return RowSelection.of(reduce(np.logical_and, masks)) if masks else None
 
     def _in_scopes(self, scopes: frozenset[str], first: int) -> Mask:
         codes = [self._names.find(f"scope:{scope}") for scope in scopes]
@@ -158,12 +158,12 @@ class Facets:
         found = np.zeros(self._rows - first, np.bool_)
         code = self._names.find(f"tag:{tag}")
         if code is not None:
-            # Tags stand in the order of their rows.
+            # Tags are sorted by row.
             beyond = self._tags[bisect_left(self._tags, first, key=lambda pair: int(pair[1])) :]
             found[beyond[beyond[:, 0] == code, 1] - first] = True
         return found
 
-    def _dated(self, undated: Selection | None, filters: Filters) -> Selection:
+    def _dated(self, undated: RowSelection | None, filters: Filters) -> RowSelection:
         first, last = filters.updated_from, filters.updated_until
         earliest = NEVER + 1 if first is None else in_microseconds(first)
         latest = _EVER if last is None else in_microseconds(last)
@@ -174,7 +174,7 @@ class Facets:
             found &= moments <= latest
             return found
 
-        return Selection.of(passing(slice(None))) if undated is None else undated.only(passing)
+        return RowSelection.of(passing(slice(None))) if undated is None else undated.only(passing)
 
 
 def _coded(column: NDArray[np.uint32], codes: list[int | None]) -> Mask:
@@ -186,7 +186,7 @@ def _coded(column: NDArray[np.uint32], codes: list[int | None]) -> Mask:
 
 
 def _alive(keys: NDArray[np.uint64], removed: NDArray[np.uint64]) -> Mask | None:
-    """The rows of records that are still there; None is all of them."""
+    """A mask of the rows of existing records; None means all."""
     if not len(removed):
         return None
     starts = np.searchsorted(keys, removed << _ORDINAL)
@@ -198,10 +198,10 @@ def _alive(keys: NDArray[np.uint64], removed: NDArray[np.uint64]) -> Mask | None
 
 
 _EXACT = 500
-"""How many rows get an exact look after the quick one; that finds more than 99 of 100 of the ten nearest."""
+"""Rows that are rescored exactly; recall of the ten nearest is above 99 %."""
 
 _FEW = 500
-"""So few rows are looked at exactly without a quick look."""
+"""Up to this many rows are scored exactly without binary codes."""
 
 _SAMPLE = 256
 _SIGN_AND_NUMBER = np.int32(0x0FFF_E000 - (1 << 31))
@@ -210,15 +210,15 @@ _EXPONENT = np.float32(2.0**112)
 Vector = NDArray[np.float32]
 
 
-class Near(NamedTuple):
-    """Rows and the cosine of each, best first."""
+class NearestRows(NamedTuple):
+    """Rows and their cosines, best first."""
 
     rows: NDArray[np.intp]
     cosines: NDArray[np.float32]
 
 
 class VectorReader:
-    """What this process has open of the index."""
+    """The index as this process has it open."""
 
     def __init__(self, index: VectorIndex, model: str) -> None:
         self._index = index
@@ -227,10 +227,10 @@ class VectorReader:
         self._mark: tuple[int, int] | None = None
         self._view: VectorView | None = None
         self._identity = (0, 0)
-        self._grown = Grown()
+        self._grown = MaskCache()
 
     def view(self) -> VectorView | None:
-        """The index as it stands now; None when there is none, or one of another model."""
+        """Return the current state of the index; None if there is none for this model."""
         while (mark := self._index.mark()) is not None:
             try:
                 with self._lock:
@@ -239,18 +239,18 @@ class VectorReader:
                         self._mark = mark
                     return self._view
             except DamagedIndexError:
-                # It may only have been replaced while we looked.
+                # It may have been replaced meanwhile.
                 if mark == self._index.mark():
                     raise
         return None
 
     def forget(self) -> None:
-        """Let go of what is open."""
+        """Close the index."""
         with self._lock:
             self._view, self._mark = None, None
 
     def discard(self) -> None:
-        """Forget an index that cannot be used; the next refresh makes it anew."""
+        """Discard an unusable index; the next refresh rebuilds it."""
         self.forget()
         self._index.discard()
 
@@ -260,17 +260,17 @@ class VectorReader:
             return None
         files = self._index.columns(state)
         identity = files.identity()
-        # The name of the folder does not tell: another index may have come under it while nobody looked.
+        # Another index may have been created under the same folder name meanwhile.
         if self._view is None or identity != self._identity:
             files.check(state.extents)
-            self._identity, self._grown = identity, Grown()
+            self._identity, self._grown = identity, MaskCache()
         return VectorView(files, state, self._grown)
 
 
 class VectorView:
-    """One state of the index; nothing that is added later shows in it."""
+    """One immutable state of the index."""
 
-    def __init__(self, files: Columns, state: VectorState, grown: Grown) -> None:
+    def __init__(self, files: Columns, state: VectorState, grown: MaskCache) -> None:
         self.rows = state.rows
         self.position = state.position
         self.facets = Facets(files, state, grown)
@@ -283,16 +283,16 @@ class VectorView:
 
     @cached_property
     def _tail(self) -> Vector:
-        """The rows of the block that is not full yet."""
+        """The rows of the incomplete block."""
         return widened(self._vectors[self._full :])
 
     @cached_property
     def sample(self) -> Vector:
-        """Some rows, spread over all: what a query is compared with to see what is unusual."""
+        """An even sample of rows, to estimate the average cosine of a query."""
         return self.vectors(np.linspace(0, self.rows - 1, min(_SAMPLE, self.rows)).astype(np.intp))
 
-    def search(self, query: Vector, selection: Selection | None, most: int) -> Near:
-        """The nearest rows, of all or of a selection."""
+    def search(self, query: Vector, selection: RowSelection | None, most: int) -> NearestRows:
+        """Return the nearest rows, of all or of a selection."""
         rows = self._shortlist(query, selection)
         cosines = self.cosines(query, rows)
         if self._full < self.rows:
@@ -302,10 +302,10 @@ class VectorView:
             best = np.argpartition(-cosines, most)[:most]
             rows, cosines = rows[best], cosines[best]
         order = np.argsort(-cosines, kind="stable")
-        return Near(rows[order], cosines[order])
+        return NearestRows(rows[order], cosines[order])
 
-    def _shortlist(self, query: Vector, selection: Selection | None) -> NDArray[np.intp]:
-        """The rows with signs that deserve an exact look."""
+    def _shortlist(self, query: Vector, selection: RowSelection | None) -> NDArray[np.intp]:
+        """The rows with binary codes to rescore exactly."""
         if not self._full:
             return np.empty(0, np.intp)
         asked = quantization.of_rows(query[None], self._centre)[0]
@@ -316,8 +316,8 @@ class VectorView:
         rows = selection.few[: np.searchsorted(selection.few, self._full)]
         return rows if len(rows) <= _FEW else quantization.nearest_of(self._signs, rows, asked, _EXACT)
 
-    def _of_tail(self, query: Vector, selection: Selection | None) -> tuple[NDArray[np.intp], Vector]:
-        """The rows without signs, and their cosines."""
+    def _of_tail(self, query: Vector, selection: RowSelection | None) -> tuple[NDArray[np.intp], Vector]:
+        """The rows without binary codes, and their cosines."""
         if selection is None:
             return np.arange(self._full, self.rows), quantization.cosines(self._tail, query)
         rows = selection.since(self._full)
@@ -334,21 +334,21 @@ class VectorView:
         return widened(self._vectors.take(rows, axis=0))
 
     def keys(self, rows: NDArray[np.intp]) -> list[int]:
-        """The passages of some rows."""
+        """The keys of some rows."""
         found: list[int] = self._keys[rows].tolist()
         return found
 
     def rows_of(self, keys: NDArray[np.uint64]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        """The rows of passages, and whether there really is one."""
+        """The rows of keys, and whether each key exists."""
         places = np.minimum(np.searchsorted(self._keys, keys), self.rows - 1)
         return places, self._keys[places] == keys
 
 
 def widened(halves: NDArray[np.float16]) -> Vector:
-    """Numbers of 16 bits in 32, by moving the bits: seven times as quick as numpy, which asks at every one.
+    """Convert float16 to float32 by shifting bits, seven times as fast as numpy.
 
-    Sign, exponent and fraction move to where 32 bits have them, and the product makes up for an exponent
-    that is counted from elsewhere. Right for all numbers but infinity, which no vector has.
+    Sign, exponent and fraction move to their float32 positions, and the multiplication corrects the exponent
+    bias. Correct for all values except infinity, which no vector contains.
     """
     bits = halves.view(np.int16).astype(np.int32)
     bits <<= 13

@@ -13,11 +13,8 @@ from jackfield_host.commands.deployment import with_deployment
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jackfield.settings import Settings
-
     from jackfield_host.commands.deployment import Deployment
     from jackfield_host.house import House
-    from jackfield_host.options import HostOptions
 
 
 @click.command()
@@ -45,6 +42,8 @@ def serve(load: Callable[..., Deployment], **flags: Any) -> None:
     one ends at once. Settings: flags, then JACKFIELD_HOST_* in the environment, then [host] in the settings
     file; `jackfield settings` shows them.
     """
+    import logging
+
     from jackfield.contract.snapshot import SnapshotError
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
@@ -53,36 +52,30 @@ def serve(load: Callable[..., Deployment], **flags: Any) -> None:
     from jackfield_host.lifecycle import logs
     from jackfield_host.serving import run
 
-    deployment = load(rest=_rest, **flags)
-    settings, options = deployment.settings, deployment.options
-    logs.set_up(options, deployment.document, os.environ)
+    deployment = load(**flags)
+    if deployment.faults:
+        # The start goes on only to find the other faults; what it logs is of no use.
+        logging.disable()
+    else:
+        logs.set_up(deployment.host, deployment.document, os.environ)
     try:
-        status = run(settings, options, lambda house, port: _announce(house, port, deployment))
+        status = run(
+            deployment.settings,
+            deployment.host,
+            lambda house, port: _announce(house, port, deployment),
+            deployment.faults,
+            certain=deployment.certain,
+        )
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:
         raise click.ClickException(str(error)) from None
-    sys.exit(status)
-
-
-def _rest(settings: Settings, options: HostOptions | None, certain: bool) -> str:
-    """What would stop a start with settings that are right so far."""
-    import asyncio
-    import logging
-
-    from jackfield.settings import SettingsError
-
-    from jackfield_host.lifecycle.checks import judge
-
-    # What plugins log about a start that will not be is not for anybody.
-    logging.disable()
-    try:
-        asyncio.run(judge(settings, options, certain=certain))
-    except SettingsError as error:
-        return str(error)
-    except Exception:  # noqa: BLE001 - whatever it is, it must not hide the mistakes that are known
-        return ""
+    except Exception:
+        # Whatever it is, it must not hide the faults that are known.
+        if deployment.faults:
+            raise click.ClickException(str(deployment.faults)) from None
+        raise
     finally:
         logging.disable(logging.NOTSET)
-    return ""
+    sys.exit(status)
 
 
 def _announce(house: House, port: int, deployment: Deployment) -> None:
@@ -91,7 +84,7 @@ def _announce(house: House, port: int, deployment: Deployment) -> None:
     from jackfield_host.lifecycle.announcement import announcement
 
     said = announcement(house, deployment.settings, port, deployment.sources())
-    if deployment.options.log_format == "json":
+    if deployment.host.log_format == "json":
         logging.getLogger(__name__).info("serving at %s", said.url, extra=said.facts())
         return
     for line in said.lines():

@@ -3,98 +3,166 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from jackfield_cli.options import as_json as json_option
 from jackfield_cli.options import print_json
 
-from jackfield_host.commands.deployment import with_deployment
+from jackfield_host.commands.deployment import DEFAULT, with_deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jackfield.provision import Provision
+
     from jackfield_host.commands.deployment import Deployment
+
+_LONGEST = 60
+"""Characters of a list in a table."""
+
+
+class _Setting(NamedTuple):
+    """A setting in effect."""
+
+    value: Any
+    origin: str
+    default: Any
+    """None if it is required or has none."""
+    help: str
+
+    def as_json(self) -> dict[str, Any]:
+        return {"value": self.value, "from": self.origin, "default": self.default, "help": self.help}
 
 
 @click.command()
 @with_deployment
 @json_option
 def settings(load: Callable[..., Deployment], as_json: bool) -> None:
-    """Show the settings this deployment would run with, and where each comes from; secrets are hidden."""
+    """Show every setting with its value, where that comes from, its default and its meaning.
+
+    Secrets are hidden.
+    """
     deployment = load()
-    said = {"deployment": _kernel(deployment), "host": _host(deployment), **_plugins(deployment)}
+    provision = _provision(deployment)
+    if deployment.faults:
+        raise click.ClickException(str(deployment.faults))
+    tables = {"deployment": _kernel(deployment, provision), "host": _host(deployment)}
+    tables |= _offers(deployment, provision)
     if as_json:
-        print_json({"file": str(deployment.file) if deployment.file else None, "settings": said})
+        shown = {
+            table: {name: each.as_json() for name, each in rows.items()} for table, rows in tables.items()
+        }
+        print_json({"file": str(deployment.file) if deployment.file else None, "settings": shown})
         return
     from jackfield_cli.report import echo, print_table
 
-    echo(f"file: {deployment.file or 'none; jackfield.toml is read where it exists'}")
-    for table, settings in said.items():
+    echo(f"file: {deployment.file or 'none; jackfield.toml is read if it exists'}")
+    for table, rows in tables.items():
         echo("")
         echo(click.style("settings" if table == "deployment" else f"[{table}]", bold=True))
-        rows = [(name, _shown(each["value"]), each["from"]) for name, each in settings.items()]
-        print_table(("setting", "value", "from"), rows)
+        print_table(
+            ("setting", "value", "from", "default", "meaning"),
+            [
+                (name, _shown(each.value), each.origin, _shown(each.default), each.help)
+                for name, each in rows.items()
+            ],
+        )
 
 
-def _kernel(deployment: Deployment) -> dict[str, Any]:
-    from jackfield.settings import KEYS
-
-    used = _chosen_by_default(deployment)
-    values = {key: getattr(deployment.settings, key) for key in KEYS}
-    values |= {key: name for key, name in used.items() if not values[key]}
-    return {key: _said(key, value, deployment.origin(key)) for key, value in values.items()}
-
-
-def _chosen_by_default(deployment: Deployment) -> dict[str, str]:
-    """The store that is used where none is named, as far as there is a registry to tell."""
-    from jackfield.contract.snapshot import Snapshot, SnapshotError
+def _provision(deployment: Deployment) -> Provision:
+    """The plugins that are installed, with their tables read; faults are added to the deployment's."""
+    from jackfield.plugins import load
     from jackfield.provision import Provision
-    from jackfield.registry.registry import RegistryError
-    from jackfield.settings import SettingsError
+    from jackfield_builder.entries import Selection, installed_plugins
 
-    settings = deployment.settings
-    if settings.store:
-        return {}
-    try:
-        provision = Provision.of(Snapshot.load(settings.registry), settings)
-    except (SnapshotError, RegistryError, SettingsError):
-        return {}
-    return {"store": provision.store_name}
+    chosen = deployment.settings
+    plugins = load(installed_plugins(Selection(chosen.allow, chosen.deny)))
+    return Provision(plugins, chosen, faults=deployment.faults)
 
 
-def _host(deployment: Deployment) -> dict[str, Any]:
-    options = deployment.options.model_dump(mode="json")
-    return {name: _said(name, value, deployment.host_origin(name)) for name, value in options.items()}
+def _kernel(deployment: Deployment, provision: Provision) -> dict[str, _Setting]:
+    from jackfield.settings import KEYS, KernelSettings
+
+    values = {key: getattr(deployment.settings, key) for key in KEYS}
+    values["store"] = values["store"] or provision.store_name
+    return _described(KernelSettings, values, {key: deployment.origin(key) for key in KEYS})
 
 
-def _plugins(deployment: Deployment) -> dict[str, Any]:
-    """The tables of the file, which their plugins complete with defaults of their own."""
-    return {
-        f"{kind}.{name}": {key: _said(key, value, str(deployment.file)) for key, value in table.items()}
-        for kind, tables in deployment.settings.tables.items()
-        for name, table in tables.items()
-    }
+def _host(deployment: Deployment) -> dict[str, _Setting]:
+    from dataclasses import fields
+
+    from jackfield_host.settings import HostSettings
+
+    names = [each.name for each in fields(HostSettings)]
+    values = {name: getattr(deployment.host, name) for name in names}
+    return _described(HostSettings, values, {name: deployment.host_origin(name) for name in names})
 
 
-def _said(name: str, value: Any, origin: str) -> dict[str, Any]:
+def _offers(deployment: Deployment, provision: Provision) -> dict[str, dict[str, _Setting]]:
+    """The tables of every offer that has settings, or a table."""
+    from jackfield.provision import HOOKS
+
+    tables = {}
+    for kind, hook in HOOKS.items():
+        for each in provision.plugins.of(hook):
+            offer: Any = each.offer
+            table = dict(deployment.settings.tables.get(kind, {}).get(each.name, {}))
+            origins = dict.fromkeys(table, str(deployment.file))
+            rows = {name: _Setting(_plain(name, table[name]), origins[name], None, "") for name in table}
+            if offer.settings is not None:
+                rows |= _described(offer.settings, table, origins)
+            if rows:
+                tables[f"{kind}.{each.name}"] = rows
+    return tables
+
+
+def _described(
+    declaration: type, values: Mapping[str, Any], origins: Mapping[str, str]
+) -> dict[str, _Setting]:
+    from dataclasses import MISSING
+
+    from jackfield.settings import describe_settings
+
+    rows = {}
+    for each in describe_settings(declaration):
+        default = None if each.default is MISSING else _plain(each.name, each.default)
+        value = _plain(each.name, values[each.name]) if each.name in values else default
+        rows[each.name] = _Setting(
+            value, origins.get(each.name, DEFAULT), each.default_text or default, each.help
+        )
+    return rows
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A value as JSON can carry it, without secrets."""
     from jackfield_host.security.redaction import hidden
 
-    plain = value if isinstance(value, (bool, int, float, str, Mapping, list, type(None))) else _plain(value)
-    return {"value": hidden(name, plain), "from": origin}
+    return hidden(name, _as_json(value))
 
 
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, (tuple, set, frozenset)) else str(value)
+def _as_json(value: Any) -> Any:
+    from dataclasses import asdict, is_dataclass
+
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_as_json(each) for each in value]
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(_flat(value)) or "empty"
     if isinstance(value, list):
-        return ", ".join(map(str, value)) or "empty"
+        text = ", ".join(map(str, value)) or "empty"
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.15g}"
     return "not set" if value is None or value == "" else str(value)
 
 

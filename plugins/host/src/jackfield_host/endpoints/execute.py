@@ -15,9 +15,10 @@ from jackfield.contract.call import ToolCall
 from jackfield.contract.response import Failure
 from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
+from jackfield.protocol.close_codes import UNKNOWN_SESSION
 from jackfield.protocol.codec import to_wire
-from jackfield.session.session import Session
-from jackfield_sessions.admission import check_access
+from jackfield.session.session import Session, SessionFormatError
+from jackfield_sessions.admission import SessionRefused, check_access
 from jackfield_sessions.events import events_for_call
 from jackfield_sessions.session_factory import NO_LOCALE
 from starlette.responses import JSONResponse, Response
@@ -133,7 +134,10 @@ async def _session(visit: Visit, key: str | None) -> Session:
     if key is None:
         return await _opened(visit)
     session_id, secret = _derived(identity.user, key)
-    kept = await Session.resume(session_id, sessions.runtime.store)
+    try:
+        kept = await Session.resume(session_id, sessions.runtime.store)
+    except SessionFormatError as error:
+        raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
     if kept is None:
         return await _opened(visit, session_id=session_id, secret=secret)
     check_access(kept, secret, identity)

@@ -1,109 +1,78 @@
-"""What has to be good before a host opens its door, and all of it that is not, at once."""
+"""Checks before a host starts: one run reports every fault in settings, registry, provider and store."""
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack
 
-from jackfield.contract.snapshot import Snapshot, SnapshotError
+from jackfield.contract.snapshot import SnapshotError
 from jackfield.provision import Provision
-from jackfield.registry.registry import RegistryError
+from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
-from jackfield.settings import AUTO, Mistakes, Settings, SettingsError
+from jackfield.settings import AUTO, Settings, SettingsError, SettingsFaults
 from jackfield.store import Store, StoreUnavailableError
 
-from jackfield_host.options import HostOptions
-from jackfield_host.security.gate import Gate
-
 PROBE = "readiness"
-"""The key that is written to see whether the store takes something."""
+"""The key that is written to see whether the store accepts writes."""
 
 
-async def started(
-    settings: Settings, mistakes: Mistakes, closing: AsyncExitStack, *, create_store: bool = True
+async def start_runtime(
+    settings: Settings,
+    faults: SettingsFaults,
+    closing: AsyncExitStack,
+    *,
+    certain: bool = True,
 ) -> Runtime:
-    """A runtime on a provider and a store that can be used; all that stands in the way is noted."""
+    """A runtime on a provider and a store that work; one `SettingsError` with every fault otherwise.
+
+    If the settings are not `certain`, because keys of the file are faulty, nothing is reported that may only
+    follow from that: a registry, a provider or a store that may have been named differently.
+    """
     try:
-        runtime = await Runtime.start(settings, create_store=create_store)
-    except SettingsError:
-        with mistakes:
-            await _note_beside(settings, mistakes)
-        raise
-    closing.push_async_callback(runtime.close)
-    with mistakes:
-        await check_provider(runtime.provision)
-    if create_store or runtime.provision.store_missing() is None:
-        with mistakes:
-            await check_store(runtime.store)
+        registry = Registry.load(settings.registry, Deployment(settings.deployment))
+        provision = Provision.of(registry.snapshot(), settings, registry.drift, faults)
+    except (SnapshotError, RegistryError) as error:
+        if certain:
+            faults.add(str(error))
+        raise SettingsError(str(faults)) from None
+    closing.push_async_callback(provision.close)
+    if certain or settings.provider not in ("", AUTO):
+        await check_provider(provision)
+    if certain:
+        provision.check_store(create=True)
+        if faults:
+            await _check_existing_store(provision)
+    runtime = await Runtime.assemble(registry, provision, settings)
+    await check_store(runtime.store, faults)
+    faults.check()
     return runtime
 
 
-async def _note_beside(settings: Settings, mistakes: Mistakes) -> None:
-    """Note what is wrong with provider and store where something else has kept a runtime from starting."""
-    provision = _provision(settings)
-    try:
-        with mistakes:
-            await check_provider(provision)
-        # The start has told that nobody offers the store, or that it is missing.
-        with suppress(SettingsError):
-            if provision.store_missing() is None:
-                store = provision.store()
-                with mistakes:
-                    await check_store(store)
-    finally:
-        await provision.close()
-
-
-def _provision(settings: Settings) -> Provision:
-    return Provision.of(Snapshot.load(settings.registry), settings)
-
-
 async def check_provider(provision: Provision) -> None:
-    """Choose the provider, and stop the start when it cannot be used as it is set up."""
+    """Choose the provider; add a fault if it cannot be used as it is set up."""
     # In a thread, because `provider = "auto"` may ask servers on this machine.
-    choice = await asyncio.to_thread(lambda: provision.provider_choice)
-    if missing := provision.without_provider():
-        raise SettingsError(f"the provider {choice.name} cannot be used: {missing}")
+    choice = await asyncio.to_thread(provision.faults.collect, lambda: provision.provider_choice)
+    if choice is None:
+        return
+    if missing := provision.faults.collect(provision.without_provider):
+        provision.faults.add(f"provider: {choice.name} cannot be used: {missing}")
 
 
-async def check_store(store: Store) -> None:
-    """Stop the start when the store takes nothing."""
+async def check_store(store: Store, faults: SettingsFaults) -> None:
+    """Add a fault if the store accepts no writes."""
     try:
         await store.put(f"{PROBE}/start/{os.getpid()}", b"1", ttl=60.0)
     except StoreUnavailableError as error:
-        raise SettingsError(f"{error}; or choose another `store`") from None
+        faults.add(f"{error}; or choose another `store`")
 
 
-@contextmanager
-def noting(mistakes: Mistakes) -> Iterator[None]:
-    """Note what is wrong with the registry beside what is wrong with settings, which would hide it."""
-    with mistakes:
-        try:
-            yield
-        except (SnapshotError, RegistryError) as error:
-            raise SettingsError(str(error)) from None
-
-
-async def judge(settings: Settings, options: HostOptions | None, *, certain: bool) -> None:
-    """Raise with everything that would keep a host with these settings from starting; nothing stays open.
-
-    Where they are not `certain` to be all that was meant, only for what stands in them: not for a registry
-    or a provider that may have been named otherwise. No store is created: `deployment` may be misspelt.
-    """
-    mistakes = Mistakes()
-    if options is not None:
-        with mistakes:
-            Gate(options)
-    async with AsyncExitStack() as closing:
-        if certain:
-            with noting(mistakes):
-                await started(settings, mistakes, closing, create_store=False)
-        else:
-            with mistakes:
-                closing.push_async_callback((await Runtime.start(settings, create_store=False)).close)
-            with mistakes:
-                if settings.provider not in ("", AUTO):
-                    await check_provider(_provision(settings))
-    mistakes.tell()
+async def _check_existing_store(provision: Provision) -> None:
+    """Check the store of a host that will not start."""
+    try:
+        missing = provision.store_missing()
+    except (SettingsError, StoreUnavailableError):
+        # It was reported already.
+        return
+    if missing is None and (store := provision.faults.collect(provision.store)) is not None:
+        await check_store(store, provision.faults)

@@ -11,8 +11,8 @@ from typing import Any
 
 import orjson
 
-from jackfield_host.options import HostOptions
 from jackfield_host.security.redaction import hide_secrets
+from jackfield_host.settings import HostSettings
 
 _SECRET = re.compile(r"(?i)(key|token|secret|password|credentials?)$")
 """Variables of the environment that are called so hold what must not be told."""
@@ -25,7 +25,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _STANDARD = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "color_message"}
 
 
-def set_up(options: HostOptions, tables: Mapping[str, Any], environ: Mapping[str, str]) -> None:
+def set_up(options: HostSettings, tables: Mapping[str, Any], environ: Mapping[str, str]) -> None:
     """Write the log of this process as the options say; `tables` may name variables that hold secrets."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Machines() if options.log_format == "json" else People())
@@ -53,7 +53,7 @@ def _named(tables: Mapping[str, Any]) -> Iterator[str]:
 class _Ours(logging.Filter):
     """Libraries are heard when something is wrong, or when everything is to be heard."""
 
-    def __init__(self, options: HostOptions) -> None:
+    def __init__(self, options: HostSettings) -> None:
         super().__init__()
         self._everything = options.log_level == "debug"
         self._requests = options.access_log

@@ -10,7 +10,6 @@ from time import time
 from typing import Any, NamedTuple, Protocol
 
 from jackfield.protocol import PROTOCOL
-from jackfield.settings import SettingsError
 from jackfield_sessions.admission import Identity
 from starlette.datastructures import Headers
 
@@ -25,7 +24,7 @@ from jackfield_host.security.origins import (
     origin_at,
 )
 from jackfield_host.security.proxy_detection import came_through_proxy
-from jackfield_host.security.settings import AccessSettings
+from jackfield_host.settings import AccessSettings
 
 TOKEN_PROTOCOL = "jackfield.token."  # noqa: S105 - how a token is announced, not one
 """What stands before a token, as base64url, among the subprotocols of a browser."""
@@ -67,23 +66,6 @@ class Tokens(Protocol):
         ...
 
 
-def check_exposure(settings: AccessSettings) -> None:
-    """Stop a host that others could reach and that would let everybody in."""
-    if settings.keys or settings.jwt:
-        return
-    how = "make one with `jackfield key NAME` and add what it prints to jackfield.toml, or set up [host.jwt]"
-    if not is_loopback(settings.address):
-        raise SettingsError(
-            f"`address` is {settings.address!r}, which others can reach, and no token is required: {how}; "
-            'or listen on address = "127.0.0.1"'
-        )
-    beyond = [name for name in settings.hosts if name not in LOOPBACK_NAMES]
-    if beyond:
-        raise SettingsError(
-            f"`hosts` names {beyond[0]!r}, so others reach this host, and no token is required: {how}"
-        )
-
-
 class Gate:
     """Decides who comes in."""
 
@@ -93,7 +75,6 @@ class Gate:
         environ: Mapping[str, str] = os.environ,
         clock: Callable[[], float] = time,
     ) -> None:
-        check_exposure(settings)
         self._loopback = is_loopback(settings.address)
         self._hosts = frozenset(settings.hosts)
         self._origins = frozenset(read for text in settings.origins if (read := origin(text)))

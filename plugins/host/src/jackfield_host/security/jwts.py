@@ -26,7 +26,7 @@ from joserfc.jwk import ECKey, JWKRegistry, Key, KeySet, OctKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
 from jackfield_host.security.identity import Refused, usable_name
-from jackfield_host.security.settings import Algorithm, JwtSettings
+from jackfield_host.settings import Algorithm, JwtSettings
 
 MAX_KEY_FILE = 1_000_000
 MAX_ROLES = 64
@@ -156,8 +156,9 @@ def _shared_secret(settings: JwtSettings, environ: Mapping[str, str]) -> Key:
 
 
 def _public_keys(settings: JwtSettings) -> Key | KeySet:
-    where = f"[host.jwt] key_file {settings.key_file!r}"
-    raw = _content(where, Path(settings.key_file or "").expanduser())
+    path = settings.key_file or Path()
+    where = f"[host.jwt] key_file: {path}"
+    raw = _content(where, path)
     try:
         with warnings.catch_warnings():
             # A short RSA key is no key.

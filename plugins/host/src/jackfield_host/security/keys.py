@@ -16,8 +16,8 @@ from typing import NamedTuple
 from jackfield.settings import SettingsError
 from jackfield_sessions.admission import Identity
 
-from jackfield_host.security.identity import Refused
-from jackfield_host.security.settings import KEY_NAME, KeySettings
+from jackfield_host.security.identity import Refused, usable_name
+from jackfield_host.settings import KEY_NAME, KeySettings
 
 PREFIX = "jf_"
 
@@ -38,20 +38,17 @@ def new_key(name: str, user: str, roles: Sequence[str] = ()) -> NewKey:
         raise SettingsError(
             f"a key cannot be called {name!r}: use up to 32 small letters, digits and hyphens, e.g. phone-app"
         )
-    try:
-        said = KeySettings(
-            digest=digest(key := f"{PREFIX}{name}_{secrets.token_urlsafe(32)}"), user=user, roles=tuple(roles)
-        )
-    except ValueError:
+    if not all(map(usable_name, (user, *roles))):
         raise SettingsError(
             f"the user {user!r} or a role of {list(roles)!r} is no usable name: 1 to 128 printable characters"
-        ) from None
+        )
+    key = f"{PREFIX}{name}_{secrets.token_urlsafe(32)}"
     # A JSON string or list of strings without escapes beyond those of JSON is one of TOML as well.
     lines = [
         f"[host.keys.{name}]",
-        f"digest = {json.dumps(said.digest)}",
-        f"user = {json.dumps(said.user, ensure_ascii=False)}",
-        f"roles = {json.dumps(said.roles, ensure_ascii=False)}",
+        f"digest = {json.dumps(digest(key))}",
+        f"user = {json.dumps(user, ensure_ascii=False)}",
+        f"roles = {json.dumps(list(roles), ensure_ascii=False)}",
     ]
     return NewKey(key, "\n".join(lines) + "\n")
 

@@ -1,4 +1,4 @@
-"""The calls of a Live session, from the message that makes them to the answer that goes back."""
+"""The function calls of a Live session: delivery, cancellation and results."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from jackfield.transport.protocol import ToolResult
 from jackfield_schemas.names import ToolNames
 
 Asked = Mapping[str, Any]
-"""A call as Gemini writes it: `id`, `name`, `args`."""
+"""A function call of Gemini: `id`, `name`, `args`."""
 
 
-class Calls:
-    """Hands on each call once, and knows under which id its answer goes back.
+class LiveCalls:
+    """Delivers each call once, and maps results to the ids of their calls.
 
-    Gemini makes a call by a `toolCall` message; some models also show it in the content of their turn. One
-    that was only shown counts when the turn goes on to its end, and is dropped when the turn is cut short.
+    Gemini sends a call as a `toolCall` message; with some models it also appears in the content of the turn.
+    A call that only appeared there counts if the turn is completed, and is dropped if it is interrupted.
     """
 
     def __init__(self, names: ToolNames, scheduling: str | None) -> None:
@@ -29,40 +29,40 @@ class Calls:
         self._made: set[str] = set()
         self._open: Counter[str] = Counter()
         self._cancelled: set[str] = set()
-        self._nameless: dict[str, deque[str]] = {}
+        self._generated_ids: dict[str, deque[str]] = {}
         self._ours = 0
 
     @property
     def open(self) -> bool:
-        """Whether the model waits for an answer."""
+        """True if the model waits for a result."""
         return bool(self._open)
 
     @property
     def held(self) -> bool:
-        """Whether calls were shown that may yet be made, or dropped."""
+        """True if calls appeared in a turn that may still be confirmed or dropped."""
         return bool(self._shown)
 
     def show(self, asked: Asked) -> None:
-        """A call in the content of a turn."""
+        """Add a call that appears in the content of a turn."""
         key = _key(asked)
         if key not in self._made:
             self._shown[key] = asked
 
     def make(self, asked: Iterable[Asked]) -> tuple[ToolCall, ...]:
-        """Calls that the model waits for; one that is delivered again comes again, for others to judge."""
+        """Return calls that the model waits for; a repeated delivery is returned again."""
         return tuple(self._deliver(each) for each in asked)
 
     def settle(self) -> tuple[ToolCall, ...]:
-        """What was shown is meant."""
+        """Confirm the calls that appeared in the turn."""
         return self.make(list(self._shown.values()))
 
     def end_turn(self) -> None:
-        """What comes next belongs to another turn."""
+        """End the turn."""
         self._shown.clear()
         self._made.clear()
 
     def cancel(self, ids: Iterable[str]) -> tuple[str, ...]:
-        """Calls whose answers are no longer wanted."""
+        """Mark calls as cancelled."""
         gone = tuple(ids)
         for each in gone:
             if self._open.pop(each, 0):
@@ -72,7 +72,7 @@ class Calls:
     def answer(
         self, results: Sequence[ToolResult], *, respond: bool
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """Answers as Gemini wants them, and notes about what was done although it was taken back."""
+        """Return the results in Gemini's form, and notes about cancelled calls that ran."""
         scheduling = self._scheduling if respond else "SILENT"
         answers: list[dict[str, Any]] = []
         notes: list[str] = []
@@ -100,18 +100,18 @@ class Calls:
         tool_id = self._names.tool_id(str(asked.get("name", "")))
         args = asked.get("args")
         call_id = asked.get("id")
-        self._open[call_id or self._id_for_nameless(tool_id)] += 1
+        self._open[call_id or self._generate_id(tool_id)] += 1
         return ToolCall(tool_id, orjson.dumps({} if args is None else args), call_id or None)
 
-    def _id_for_nameless(self, tool_id: str) -> str:
-        # The SDK refuses an answer without an id, also to a call that had none.
+    def _generate_id(self, tool_id: str) -> str:
+        # The SDK requires an id in a result, even if the call had none.
         self._ours += 1
         made = f"call-{self._ours}"
-        self._nameless.setdefault(tool_id, deque()).append(made)
+        self._generated_ids.setdefault(tool_id, deque()).append(made)
         return made
 
     def _id_of(self, result: ToolResult) -> str:
-        waiting = self._nameless.get(result.tool_id)
+        waiting = self._generated_ids.get(result.tool_id)
         known = result.call_id in self._open or result.call_id in self._cancelled
         return waiting.popleft() if waiting and not known else result.call_id
 

@@ -1,4 +1,4 @@
-"""One open line to Gemini Live."""
+"""A connection to Gemini Live."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from jackfield.transport.queue import EventQueue
 from jackfield_schemas.names import ToolNames
 from websockets.exceptions import ConnectionClosed
 
-from jackfield_gemini import troubles
-from jackfield_gemini.live.calls import Calls
-from jackfield_gemini.live.microphone import Microphone
-from jackfield_gemini.live.reading import Reader
-from jackfield_gemini.live.setup import live_config, past_turns
-from jackfield_gemini.live.wire import Wire
-from jackfield_gemini.options import Options
+from jackfield_gemini import errors
+from jackfield_gemini.live.audio import MicrophoneStream
+from jackfield_gemini.live.calls import LiveCalls
+from jackfield_gemini.live.events import LiveEvents
+from jackfield_gemini.live.session import LiveSocket, live_config, past_turns
+from jackfield_gemini.settings import GeminiSettings
 
 if TYPE_CHECKING:
     from google.genai import Client
@@ -28,91 +27,91 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 0.5
-"""A call that was only shown in the model's turn is meant when so much silence follows it."""
+"""A call that only appeared in the model's turn counts after this much silence."""
 
 STOP_NOTE = "[Note: the user stopped you here.]"
 
 
 class LiveConnection:
-    """Verbs out by the wire, events in by a queue; a task of its own reads the socket."""
+    """A Live connection; a task reads the socket and fills the event queue."""
 
-    def __init__(self, wire: Wire, calls: Calls, stack: AsyncExitStack) -> None:
-        self._wire = wire
+    def __init__(self, socket: LiveSocket, calls: LiveCalls, stack: AsyncExitStack) -> None:
+        self._socket = socket
         self._stack = stack
-        self._reader = Reader(calls)
+        self._reader = LiveEvents(calls)
         self._calls = calls
-        self._microphone = Microphone(wire)
+        self._microphone = MicrophoneStream(socket)
         self._events = EventQueue()
         self._notes: list[str] = []
         self._speak_of_notes = False
         self._pump = asyncio.create_task(self._read())
 
     @classmethod
-    async def open(cls, client: Client, options: Options, opening: Opening) -> LiveConnection:
-        """Connect, set the session up, and tell it what was said before."""
-        config = live_config(opening, options)
+    async def open(cls, client: Client, settings: GeminiSettings, opening: Opening) -> LiveConnection:
+        """Connect, configure the session and send the history."""
+        config = live_config(opening, settings)
         stack = AsyncExitStack()
         try:
-            async with asyncio.timeout(options.connect_timeout):
-                live = client.aio.live.connect(model=options.voice_model, config=config)
+            async with asyncio.timeout(settings.connect_timeout):
+                live = client.aio.live.connect(model=settings.voice_model, config=config)
                 session = await stack.enter_async_context(live)
                 if session.setup_complete is None:
                     raise TransportError("server_error", "the provider did not confirm the session")
-                wire = Wire(session)
+                socket = LiveSocket(session)
                 if past := past_turns(opening):
-                    await wire.send_turns(past, answer=True)
+                    await socket.send_turns(past, answer=True)
         except BaseException as error:
             await stack.aclose()
             if isinstance(error, Exception):
-                raise troubles.of_exception(error) from None
+                raise errors.transport_error(error) from None
             raise
-        scheduling = options.scheduling.upper() if options.calls == "non_blocking" else None
-        return cls(wire, Calls(ToolNames(opening.declarations), scheduling), stack)
+        scheduling = settings.scheduling.upper() if settings.calls == "non_blocking" else None
+        return cls(socket, LiveCalls(ToolNames(opening.declarations), scheduling), stack)
 
     @property
     def resume(self) -> str | None:
-        """The handle of the session, while it can be resumed: not while calls are open."""
+        """The session's resumption handle; None while calls are open."""
         return self._reader.resume
 
     def events(self) -> AsyncIterator[Event]:
-        """Everything that comes, in order, up to `Closed`."""
+        """Return the events, in order, up to `Closed`."""
         return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
-        """A message of the user; the model stops what it says and answers."""
+        """Send a user message; the model stops speaking and answers."""
         turns = [*self._notes, text]
         self._notes.clear()
         self._speak_of_notes = False
         await self._say(turns, answer=True)
 
     async def send_audio(self, pcm: bytes) -> None:
-        """What the user says: PCM16, 24 kHz, mono."""
+        """Send microphone audio: PCM16, 24 kHz, mono."""
         if not self._events.closed:
             await self._send(self._microphone.send(pcm))
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Answers to calls; what was cancelled is not answered, but what it did is told.
+        """Send tool results; a cancelled call gets no result, but a note if it ran.
 
-        A model that waits for its calls goes on in any case; one that does not can take a result in silence.
+        A model that waits for its calls continues in any case; another one can receive a result silently.
         """
         answers, notes = self._calls.answer(results, respond=respond)
         self._notes += notes
         if answers and not self._events.closed:
             if self._notes and not self._calls.open:
-                # The model speaks next, and must know them then; on their own they would cut it short.
+                # The model speaks next and needs the notes then; sent separately, they would interrupt it.
                 answers[-1]["response"] = {**answers[-1]["response"], "context": self._notes}
                 self._notes, self._speak_of_notes = [], False
-            await self._send(self._wire.send_results(answers))
-        await self._tell()
+            await self._send(self._socket.send_results(answers))
+        await self._send_notes()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """Tell the model something, once it neither speaks, nor is about to, nor waits for calls."""
+        """Send a note for the model, once it neither speaks nor is about to, and no calls are open."""
         self._notes.append(text)
         self._speak_of_notes = self._speak_of_notes or respond
-        await self._tell()
+        await self._send_notes()
 
     async def interrupt(self) -> None:
-        """Stop what the model is saying; the rest is dropped here until the provider has stopped it too."""
+        """Stop the model; the rest of its turn is dropped here until the provider stops it, too."""
         stopped = list(self._reader.mute())
         for event in stopped:
             self._events.put_nowait(event)
@@ -120,21 +119,21 @@ class LiveConnection:
             await self._say([STOP_NOTE], answer=False)
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """Note how much of a turn was heard, for the model to know before its next one."""
+        """Record how much of a turn was played, for a note before the model's next turn."""
         if note := self._reader.spoken.note(item, heard_ms):
             self._notes.append(note)
-            await self._tell()
+            await self._send_notes()
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._events.close(Closed())
         self._microphone.close()
         self._pump.cancel()
         await asyncio.wait((self._pump,))
         await self._stack.aclose()
 
-    async def _tell(self) -> None:
-        busy = self._reader.speaking or self._reader.awaited or self._calls.open
+    async def _send_notes(self) -> None:
+        busy = self._reader.speaking or self._reader.answer_pending or self._calls.open
         if self._notes and not busy:
             notes, answer = self._notes, self._speak_of_notes
             self._notes, self._speak_of_notes = [], False
@@ -142,9 +141,9 @@ class LiveConnection:
 
     async def _say(self, texts: Sequence[str], *, answer: bool) -> None:
         if not self._events.closed:
-            self._reader.cut_by_us = self._reader.speaking
-            self._reader.awaited = self._reader.awaited or answer
-            await self._send(self._wire.send_turns([("user", text) for text in texts], answer=answer))
+            self._reader.interrupted_by_host = self._reader.speaking
+            self._reader.answer_pending = self._reader.answer_pending or answer
+            await self._send(self._socket.send_turns([("user", text) for text in texts], answer=answer))
 
     async def _send(self, sending: Awaitable[None]) -> None:
         try:
@@ -153,15 +152,15 @@ class LiveConnection:
             _log.debug("the connection ended while something was sent; its end is told as an event")
 
     async def _read(self) -> None:
-        queue, reader, wire = self._events, self._reader, self._wire
+        queue, reader, socket = self._events, self._reader, self._socket
         try:
             while True:
                 try:
                     if self._calls.held:
                         async with asyncio.timeout(GRACE_SECONDS):
-                            message = await wire.receive()
+                            message = await socket.receive()
                     else:
-                        message = await wire.receive()
+                        message = await socket.receive()
                     events = reader.read(message)
                 except TimeoutError:
                     events = list(reader.settle())
@@ -172,9 +171,9 @@ class LiveConnection:
                     queue.put_nowait(event)
                 await queue.room()
                 if self._notes:
-                    await self._tell()
+                    await self._send_notes()
         except Exception as error:  # noqa: BLE001 - whatever ends the reading ends the connection
-            ended = troubles.of_exception(error)
+            ended = errors.transport_error(error)
             queue.close(Closed(ended.code, ended.detail))
             self._microphone.close()
             await self._stack.aclose()

@@ -266,7 +266,8 @@ class AgentDialogue:
         # A question is looked up, and a deed is done by a tool that calls it by the same verb.
         verb = {stem(each) for each in words(decision.text)[:1]}
         known = asks_for_facts(text) or verb & stems(" ".join(texts_of(tool)))
-        complete = tool.required and not tool.writes and ground(tool, {}, speech).missing is None
+        sure = ground(tool, {}, speech).certain
+        complete = tool.required and not tool.writes and all(each.name in sure for each in tool.required)
         return Decision(tool, {}) if known or complete else decision
 
     def _words(self, decision: Decision, text: str) -> str:

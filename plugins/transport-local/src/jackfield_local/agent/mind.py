@@ -13,7 +13,6 @@ from zoneinfo import ZoneInfo
 
 from jackfield.transport.protocol import Opening, TransportError
 from jackfield_embeddings import EmbeddingError
-from jackfield_sessions.summary import INSTRUCTIONS as SUMMARISING
 
 from jackfield_local.agent.answers import ResponseStyle
 from jackfield_local.agent.calls import Setting
@@ -26,7 +25,7 @@ from jackfield_local.agent.prompt import static_prefix
 from jackfield_local.agent.router import Router
 from jackfield_local.mind import Dialogue
 from jackfield_local.models.weights import located
-from jackfield_local.options import Options
+from jackfield_local.settings import LocalSettings
 from jackfield_local.zone import own_zone, zone_in
 
 _log = logging.getLogger(__name__)
@@ -49,22 +48,22 @@ def is_switched_off() -> bool:
     return os.environ.get(MODEL_VARIABLE, "").strip() == "none"
 
 
-def is_usable(chosen: Options) -> bool:
+def is_usable(settings: LocalSettings) -> bool:
     """Whether `auto` uses the language model now."""
     try:
-        return not is_switched_off() and not lacking(chosen)
+        return not is_switched_off() and not lacking(settings)
     except OSError:  # A directory on the way to the file cannot be read.
         return False
 
 
-def lacking(chosen: Options) -> str:
+def lacking(settings: LocalSettings) -> str:
     """What the language model needs and is not here, in one sentence; empty when all is."""
     if not is_engine_installed():
         return f"the language model needs llama.cpp, which is not installed; run: {INSTALL}"
-    path = model_file(chosen)
+    path = model_file(settings)
     if not path.is_file():
-        if chosen.model_path:
-            return f"[transports.local] model_path is {chosen.model_path!r}, and there is no such file"
+        if settings.model_path:
+            return f"[transports.local] model_path is {settings.model_path!r}, and there is no such file"
         return f"the language model is not here yet ({path}); run: jackfield model get"
     try:
         with path.open("rb") as stream:
@@ -74,32 +73,34 @@ def lacking(chosen: Options) -> str:
     return "" if magic == _MAGIC else f"{path} is no GGUF file, so llama.cpp cannot load it"
 
 
-def model_file(chosen: Options) -> Path:
+def model_file(settings: LocalSettings) -> Path:
     """The GGUF file: the one in the settings, or the one that `jackfield model get` fetches."""
-    return Path(chosen.model_path).expanduser() if chosen.model_path else located()
+    return Path(settings.model_path).expanduser() if settings.model_path else located()
 
 
-def with_model(chosen: Options, clock: Clock | None = None) -> Agent:
+def with_model(settings: LocalSettings, clock: Clock | None = None) -> Agent:
     """An agent on the language model that the settings name."""
     caches = located().parent / "prompts"
-    return Agent(chosen, clock, Engine(model_file(chosen), threads=chosen.threads, caches=caches))
+    return Agent(settings, clock, Engine(model_file(settings), threads=settings.threads, caches=caches))
 
 
 class Agent:
     """Opens conversations; a router decides in them, or a model once it is ready."""
 
-    def __init__(self, chosen: Options, clock: Clock | None = None, model: Model | None = None) -> None:
-        self._options = chosen
+    def __init__(
+        self, settings: LocalSettings, clock: Clock | None = None, model: Model | None = None
+    ) -> None:
+        self._settings = settings
         self._clock = clock
         self._model = model
         self._preparing: dict[Prefix, asyncio.Task[None]] = {}
 
     async def open(self, opening: Opening) -> Dialogue:
         """A new conversation; the first one with these tools has the model prepared for them."""
-        if opening.instructions == SUMMARISING:
-            # The model would take minutes, and the router writes no text: the digest of what was said serves.
+        if opening.purpose == "summary":
+            # The model would take minutes, and the router writes no text: the session has its own way.
             raise TransportError("invalid_request_error", "the local agent does not summarise")
-        if isinstance(self._model, Engine) and (lack := lacking(self._options)):
+        if isinstance(self._model, Engine) and (lack := lacking(self._settings)):
             raise TransportError("invalid_request_error", lack)
         setting = await asyncio.to_thread(self._setting, opening)
         if setting.model is not None and setting.model.prefix not in self._preparing:
@@ -133,7 +134,7 @@ class Agent:
     def _setting(self, opening: Opening) -> Setting:
         from jackfield_local.models.phrases import embed_phrases
 
-        name = zone_in(opening.instructions) or self._options.time_zone or own_zone()
+        name = zone_in(opening.instructions) or self._settings.time_zone or own_zone()
         zone = ZoneInfo(name) if name else datetime.now().astimezone().tzinfo
         assert zone is not None  # noqa: S101 - `astimezone` always gives one
         tools = tools_of(opening)

@@ -1,1 +1,1 @@
-"""Text: chat completions, of OpenAI and of servers that speak like it."""
+"""Text: chat completions of OpenAI and of compatible servers."""

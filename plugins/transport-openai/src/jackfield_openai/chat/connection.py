@@ -1,10 +1,11 @@
-"""A conversation over chat completions: every turn is a request that repeats what was said."""
+"""A text conversation over chat completions: every turn is a request with the whole history."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 from jackfield.transport.events import (
     Closed,
@@ -18,20 +19,72 @@ from jackfield.transport.events import (
 from jackfield.transport.protocol import Opening, ToolResult, TransportError
 from jackfield.transport.queue import EventQueue
 
-from jackfield_openai.chat.history import History
-from jackfield_openai.chat.reply import Reply
-from jackfield_openai.chat.request import Requests
+from jackfield_openai.chat.history import History, Reply
 from jackfield_openai.declared_tools import DeclaredTools
-from jackfield_openai.faults import of_sdk
+from jackfield_openai.errors import transport_error
+from jackfield_openai.settings import DEFAULT_TEXT_MODEL, OpenAISettings
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-class ChatConnection:
-    """One conversation; there is never more than one request under way."""
+class CompletionRequests:
+    """Sends completion requests, and remembers which parameters the server rejects."""
 
-    def __init__(self, client: AsyncOpenAI, requests: Requests, opening: Opening) -> None:
+    def __init__(self, settings: OpenAISettings) -> None:
+        self._fixed: dict[str, Any] = {"model": settings.text_model or DEFAULT_TEXT_MODEL, "stream": True}
+        if settings.temperature is not None:
+            self._fixed["temperature"] = settings.temperature
+        self._counts_tokens = True
+        # OpenAI's reasoning models accept only the new name; many compatible servers only the old one.
+        self._limits = ["max_completion_tokens", "max_tokens"]
+        if settings.base_url:
+            self._limits.reverse()
+
+    @asynccontextmanager
+    async def stream(
+        self, client: AsyncOpenAI, messages: Sequence[Any], tools: Sequence[Any], answer_tokens: int = 0
+    ) -> AsyncIterator[AsyncIterator[Any]]:
+        """Yield the chunks of an answer; `answer_tokens` limits its length."""
+        opened = await self._begin(client, messages, tools, answer_tokens)
+        async with opened as chunks:
+            yield chunks
+
+    async def _begin(
+        self, client: AsyncOpenAI, messages: Sequence[Any], tools: Sequence[Any], answer_tokens: int
+    ) -> Any:
+        """Open the stream; parameters that the server rejects are omitted or renamed from now on."""
+        from openai import BadRequestError, UnprocessableEntityError
+
+        while True:
+            asked = {**self._fixed, "messages": messages}
+            if tools:
+                asked["tools"] = tools
+            if self._counts_tokens:
+                asked["stream_options"] = {"include_usage": True}
+            if answer_tokens:
+                asked[self._limits[0]] = answer_tokens
+            try:
+                return await client.chat.completions.create(**asked)
+            except (BadRequestError, UnprocessableEntityError) as error:
+                if not self._adapt(f"{error.message} {error.param}", asked):
+                    raise
+
+    def _adapt(self, refusal: str, asked: Mapping[str, Any]) -> bool:
+        """Adapt the parameters to a rejection; return whether that is possible."""
+        if "stream_options" in asked and "stream_options" in refusal:
+            self._counts_tokens = False
+            return True
+        if len(self._limits) > 1 and self._limits[0] in asked and self._limits[0] in refusal:
+            del self._limits[0]
+            return True
+        return False
+
+
+class ChatConnection:
+    """One conversation; at most one request is active."""
+
+    def __init__(self, client: AsyncOpenAI, requests: CompletionRequests, opening: Opening) -> None:
         self._client = client
         self._requests = requests
         self._tools = DeclaredTools(opening.declarations)
@@ -44,34 +97,34 @@ class ChatConnection:
 
     @property
     def resume(self) -> str | None:
-        """There is nothing at the provider's to take up."""
+        """None: the provider keeps no session."""
         return None
 
     def events(self) -> AsyncIterator[Event]:
-        """What comes, up to `Closed`."""
+        """Return the events, up to `Closed`."""
         return aiter(self._events)
 
     async def send_text(self, text: str) -> None:
-        """A message of the user; answered at once, or after what is under way."""
+        """Add a user message; it is answered at once, or after the active turn."""
         self._history.add("user", text)
-        self._want()
+        self._request_response()
 
     async def send_audio(self, pcm: bytes) -> None:
-        """Text carries no sound."""
+        """Ignored: text has no audio."""
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Results; the last of a message lets the model go on."""
+        """Add tool results; the last one of a message starts the next turn."""
         if self._history.answered(results) and (respond or self._wanted):
-            self._want()
+            self._request_response()
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """A note for the model, in the next request."""
+        """Add a note for the model to the next request."""
         self._history.add("system", text)
         if respond:
-            self._want()
+            self._request_response()
 
     async def interrupt(self) -> None:
-        """End the answer that is being written, and remember it as far as it came."""
+        """Cancel the active answer, and keep the part that was received."""
         turn, reply = self._turn, self._reply
         if turn is None:
             return
@@ -81,25 +134,25 @@ class ChatConnection:
             self._turn = None
             self._history.said(reply.text)
             self._events.put_nowait(Interrupted())
-            self._go_on()
+            self._start_turn()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """Text is not heard."""
+        """Ignored: text has no playback."""
 
     async def close(self) -> None:
-        """Drop what is under way."""
+        """Cancel the active turn."""
         self._events.close(Closed())
         turn, self._turn = self._turn, None
         if turn is not None:
             turn.cancel()
             await asyncio.gather(turn, return_exceptions=True)
 
-    def _want(self) -> None:
+    def _request_response(self) -> None:
         self._wanted = True
-        self._go_on()
+        self._start_turn()
 
-    def _go_on(self) -> None:
-        """Ask for an answer, if one is wanted and none is under way."""
+    def _start_turn(self) -> None:
+        """Request an answer, if one is due and none is active."""
         if (
             self._wanted
             and self._turn is None
@@ -108,17 +161,17 @@ class ChatConnection:
         ):
             self._wanted = False
             self._reply = Reply()
-            self._turn = asyncio.create_task(self._take_turn(self._reply))
+            self._turn = asyncio.create_task(self._run_turn(self._reply))
 
-    async def _take_turn(self, reply: Reply) -> None:
+    async def _run_turn(self, reply: Reply) -> None:
         try:
             await self._read(reply)
         except Exception as error:  # noqa: BLE001 - whatever the SDK raises ends this turn and nothing else
-            self._fail(reply, of_sdk(error))
+            self._fail(reply, transport_error(error))
         else:
             self._settle(reply)
         self._turn = None
-        self._go_on()
+        self._start_turn()
 
     async def _read(self, reply: Reply) -> None:
         messages = self._history.for_request()
@@ -129,7 +182,7 @@ class ChatConnection:
                     await self._events.put(TextDelta(text))
 
     def _settle(self, reply: Reply) -> None:
-        """The answer has ended; say how, without a pause in which it could be interrupted."""
+        """Emit the events for the end of an answer, without an await in which it could be interrupted."""
         if reply.usage:
             self._events.put_nowait(reply.usage)
         if reply.finish is None:
@@ -137,11 +190,11 @@ class ChatConnection:
         elif reply.finish == "content_filter":
             self._fail(reply, TransportError("content_refused", "the answer was cut by the content filter"))
         elif self._answer_tokens and reply.finish == "length" and (reply.calls or not reply.text):
-            # A model that thinks first may use the limit up before it says a word.
+            # A reasoning model may use up the limit before its first word.
             detail = f"the answer ran into answer_tokens = {self._answer_tokens} before it could be used"
             self._fail(reply, TransportError("server_error", detail))
         elif reply.calls and reply.finish == "length":
-            # The last call is likely to be cut, and nobody can tell what the others belong to.
+            # The last call is probably cut, and the others may depend on it.
             self._fail(
                 reply, TransportError("context_length_exceeded", "the calls ran into the length limit")
             )
@@ -154,7 +207,7 @@ class ChatConnection:
             self._events.put_nowait(TurnComplete())
 
     def _fail(self, reply: Reply, error: TransportError) -> None:
-        """A turn that came to nothing; what was said of it stays said."""
+        """Report a failed turn; the received text stays in the history."""
         self._history.said(reply.text)
         if error.code == "authentication":
             self._events.close(Closed(error.code, error.detail))

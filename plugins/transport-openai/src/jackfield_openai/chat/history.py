@@ -1,20 +1,115 @@
-"""The conversation as every request repeats it, always in an order that the API accepts."""
+"""Streamed replies, and the message history in an order that the API accepts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
+from jackfield.transport.events import Usage
 from jackfield.transport.protocol import Opening, ToolResult
 
-from jackfield_openai.chat.reply import CallInPieces, Reply, is_json
+
+@dataclass(slots=True)
+class PartialCall:
+    """A tool call that is being received."""
+
+    name: str = ""
+    arguments: str = ""
+    id: str | None = None
+    index: int | None = None
+    extra: Any = None
+    """Data that a compatible server expects back, such as the signature of a thought."""
+
+    def complete(self) -> bool:
+        """True if the arguments may be complete."""
+        return is_json(self.arguments)
+
+
+@dataclass(slots=True)
+class Reply:
+    """A reply that is being received."""
+
+    text: str = ""
+    calls: list[PartialCall] = field(default_factory=list)
+    finish: str | None = None
+    usage: Usage | None = None
+
+    def take(self, chunk: Any) -> str:
+        """Add a chunk; return its new text."""
+        if usage := getattr(chunk, "usage", None):
+            self.usage = Usage(usage.prompt_tokens or 0, usage.completion_tokens or 0)
+        new = ""
+        for choice in (getattr(chunk, "choices", None) or ())[:1]:
+            self.finish = getattr(choice, "finish_reason", None) or self.finish
+            delta = getattr(choice, "delta", None)
+            if delta is None:
+                continue
+            for part in getattr(delta, "tool_calls", None) or ():
+                self._add(part)
+            new = getattr(delta, "content", None) or getattr(delta, "refusal", None) or ""
+        self.text += new
+        return new
+
+    def _add(self, part: Any) -> None:
+        function = getattr(part, "function", None)
+        name = getattr(function, "name", None) or ""
+        call = self._call_for(getattr(part, "index", None), getattr(part, "id", None) or None, name)
+        call.name = call.name or name
+        call.id = call.id or getattr(part, "id", None) or None
+        call.extra = getattr(part, "extra_content", None) or call.extra
+        arguments = getattr(function, "arguments", None)
+        if isinstance(arguments, str):
+            call.arguments += arguments
+        elif arguments:
+            # Some servers send the arguments as one object.
+            call.arguments = orjson.dumps(arguments).decode()
+
+    def _call_for(self, index: Any, call_id: str | None, name: str) -> PartialCall:
+        """Return the call that a fragment belongs to, or a new one.
+
+        The index decides, if it is present and correct. Some servers omit it or send 0 for every call; then a
+        new id starts a call, and so does a name after a call with complete arguments.
+        """
+        known = self._known(index, call_id)
+        if known is not None and not _begins_another(known, call_id, name):
+            return known
+        call = PartialCall(index=index if isinstance(index, int) else None)
+        self.calls.append(call)
+        return call
+
+    def _known(self, index: Any, call_id: str | None) -> PartialCall | None:
+        if call_id:
+            for call in self.calls:
+                if call.id == call_id:
+                    return call
+        if isinstance(index, int):
+            return next((call for call in reversed(self.calls) if call.index == index), None)
+        return self.calls[-1] if self.calls else None
+
+
+def _begins_another(call: PartialCall, call_id: str | None, name: str) -> bool:
+    if call_id and call.id and call_id != call.id:
+        return True
+    same = bool(call_id) and call_id == call.id
+    return bool(name and call.name) and not same and (name != call.name or call.complete())
+
+
+def is_json(text: str) -> bool:
+    """True if a text is a JSON value."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
 
 Message = dict[str, Any]
 
 
 @dataclass(slots=True)
-class _Slot:
+class _OpenCall:
     """A call that waits for its result."""
 
     wire_id: str
@@ -24,48 +119,48 @@ class _Slot:
 
 
 class History:
-    """Messages; those that come while calls are open, or the model speaks, are kept until they fit in."""
+    """The message history; messages that arrive during calls or an answer are added with the next request."""
 
     def __init__(self, opening: Opening) -> None:
         self.messages: list[Message] = []
         if opening.instructions:
             self.messages.append({"role": "system", "content": opening.instructions})
         self.messages += [{"role": each.speaker, "content": each.text} for each in opening.history]
-        self._waiting: list[Message] = []
-        self._slots: list[_Slot] = []
+        self._retry_after: list[Message] = []
+        self._slots: list[_OpenCall] = []
         self._made = 0
 
     @property
     def has_open_calls(self) -> bool:
-        """Whether the model waits for results."""
+        """True if the model waits for results."""
         return bool(self._slots)
 
     def add(self, role: str, text: str) -> None:
-        """Something that was said or should be known; it enters with the next request."""
-        self._waiting.append({"role": role, "content": text})
+        """Add a message to the next request."""
+        self._retry_after.append({"role": role, "content": text})
 
     def for_request(self) -> list[Message]:
-        """Everything, with what was waiting."""
-        self.messages += self._waiting
-        self._waiting = []
+        """Return all messages, including the waiting ones."""
+        self.messages += self._retry_after
+        self._retry_after = []
         return list(self.messages)
 
     def said(self, text: str) -> None:
-        """What the model said, whether to the end or not."""
+        """Add the model's answer, complete or not."""
         if text:
             self.messages.append({"role": "assistant", "content": text})
 
     def called(self, reply: Reply, tool_ids: Sequence[str]) -> None:
-        """A message with calls, which are open from now on."""
+        """Add a message with calls, which then wait for results."""
         self._slots = [
-            _Slot(call.id or self._made_id(), call.id, tool_id)
+            _OpenCall(call.id or self._made_id(), call.id, tool_id)
             for call, tool_id in zip(reply.calls, tool_ids, strict=True)
         ]
         calls = [_written(call, slot.wire_id) for call, slot in zip(reply.calls, self._slots, strict=True)]
         self.messages.append({"role": "assistant", "content": reply.text or None, "tool_calls": calls})
 
     def answered(self, results: Iterable[ToolResult]) -> bool:
-        """Results of calls; whether they were the last that the model waits for."""
+        """Add results of calls; return whether all calls have one now."""
         if not self._slots:
             return False
         for result in results:
@@ -79,8 +174,8 @@ class History:
         self._slots = []
         return True
 
-    def _slot(self, result: ToolResult) -> _Slot | None:
-        """The call a result is for; one that came without an id is known by its tool, or by its place."""
+    def _slot(self, result: ToolResult) -> _OpenCall | None:
+        """Return the call of a result; one without an id is found by its tool or its position."""
         waiting = [slot for slot in self._slots if slot.output is None]
         for fits in (
             lambda slot: slot.call_id is not None and slot.call_id == result.call_id,
@@ -96,8 +191,8 @@ class History:
         return f"call_jf{self._made}"
 
 
-def _written(call: CallInPieces, wire_id: str) -> Message:
-    # Servers that read the arguments in the history refuse the whole request when they are malformed.
+def _written(call: PartialCall, wire_id: str) -> Message:
+    # Servers that parse the arguments in the history reject the whole request if they are malformed.
     arguments = call.arguments if is_json(call.arguments) else "{}"
     written: Message = {
         "id": wire_id,

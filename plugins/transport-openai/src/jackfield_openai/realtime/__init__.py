@@ -1,1 +1,1 @@
-"""Voice: the Realtime API over a WebSocket, or beside a call that a browser makes over WebRTC."""
+"""Voice: the Realtime API over a WebSocket, also for calls of a browser over WebRTC."""

@@ -1,4 +1,4 @@
-"""An open Realtime session: verbs out, events in as they are read off the socket."""
+"""Realtime connections: opening, outgoing messages, incoming events."""
 
 from __future__ import annotations
 
@@ -7,54 +7,65 @@ import binascii
 import secrets
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from jackfield.transport.events import Closed, Event, GoingAway, ToolCalls
-from jackfield.transport.protocol import ToolResult, TransportError, Utterance
-from websockets.exceptions import ConnectionClosed
+from jackfield.transport.protocol import Opening, ToolResult, TransportError, Utterance
+from openai import OpenAIError
+from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from jackfield_openai.faults import told, trouble, trouble_of_end
+from jackfield_openai.declared_tools import DeclaredTools
+from jackfield_openai.errors import close_error_code, error_code, redacted, transport_error
 from jackfield_openai.realtime import session
-from jackfield_openai.realtime.reading import FILLER, LIFE_SECONDS, MARK, Reading, afterthought
+from jackfield_openai.realtime.events import (
+    FILLER,
+    METADATA_KEY,
+    SESSION_SECONDS,
+    RealtimeEvents,
+    late_event_id,
+)
+from jackfield_openai.realtime.session import tools_session, voice_session
+from jackfield_openai.settings import OpenAISettings
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
     from openai.resources.realtime.realtime import AsyncRealtimeConnection
 
 _OPENING = "jf-opening"
 _LARGEST_PIECE = 1 << 19
-"""Bytes of sound in one message; the API takes up to 15 MiB."""
+"""Bytes of audio per message; the API accepts up to 15 MiB."""
 
 
 class RealtimeConnection:
-    """One session. Nothing is buffered here: who reads slowly makes the server wait."""
+    """One Realtime session. It has no buffer: a slow reader slows the server down."""
 
     def __init__(
         self,
         socket: AsyncRealtimeConnection,
-        reading: Reading,
+        incoming: RealtimeEvents,
         *,
         renew_after: float,
         language: str | None = None,
     ) -> None:
         self._socket = socket
-        self._reading = reading
+        self._incoming = incoming
         self._language = language
         self._ready: deque[Event] = deque()
         self._over = False
         self._closing = False
         self._numbers = 0
         self._open_calls: list[set[str]] = []
-        self._margin = LIFE_SECONDS - renew_after
+        self._margin = SESSION_SECONDS - renew_after
         self._warned = False
 
     @property
     def resume(self) -> str | None:
-        """OpenAI keeps no session that could be taken up."""
+        """None: OpenAI keeps no session to resume."""
         return None
 
     async def events(self) -> AsyncIterator[Event]:
-        """What comes, up to `Closed`."""
+        """Yield the events, up to `Closed`."""
         while True:
             while self._ready:
                 yield self._ready.popleft()
@@ -63,19 +74,19 @@ class RealtimeConnection:
             await self._read()
 
     async def send_text(self, text: str) -> None:
-        """A typed message, to be answered."""
+        """Send a text message, and request a response."""
         item = _new_id()
         await self._create(session.user_item(text, item))
-        await self._want(item)
+        await self._request_response(item)
 
     async def send_audio(self, pcm: bytes) -> None:
-        """A piece of sound, put straight into a frame."""
+        """Send audio, written directly into a frame."""
         for place in range(0, len(pcm), _LARGEST_PIECE):
             piece = binascii.b2a_base64(pcm[place : place + _LARGEST_PIECE], newline=False)
             await self._send_raw(f'{{"type":"input_audio_buffer.append","audio":"{piece.decode("ascii")}"}}')
 
     async def send_results(self, results: Sequence[ToolResult], *, respond: bool = True) -> None:
-        """Outputs of functions; the last of a message lets the model go on."""
+        """Send tool results; the last one of a message requests a response."""
         last = ""
         for result in results:
             item = _new_id()
@@ -83,53 +94,53 @@ class RealtimeConnection:
             if self._is_last(result.call_id):
                 last = item
         if last and respond:
-            await self._want(last)
+            await self._request_response(last)
 
     async def send_context(self, text: str, *, respond: bool = False) -> None:
-        """A note for the model."""
+        """Send a note for the model."""
         item = _new_id()
         await self._create(session.context_item(text, item))
         if respond:
-            await self._want(item)
+            await self._request_response(item)
 
     async def speak(self, text: str) -> None:
-        """Say a filler, unless one side speaks or is about to."""
+        """Speak a filler, unless one side speaks or is about to."""
         now = asyncio.get_running_loop().time()
-        turns, filler = self._reading.turns, self._reading.filler
-        if turns.wanted or not turns.is_free(now) or filler.is_under_way(now):
+        turns, filler = self._incoming.responses, self._incoming.filler
+        if turns.wanted or not turns.is_free(now) or filler.is_active(now):
             return
         filler.ask(now)
-        response = session.filler_response(text, self._language) | {"metadata": {MARK: FILLER}}
+        response = session.filler_response(text, self._language) | {"metadata": {METADATA_KEY: FILLER}}
         await self._send({"type": "response.create", "event_id": FILLER, "response": response})
 
     async def interrupt(self) -> None:
-        """Cancel the response, if there is one, and a filler."""
-        self._reading.filler.stop()
+        """Cancel the response and the filler."""
+        self._incoming.filler.stop()
         await self._cancel_filler()
-        if self._reading.turns.take_leave_to_cancel():
+        if self._incoming.responses.try_cancel():
             await self._cancel()
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """Cut an item at what was heard; what was not heard at all is deleted."""
-        end = self._reading.spoken.clamped(item, heard_ms)
+        """Truncate an item at the played position; delete it if nothing was played."""
+        end = self._incoming.audio_lengths.clamped(item, heard_ms)
         if end is None:
             return
-        message: dict[str, Any] = {"event_id": self._afterthought(), "item_id": item}
+        message: dict[str, Any] = {"event_id": self._late_event_id(), "item_id": item}
         if end == 0:
-            self._reading.spoken.forget(item)
+            self._incoming.audio_lengths.forget(item)
             await self._send({"type": "conversation.item.delete", **message})
         else:
-            self._reading.spoken.cut(item, end)
+            self._incoming.audio_lengths.cut(item, end)
             cut = {"content_index": 0, "audio_end_ms": end}
             await self._send({"type": "conversation.item.truncate", **message, **cut})
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._closing = True
         await self._socket.close()
 
     async def begin(self, wanted: dict[str, Any], history: Sequence[Utterance]) -> None:
-        """Say what the session is to be, and what was said before; called once, before anything else."""
+        """Configure the session and send the history; called once, before anything else."""
         await self._send({"type": "session.update", "event_id": _OPENING, "session": wanted})
         kind = ""
         while kind != "session.updated":
@@ -138,18 +149,18 @@ class RealtimeConnection:
             kind, error = message.get("type"), message.get("error") or {}
             if kind == "error" and error.get("event_id") in (None, _OPENING):
                 raise TransportError(
-                    trouble(error.get("code"), error.get("type")), told(error.get("message"))
+                    error_code(error.get("code"), error.get("type")), redacted(error.get("message"))
                 )
-            # Beside a call that is under way, other events can come first.
-            for event in self._reading.read(frame):
+            # In a running browser call, other events can arrive first.
+            for event in self._incoming.read(frame):
                 self._note(event)
         for said in history:
             await self._create(session.history_item(said, _new_id()))
 
     async def _read(self) -> None:
-        """Wait for one frame, or for a moment at which something is due."""
+        """Wait for a frame, or for the next deadline."""
         try:
-            async with asyncio.timeout_at(self._next_moment()):
+            async with asyncio.timeout_at(self._next_deadline()):
                 frame = await self._socket.recv_bytes()
         except TimeoutError:
             self._warn()
@@ -157,10 +168,10 @@ class RealtimeConnection:
             self._end(end)
             return
         else:
-            for event in self._reading.read(frame):
+            for event in self._incoming.read(frame):
                 self._note(event)
         await self._ask()
-        if self._reading.fate and not self._closing:
+        if self._incoming.fatal_error and not self._closing:
             await self._socket.close()
 
     def _note(self, event: Event) -> None:
@@ -169,7 +180,7 @@ class RealtimeConnection:
         self._ready.append(event)
 
     def _is_last(self, call_id: str) -> bool:
-        """Whether a result was the last that some message waited for."""
+        """True if a result was the last one of its message."""
         for waiting in self._open_calls:
             if call_id in waiting:
                 waiting.discard(call_id)
@@ -178,27 +189,31 @@ class RealtimeConnection:
                 return not waiting
         return False
 
-    async def _want(self, item: str) -> None:
-        self._reading.turns.want(item)
+    async def _request_response(self, item: str) -> None:
+        self._incoming.responses.want(item)
         await self._ask()
 
     async def _ask(self) -> None:
-        """Ask for a response if one is wanted and may be asked for."""
-        if self._reading.turns.take_leave_to_cancel_unwanted():
+        """Request a response if one is due and allowed."""
+        if self._incoming.responses.try_cancel_unwanted():
             await self._cancel()
-        now, turns, filler = asyncio.get_running_loop().time(), self._reading.turns, self._reading.filler
+        now, turns, filler = (
+            asyncio.get_running_loop().time(),
+            self._incoming.responses,
+            self._incoming.filler,
+        )
         if turns.wanted:
-            filler.give_way()
+            filler.cancel_unless_audible()
         await self._cancel_filler()
-        if not filler.is_under_way(now) and turns.take_leave_to_ask(now):
-            await self._send({"type": "response.create", "response": {"metadata": {MARK: "asked"}}})
+        if not filler.is_active(now) and turns.try_request(now):
+            await self._send({"type": "response.create", "response": {"metadata": {METADATA_KEY: "asked"}}})
 
     async def _cancel_filler(self) -> None:
-        if response := self._reading.filler.take_leave_to_cancel():
+        if response := self._incoming.filler.try_cancel():
             await self._cancel(response_id=response)
 
     async def _cancel(self, **fields: str) -> None:
-        await self._send({"type": "response.cancel", "event_id": self._afterthought(), **fields})
+        await self._send({"type": "response.cancel", "event_id": self._late_event_id(), **fields})
 
     async def _create(self, item: dict[str, Any]) -> None:
         await self._send({"type": "conversation.item.create", "item": item})
@@ -212,52 +227,120 @@ class RealtimeConnection:
         try:
             await self._socket.send_raw(text)
         except ConnectionClosed:
-            # The reader learns of the end too, and it is the one who tells.
+            # The reader gets the same error and reports it.
             return
 
-    def _next_moment(self) -> float | None:
-        """When something is due though nothing comes: a warning, or a response that was not made."""
-        warn_at = None if self._warned else self._reading.ends_at - self._margin
-        moments = (warn_at, self._reading.turns.deadline, self._reading.filler.deadline)
+    def _next_deadline(self) -> float | None:
+        """Return the next deadline: the expiry warning, or a response that did not start."""
+        warn_at = None if self._warned else self._incoming.ends_at - self._margin
+        moments = (warn_at, self._incoming.responses.deadline, self._incoming.filler.deadline)
         return min((each for each in moments if each is not None), default=None)
 
     def _warn(self) -> None:
-        left = self._reading.ends_at - asyncio.get_running_loop().time()
+        left = self._incoming.ends_at - asyncio.get_running_loop().time()
         if not self._warned and left <= self._margin:
             self._warned = True
             self._ready.append(GoingAway(max(0.0, left)))
 
     def _end(self, end: ConnectionClosed) -> None:
         self._over = True
-        if self._reading.fate:
-            self._ready.append(Closed(*self._reading.fate))
+        if self._incoming.fatal_error:
+            self._ready.append(Closed(*self._incoming.fatal_error))
         elif self._closing:
             self._ready.append(Closed())
         else:
             number, reason = (end.rcvd.code, end.rcvd.reason) if end.rcvd else (None, "")
-            self._ready.append(Closed(trouble_of_end(number, reason), told(reason)))
+            self._ready.append(Closed(close_error_code(number, reason), redacted(reason)))
 
-    def _afterthought(self) -> str:
+    def _late_event_id(self) -> str:
         self._numbers += 1
-        return afterthought(self._numbers)
+        return late_event_id(self._numbers)
 
 
-class BesideConnection(RealtimeConnection):
-    """A session whose sound goes between a browser and OpenAI."""
+class BrowserCallConnection(RealtimeConnection):
+    """A session with audio between a browser and OpenAI."""
 
     async def send_audio(self, pcm: bytes) -> None:
-        """The browser sends its own."""
+        """Ignored: the browser sends its own audio."""
 
     async def truncate(self, item: str, heard_ms: int) -> None:
-        """OpenAI knows what it played."""
+        """Ignored: OpenAI knows what it played."""
 
     async def interrupt(self) -> None:
-        """Cancel the response, then what of it is still to be played."""
-        was_playing = self._reading.playing or self._reading.turns.active is not None
+        """Cancel the response, then the audio that is not played yet."""
+        was_playing = self._incoming.playing or self._incoming.responses.active is not None
         await super().interrupt()
         if was_playing:
-            await self._send({"type": "output_audio_buffer.clear", "event_id": self._afterthought()})
+            await self._send({"type": "output_audio_buffer.clear", "event_id": self._late_event_id()})
 
 
 def _new_id() -> str:
     return f"jf_{secrets.token_hex(12)}"
+
+
+_SOCKET: Any = {
+    # Events of 100 ms each: a reader may be about 100 s behind before the server has to wait.
+    "max_queue": 1024,
+    "max_size": 1 << 24,
+    "compression": None,
+    # Pongs wait behind audio that a slow reader has not consumed.
+    "ping_timeout": 60,
+    "close_timeout": 1,
+    # The setting `connect_timeout` applies to the handshake and the session together.
+    "open_timeout": None,
+}
+
+
+async def open_connection(
+    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening
+) -> RealtimeConnection:
+    """Open a session with audio."""
+    tools = DeclaredTools(opening.declarations)
+    line = _Target(RealtimeConnection, {"model": settings.voice_model}, tools)
+    return await _open(client, settings, opening, line, voice_session(opening, settings, tools))
+
+
+async def attach_connection(
+    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening, call_id: str
+) -> RealtimeConnection:
+    """Open a connection to the session of a browser's call."""
+    tools = DeclaredTools(opening.declarations)
+    line = _Target(BrowserCallConnection, {"call_id": call_id}, tools)
+    return await _open(client, settings, opening, line, tools_session(opening, tools))
+
+
+class _Target(NamedTuple):
+    kind: type[RealtimeConnection]
+    address: dict[str, Any]
+    tools: DeclaredTools
+
+
+async def _open(
+    client: AsyncOpenAI, settings: OpenAISettings, opening: Opening, line: _Target, session: dict[str, Any]
+) -> RealtimeConnection:
+    try:
+        async with asyncio.timeout(settings.connect_timeout):
+            manager = client.realtime.connect(websocket_connection_options=_SOCKET, **line.address)
+            socket = await manager.enter()
+            renew_after = 60 * settings.renew_after_minutes
+            incoming = RealtimeEvents(line.tools, limited=bool(opening.answer_tokens))
+            language = opening.voice.language
+            connection = line.kind(socket, incoming, renew_after=renew_after, language=language)
+            try:
+                await connection.begin(session, opening.history)
+            except BaseException:
+                await asyncio.shield(connection.close())
+                raise
+    except TimeoutError:
+        detail = f"the session did not stand within {settings.connect_timeout:g} s"
+        raise TransportError("network", detail) from None
+    except (OpenAIError, WebSocketException, OSError, ValueError) as error:
+        raise _socket_error(error) from None
+    return connection
+
+
+def _socket_error(error: Exception) -> TransportError:
+    if isinstance(error, ConnectionClosed):
+        number, reason = (error.rcvd.code, error.rcvd.reason) if error.rcvd else (None, "")
+        return TransportError(close_error_code(number, reason), redacted(reason))
+    return transport_error(error)

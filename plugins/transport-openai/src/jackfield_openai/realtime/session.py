@@ -1,4 +1,4 @@
-"""What a Realtime session is told to be."""
+"""Configuration of Realtime sessions, and conversation items."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from typing import Any
 from jackfield.transport.protocol import Opening, Utterance
 
 from jackfield_openai.declared_tools import DeclaredTools
-from jackfield_openai.options import Options
+from jackfield_openai.settings import OpenAISettings
 
 _MOST_OUTPUT_TOKENS = 4096
-"""The API refuses a larger number."""
+"""The API rejects a larger number."""
 
 _FILLER_TOKENS = 120
-"""Room for one short sentence: a second of speech takes some twenty tokens."""
+"""Enough for one short sentence: a second of speech takes about twenty tokens."""
 
 _PCM = {"type": "audio/pcm", "rate": 24_000}
 _CONTENT = {"user": "input_text", "assistant": "output_text"}
 
 
-def voice_session(opening: Opening, options: Options, tools: DeclaredTools) -> dict[str, Any]:
-    """Everything, for a connection that carries the sound itself; its model stands in the URL."""
-    session = beside_session(opening, tools)
-    audio = _audio(opening, options)
+def voice_session(opening: Opening, settings: OpenAISettings, tools: DeclaredTools) -> dict[str, Any]:
+    """Return the configuration of a connection with audio; the model is in the URL."""
+    session = tools_session(opening, tools)
+    audio = _audio(opening, settings)
     for side in ("input", "output"):
         audio[side]["format"] = _PCM
     return {**session, "output_modalities": ["audio"], "audio": audio}
 
 
-def browser_session(opening: Opening, options: Options, tools: DeclaredTools) -> Any:
-    """Everything, for a call whose sound takes another way and agrees on its own format."""
+def browser_session(opening: Opening, settings: OpenAISettings, tools: DeclaredTools) -> Any:
+    """Return the configuration of a browser call, which negotiates its own audio format."""
     return {
-        **beside_session(opening, tools),
-        "model": options.voice_model,
+        **tools_session(opening, tools),
+        "model": settings.voice_model,
         "output_modalities": ["audio"],
-        "audio": _audio(opening, options),
+        "audio": _audio(opening, settings),
     }
 
 
-def beside_session(opening: Opening, tools: DeclaredTools) -> dict[str, Any]:
-    """What a browser must not decide, even though it could send a session of its own: words and tools."""
+def tools_session(opening: Opening, tools: DeclaredTools) -> dict[str, Any]:
+    """Return instructions and tools, which the browser must not choose although it could send its own."""
     session: dict[str, Any] = {
         "type": "realtime",
         "instructions": opening.instructions,
@@ -52,7 +52,7 @@ def beside_session(opening: Opening, tools: DeclaredTools) -> dict[str, Any]:
 
 
 def filler_response(text: str, language: str | None) -> dict[str, Any]:
-    """A sentence said outside the conversation: nothing is read for it, and nothing remembered of it."""
+    """Return a response outside the conversation: it reads nothing and is not remembered."""
     wanted = f"in the language {language}" if language else "word for word"
     return {
         "conversation": "none",
@@ -65,22 +65,22 @@ def filler_response(text: str, language: str | None) -> dict[str, Any]:
 
 
 def history_item(said: Utterance, item_id: str) -> dict[str, Any]:
-    """Something that was said before, as an item of the conversation."""
+    """Return an item for an earlier message."""
     return _message(said.speaker, _CONTENT[said.speaker], said.text, item_id)
 
 
 def user_item(text: str, item_id: str) -> dict[str, Any]:
-    """A typed message of the user."""
+    """Return an item for a text message of the user."""
     return _message("user", "input_text", text, item_id)
 
 
 def context_item(text: str, item_id: str) -> dict[str, Any]:
-    """A note for the model."""
+    """Return an item for a note."""
     return _message("system", "input_text", text, item_id)
 
 
 def result_item(call_id: str, output: str, item_id: str) -> dict[str, Any]:
-    """The output of a function."""
+    """Return an item for a tool result."""
     return {"id": item_id, "type": "function_call_output", "call_id": call_id, "output": output}
 
 
@@ -88,20 +88,20 @@ def _message(role: str, kind: str, text: str, item_id: str) -> dict[str, Any]:
     return {"id": item_id, "type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
 
-def _audio(opening: Opening, options: Options) -> dict[str, dict[str, Any]]:
+def _audio(opening: Opening, settings: OpenAISettings) -> dict[str, dict[str, Any]]:
     wanted = opening.voice
     detection: dict[str, Any] = {
-        "type": options.turn_detection,
+        "type": settings.turn_detection,
         "create_response": True,
         "interrupt_response": True,
     }
-    if options.turn_detection == "server_vad":
+    if settings.turn_detection == "server_vad":
         detection["silence_duration_ms"] = wanted.silence_ms
     heard: dict[str, Any] = {"turn_detection": detection, "transcription": None}
     if wanted.transcribe:
-        heard["transcription"] = {"model": options.transcription_model}
+        heard["transcription"] = {"model": settings.transcription_model}
         if wanted.language:
             heard["transcription"]["language"] = wanted.language.partition("-")[0].lower()
-    if options.noise_reduction:
-        heard["noise_reduction"] = {"type": options.noise_reduction}
-    return {"input": heard, "output": {"voice": wanted.voice or options.voice_name}}
+    if settings.noise_reduction:
+        heard["noise_reduction"] = {"type": settings.noise_reduction}
+    return {"input": heard, "output": {"voice": wanted.voice or settings.voice_name}}

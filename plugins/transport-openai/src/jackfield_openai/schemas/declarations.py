@@ -10,9 +10,8 @@ from jackfield_schemas.lowering import LoweringReport
 from jackfield_schemas.names import provider_tool_name
 from jackfield_schemas.parser import parse_schema
 
-from jackfield_openai.schemas.limits import beyond
 from jackfield_openai.schemas.plain import plain_parameters
-from jackfield_openai.schemas.strict import NotStrictError, StrictWriter
+from jackfield_openai.schemas.strict import NotStrictError, StrictWriter, beyond
 
 
 def chat(tool_id: str, description: str, parameters: Mapping[str, Any]) -> Adapted:

@@ -1,0 +1,55 @@
+"""Base class of policies that waive confirmation for calls that the user asked for."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar, NamedTuple
+
+from jackfield.contract.response import ToolResponse
+from jackfield.governance import Call, Check
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+
+
+class Consent(NamedTuple):
+    """The verdict on one call: a reason to waive confirmation, or notes for the confirmation preview."""
+
+    reason: str = ""
+    """Why the user need not be asked, as a clause; empty if the user is asked."""
+
+    notes: tuple[str, ...] = ()
+    """What the user is told when asked, in sentences."""
+
+
+class ConsentPolicy(Check):
+    """Waives confirmation, or leaves the call to the confirmation policy, which runs next.
+
+    A subclass decides whether the user asked for the call. Doubtful requests should count as not asked for:
+    the user is then asked once more, and nothing else happens.
+    """
+
+    name: ClassVar[str]
+    """The name of the policy, as it appears in the policy trace."""
+
+    tools: ClassVar[frozenset[str]]
+    """The ids of the tools that the policy applies to."""
+
+    @abstractmethod
+    def judge(self, call: Call) -> Consent:
+        """Decide whether the user asked for this call."""
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """Whether the policy applies to a tool."""
+        return tool.id in self.tools
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Waive confirmation, or add notes to the preview."""
+        consent = self.judge(call)
+        if consent.reason:
+            call.vouch(consent.reason)
+            call.decide(self.name, f"vouched: {consent.reason}")
+        else:
+            for note in consent.notes:
+                call.remark(note)
+            call.decide(self.name, "left to confirmation")
+        return None

@@ -1,0 +1,289 @@
+"""How settings are declared: dataclasses whose types say what is valid.
+
+    @dataclass(frozen=True, slots=True)
+    class BudgetSettings:
+        voice_calls: Annotated[int, Ge(0), Help("Calls of one voice turn; 0 is no limit.")] = 3
+
+A field is a `bool`, `int`, `float`, `str`, `Path` or `Literal`, a tuple or a mapping of these, another such
+dataclass (a nested table), or a union of these; `None` as a default means that the setting is not set.
+`Annotated` adds limits, a `Format`, and the `Help` that `jackfield settings` and the documentation show.
+Rules over several fields raise a `ValueError` in `__post_init__`; its message has a line for each fault, and
+a line begins with the field at fault, as in "backups: expected at least 1" or "meetings.template: ...".
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+MAPPINGS = (Mapping, dict)
+
+_SCALARS = (bool, int, float, str, Path)
+
+
+# The names of the limits are those of the package `annotated_types`. That package imports
+# `typing_extensions`, which takes longer than everything else that a command of `jackfield` imports.
+@dataclass(frozen=True, slots=True)
+class Ge:
+    """A number of at least this."""
+
+    ge: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gt:
+    """A number above this."""
+
+    gt: float
+
+
+@dataclass(frozen=True, slots=True)
+class Le:
+    """A number up to this."""
+
+    le: float
+
+
+@dataclass(frozen=True, slots=True)
+class Lt:
+    """A number below this."""
+
+    lt: float
+
+
+@dataclass(frozen=True, slots=True)
+class MinLen:
+    """A string or a list of at least this length."""
+
+    min_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class MaxLen:
+    """A string or a list of at most this length."""
+
+    max_length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """What a number counts, such as seconds."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """What a setting means, and what its default is if the value of the field does not say so."""
+
+    text: str
+    default: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The form of a string, such as a URL, and optionally what it is parsed into.
+
+    `parse` returns the value or raises a `ValueError`; its message, if it has one, is shown instead of
+    `expected`.
+    """
+
+    expected: str
+    parse: Callable[[str], Any]
+
+
+class Secret:
+    """Marks a setting whose value may be a secret, if only by mistake; messages never show it."""
+
+
+def _http_url(value: str) -> str:
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(value)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError
+    return value
+
+
+def _variable(value: str) -> str:
+    # A key that stands here by mistake is long, or has characters that a name has not.
+    if not (value.isidentifier() and value.isascii() and len(value) <= 64):
+        raise ValueError
+    return value
+
+
+def _phrase(value: str) -> str:
+    if not value.strip():
+        raise ValueError
+    return value.casefold()
+
+
+NonEmpty = Annotated[str, MinLen(1)]
+Phrases = Annotated[tuple[Annotated[str, Format("a word or phrase", _phrase)], ...], MinLen(1)]
+Seconds = Annotated[float, Gt(0), Unit("seconds")]
+Bytes = Annotated[int, Gt(0), Unit("bytes")]
+HttpUrl = Annotated[str, Format("a URL that begins with http:// or https://", _http_url)]
+EnvironmentVariable = Annotated[
+    str, Format("the name of an environment variable, which holds the secret itself", _variable), Secret()
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """The declaration of an offer that has no settings, so that a table with any is a fault."""
+
+
+class SettingDescription(NamedTuple):
+    """One setting, for documentation."""
+
+    name: str
+    expected: str
+    default: Any
+    """`dataclasses.MISSING` if the setting is required."""
+    help: str
+    table: type | None = None
+    """The dataclass of a nested table."""
+    is_named: bool = False
+    """Whether there is a nested table for each of several names."""
+    default_text: str = ""
+    """What to show as the default instead of the value."""
+
+
+def describe_settings(declaration: type) -> list[SettingDescription]:
+    """The settings of a dataclass in their order."""
+    described = []
+    for name, (field, hint) in declared_fields(declaration).items():
+        base, extras = unwrap(hint)
+        helped = next((extra for extra in reversed(extras) if isinstance(extra, Help)), Help(""))
+        default = field.default if field.default_factory is MISSING else field.default_factory()
+        named = typing.get_origin(base) in MAPPINGS
+        inner = unwrap(typing.get_args(base)[1])[0] if named else base
+        nested = inner if isinstance(inner, type) and is_dataclass(inner) else None
+        described.append(
+            SettingDescription(name, expected(hint), default, helped.text, nested, named, helped.default)
+        )
+    return described
+
+
+@cache
+def declared_fields(declaration: type) -> dict[str, tuple[Field[Any], Any]]:
+    """The fields of a dataclass with their types, by name; `TypeError` if one cannot be read."""
+    hints = typing.get_type_hints(declaration, include_extras=True)
+    known = {field.name: (field, hints[field.name]) for field in fields(declaration) if field.init}
+    for name, (_, hint) in known.items():
+        if not _is_readable(hint):
+            raise TypeError(
+                f"{declaration.__qualname__}.{name}: {hint} is not a type of settings; use bool, int, float, "
+                "str, Path, Literal, a dataclass, tuple[X, ...] or Mapping[str, X], or add a Format"
+            )
+    return known
+
+
+def _is_readable(hint: Any) -> bool:
+    base, extras = unwrap(hint)
+    origin, arguments = typing.get_origin(base), typing.get_args(base)
+    if format_of(extras) or base in _SCALARS or origin is Literal:
+        return True
+    if is_dataclass(base):
+        declared_fields(typing.cast("type", base))
+        return True
+    if origin is tuple:
+        return len(arguments) == 2 and arguments[1] is ... and _is_readable(arguments[0])
+    return (origin in MAPPINGS or is_union(base)) and all(map(_is_readable, arguments))
+
+
+def is_required(field: Field[Any]) -> bool:
+    """Whether a field has no default."""
+    return field.default is MISSING and field.default_factory is MISSING
+
+
+def is_optional(hint: Any) -> bool:
+    """Whether a setting can be None, which means that it is not set."""
+    while typing.get_origin(hint) is Annotated:
+        hint = typing.get_args(hint)[0]
+    return is_union(hint) and type(None) in typing.get_args(hint)
+
+
+def is_union(base: Any) -> bool:
+    """Whether a type is one of several types."""
+    return typing.get_origin(base) in (typing.Union, types.UnionType)
+
+
+def format_of(extras: Iterable[Any]) -> Format | None:
+    """The format among the annotations of a type."""
+    return next((extra for extra in extras if isinstance(extra, Format)), None)
+
+
+def unwrap(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """A type without `| None` and `Annotated`, and its annotations."""
+    extras: tuple[Any, ...] = ()
+    while True:
+        arguments = typing.get_args(hint)
+        if typing.get_origin(hint) is Annotated:
+            hint, extras = arguments[0], (*arguments[1:], *extras)
+        elif is_union(hint) and type(None) in arguments:
+            hint = typing.Union[tuple(each for each in arguments if each is not type(None))]  # noqa: UP007
+        else:
+            return hint, extras
+
+
+def expected(hint: Any) -> str:
+    """What a type accepts, in words that follow "expected"."""
+    base, extras = unwrap(hint)
+    if form := format_of(extras):
+        return form.expected
+    origin, arguments = typing.get_origin(base), typing.get_args(base)
+    if origin is Literal:
+        return f"one of {', '.join(repr(each) for each in arguments)}"
+    if is_union(base):
+        return " or ".join(map(expected, arguments))
+    if origin is tuple:
+        return _sized("a list", extras, "entries") + _of_members(arguments[0])
+    if is_dataclass(base) or origin in MAPPINGS:
+        return "a table"
+    words = {bool: "true or false", Path: "a path"}
+    words |= {int: _ranged("an integer", extras), float: _ranged("a number", extras)}
+    return words.get(base) or _sized("a string", extras, "characters")
+
+
+def _of_members(hint: Any) -> str:
+    base, extras = unwrap(hint)
+    simple = {str: " of strings", int: " of integers", float: " of numbers"}
+    if base in simple and not format_of(extras):
+        return simple[base]
+    return f", each {expected(hint)}"
+
+
+def _ranged(noun: str, extras: Iterable[Any]) -> str:
+    limits = {type(extra): extra for extra in extras}
+    least = "of at least"
+    if unit := limits.get(Unit):
+        noun = f"{'an integer number' if noun == 'an integer' else noun} of {unit.name}"
+        least = "from"
+    if Ge in limits and Le in limits:
+        return f"{noun} from {limits[Ge].ge:,} to {limits[Le].le:,}"
+    bounds = []
+    if Ge in limits:
+        bounds.append(f"{least} {limits[Ge].ge:,}" + (" up" if unit and Lt not in limits else ""))
+    if Gt in limits:
+        bounds.append(f"above {limits[Gt].gt:,}")
+    if Le in limits:
+        bounds.append(f"up to {limits[Le].le:,}")
+    if Lt in limits:
+        bounds.append(f"below {limits[Lt].lt:,}")
+    return f"{noun} {' and '.join(bounds)}".rstrip()
+
+
+def _sized(noun: str, extras: Iterable[Any], unit: str) -> str:
+    least = max((each.min_length for each in extras if isinstance(each, MinLen)), default=0)
+    most = min((each.max_length for each in extras if isinstance(each, MaxLen)), default=0)
+    if least == 1:
+        noun = noun.replace("a ", "a non-empty ", 1)
+    elif least:
+        noun = f"{noun} of at least {least} {unit}"
+    return f"{noun} of at most {most} {unit}" if most else noun

@@ -1,0 +1,274 @@
+"""Where settings come from: flags win over environment variables, and these win over `jackfield.toml`."""
+
+from __future__ import annotations
+
+import os
+import typing
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from jackfield.settings.declaration import MAPPINGS, Ge, Help, NonEmpty, Unit, declared_fields, unwrap
+from jackfield.settings.reader import SettingsError, SettingsFaults, read_settings, show_value, suggest
+
+CONFIG_FILE = "jackfield.toml"
+PREFIX = "JACKFIELD_"
+
+TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports", "endpoints")
+"""Each holds a table for every offer of its kind, such as `[policies.budgets]`."""
+
+SECTIONS = ("host",)
+"""Each is the table of a program, which reads it itself."""
+
+AUTO = "auto"
+"""The `provider` setting that picks the best transport found at startup."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSettings:
+    """The top-level keys of `jackfield.toml`."""
+
+    allow: Annotated[
+        tuple[NonEmpty, ...],
+        Help("Use only distributions or entry points that match one of these patterns; empty allows all."),
+    ] = ()
+    deny: Annotated[
+        tuple[NonEmpty, ...],
+        Help("Never use distributions or entry points that match one of these patterns; wins over `allow`."),
+    ] = ()
+    registry: Annotated[Path, Help("The file that holds the frozen registry.")] = Path("tool_registry.json")
+    deployment: Annotated[
+        Literal["development", "production"],
+        Help(
+            "`development` stops if code differs from what was frozen, and creates a missing store. "
+            "`production` withholds such code, stops if it governs or records calls, and never creates a "
+            "store."
+        ),
+    ] = "development"
+    store: Annotated[
+        str,
+        Help(
+            "The store by name.", default="`sqlite` if `jackfield-store-sqlite` is installed, else `memory`"
+        ),
+    ] = ""
+    provider: Annotated[
+        str, Help("The transport by name; `auto` or empty picks the best one found at startup.")
+    ] = AUTO
+    prompts: Annotated[
+        Path | None,
+        Help(
+            "A directory with your own `core.md`, `voice.md` or `text.md`; missing files fall back to the "
+            "built-in ones."
+        ),
+    ] = None
+    returns: Annotated[
+        Literal["report", "enforce"],
+        Help(
+            "`report` passes on data that violates the tool's `returns` and records the violation; "
+            "`enforce` fails the call."
+        ),
+    ] = "report"
+    prompt_tokens: Annotated[
+        int,
+        Ge(0),
+        Unit("tokens"),
+        Help(
+            "Most tokens of a session's instructions and tool declarations; 0 uses the provider's limit: "
+            "8,000, and 3,000 for an OpenAI-compatible server on loopback."
+        ),
+    ] = 0
+    answer_tokens: Annotated[
+        int,
+        Ge(0),
+        Unit("tokens"),
+        Help("Most tokens of one answer of the model; 0 leaves it to the provider."),
+    ] = 0
+
+
+KEYS = tuple(each.name for each in fields(KernelSettings))
+"""The top-level keys; each is also an environment variable, such as JACKFIELD_STORE."""
+
+_KNOWN = (*KEYS, *TABLES, *SECTIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(KernelSettings):
+    """The settings of this process."""
+
+    tables: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    """The table of each offer, by kind and name."""
+
+    sections: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The table of each program, such as `[host]`."""
+
+    @classmethod
+    def load(
+        cls,
+        config: Path | None = None,
+        environ: Mapping[str, str] = os.environ,
+        *,
+        faults: SettingsFaults | None = None,
+        **flags: Any,
+    ) -> Settings:
+        """The settings of this process; flags that are None or empty were not given.
+
+        With `faults`, faults are added there and the settings have defaults in their place; without, a
+        `SettingsError` reports them.
+        """
+        found = SettingsFaults() if faults is None else faults
+        document = found.collect(lambda: read_config(config, environ)) or {}
+        path = config_path(config, environ)
+        for key in (key for key in document if key not in _KNOWN):
+            found.add(f"{path} {key}: unknown setting; {_suggest_key(key)}")
+        keys = {name: value for name, value in document.items() if name in KEYS}
+        variables, origins = read_environment(KernelSettings, PREFIX, environ)
+        given = {name: value for name, value in flags.items() if value}
+        origins = {name: f"{path} {name}" for name in keys} | origins
+        origins |= {name: f"--{name.replace('_', '-')}" for name in given}
+        read = read_settings(KernelSettings, keys | variables | given, str(path), found, origins=origins)
+        read = read or KernelSettings()
+        settings = cls(
+            **{name: getattr(read, name) for name in KEYS},
+            tables={
+                kind: _offer_tables(path, kind, document[kind], found) for kind in TABLES if kind in document
+            },
+            sections={
+                name: _section(path, name, document[name], found) for name in SECTIONS if name in document
+            },
+        )
+        if faults is None:
+            found.check()
+        return settings
+
+    def table(self, kind: str, name: str) -> dict[str, Any]:
+        """The settings of one offer."""
+        return {key: value for key, value in self._table(kind, name).items() if key != "enabled"}
+
+    def enabled(self, kind: str, name: str) -> bool:
+        """Whether an offer is used; `enabled = false` in its table switches it off."""
+        return self._table(kind, name).get("enabled", True) is not False
+
+    def _table(self, kind: str, name: str) -> Mapping[str, Any]:
+        return self.tables.get(kind, {}).get(name, {})
+
+
+def config_path(config: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+    """The settings file: the one that was named, else `jackfield.toml` in the working directory."""
+    return config or Path(environ.get("JACKFIELD_CONFIG") or CONFIG_FILE)
+
+
+def read_config(config: Path | None = None, environ: Mapping[str, str] = os.environ) -> dict[str, Any]:
+    """The content of the settings file; empty if it does not exist and nobody named it."""
+    import tomllib
+
+    path = config_path(config, environ)
+    if not path.exists() and config is None and not environ.get("JACKFIELD_CONFIG"):
+        return {}
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from None
+
+
+def read_environment(
+    declaration: type, prefix: str, environ: Mapping[str, str], faults: SettingsFaults | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The settings in environment variables as a table, and which variable each came from, by its path.
+
+    A double underscore leads into a nested table: JACKFIELD_HOST_JWT__AUDIENCE. With `faults`, a variable
+    with the prefix that names no setting is a fault.
+    """
+    known = declared_fields(declaration)
+    table: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for variable, text in sorted(environ.items()):
+        if not variable.upper().startswith(prefix) or not text:
+            continue
+        path = variable[len(prefix) :].lower().split("__")
+        if path[0] in known and _put(table, path, known[path[0]][1], text):
+            origins[".".join(path)] = variable
+        elif faults is not None:
+            names = [f"{prefix}{each.upper()}" for each in known]
+            faults.add(f"{variable}: unknown setting; {suggest(variable.upper(), names)}")
+    return table, origins
+
+
+def merge_tables(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Both tables; where both have a value, the second one's, and nested tables are merged."""
+    merged = dict(first)
+    for name, value in second.items():
+        before = merged.get(name)
+        both = isinstance(before, Mapping) and isinstance(value, Mapping)
+        merged[name] = merge_tables(before, value) if both and before else value
+    return merged
+
+
+def _put(table: MutableMapping[str, Any], path: list[str], hint: Any, text: str) -> bool:
+    """Set what a path leads to; False if it leads into something that is not a table."""
+    base, _ = unwrap(hint)
+    name, *inner = path
+    if not inner:
+        table[name] = _from_text(base, text)
+        return True
+    is_mapping = typing.get_origin(base) in MAPPINGS
+    nested = table.setdefault(name, {}) if is_mapping or is_dataclass(base) else None
+    if not isinstance(nested, MutableMapping):
+        return False
+    if is_mapping:
+        return _put(nested, inner, typing.get_args(base)[1], text)
+    known = declared_fields(typing.cast("type", base))
+    return _put(nested, inner, known[inner[0]][1] if inner[0] in known else str, text)
+
+
+_BOOLEANS = dict.fromkeys(("true", "1", "yes", "on", "t", "y"), True)
+_BOOLEANS |= dict.fromkeys(("false", "0", "no", "off", "f", "n"), False)
+
+
+def _from_text(base: Any, text: str) -> Any:
+    """A variable's text as its type; text that does not fit stays as it is, for the reader to report."""
+    if base is bool:
+        return _BOOLEANS.get(text.lower(), text)
+    is_list = typing.get_origin(base) is tuple
+    try:
+        if base in (int, float) and text.isascii():
+            return base(text)
+        if is_list and not text.lstrip().startswith("["):
+            return [part.strip() for part in text.split(",") if part.strip()]
+        if is_list or typing.get_origin(base) in MAPPINGS or is_dataclass(base):
+            import json
+
+            return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    return text
+
+
+def _suggest_key(key: str) -> str:
+    told = suggest(key, _KNOWN)
+    return told if told.startswith("did") else f"{told}; settings of the host belong in [host]"
+
+
+def _section(path: Path, name: str, value: Any, faults: SettingsFaults) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    faults.add(f"{path} {name}: expected a table [{name}]")
+    return {}
+
+
+def _offer_tables(path: Path, kind: str, value: Any, faults: SettingsFaults) -> dict[str, Mapping[str, Any]]:
+    if not isinstance(value, Mapping):
+        faults.add(f"{path} {kind}: expected tables such as [{kind}.NAME]")
+        return {}
+    tables: dict[str, Mapping[str, Any]] = {}
+    for name, table in value.items():
+        if not isinstance(table, Mapping):
+            faults.add(f"[{kind}] {name}: expected a table [{kind}.{name}]")
+        elif not isinstance(table.get("enabled", True), bool):
+            faults.add(f"[{kind}.{name}] enabled: expected true or false, got {show_value(table['enabled'])}")
+            tables[name] = {key: each for key, each in table.items() if key != "enabled"}
+        else:
+            tables[name] = table
+    return tables

@@ -1,0 +1,147 @@
+"""The policies `unattended`, which limits an agent's tools, and `task_consent`, which waives confirmation."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from jackfield import ErrorType, ToolResponse, fail
+from jackfield.consent import Consent, ConsentPolicy
+from jackfield.governance import Call, Check
+from jackfield.offers import Services
+from jackfield.registry.registry import RegisteredTool, Registry
+from jackfield.session.session import Session
+from jackfield.settings import SettingsError
+
+from jackfield_agents.settings import NEGATIONS, WORDS, TaskConsentSettings
+
+_log = logging.getLogger("jackfield.agents")
+
+CAPABILITY = "agents"
+
+
+def usable(registry: Registry, more: Iterable[str]) -> dict[str, RegisteredTool]:
+    """The tools of an agent: those that only read and need no confirmation, and those the settings add.
+
+    Tools that start agents are excluded, so that agents cannot start agents.
+    """
+    more = [name for name in more if _allowed(registry, name)]
+    return {
+        tool.id: tool
+        for tool in registry.offered("text")
+        if CAPABILITY not in tool.manifest.requires
+        and (tool.id in more or (tool.reads and tool.manifest.requires_confirmation is False))
+    }
+
+
+def _allowed(registry: Registry, name: str) -> bool:
+    """Whether a tool of the settings is available; raises for a tool that agents cannot use."""
+    where = "[capabilities.agents] tools"
+    tool = registry.get(name)
+    if name in registry.withdrawn:
+        _log.warning("%s: %s is left out, because it %s", where, name, registry.withdrawn[name])
+        return False
+    if tool is None:
+        close = get_close_matches(name, registry.tools, 1)
+        meant = f"did you mean {close[0]!r}?" if close else "`jackfield tools` lists the tools"
+        raise SettingsError(f"{where}: there is no tool {name!r}; {meant}")
+    if CAPABILITY in tool.manifest.requires:
+        raise SettingsError(f"{where}: {name} starts agents, which an agent may not do")
+    if "text" not in tool.manifest.allowed_modes:
+        raise SettingsError(f"{where}: {name} works in voice only, and agents work in text")
+    if tool.manifest.requires_confirmation is True:
+        raise SettingsError(f"{where}: {name} needs confirmation for every call, and agents run unattended")
+    return True
+
+
+class AgentTools(Protocol):
+    """The tools that agents use."""
+
+    def lease(self, session_id: str) -> Mapping[str, RegisteredTool] | None:
+        """The tools of the agent that runs in a session; None if no agent does."""
+
+    def writers(self, tools: Sequence[str]) -> list[str]:
+        """The names of an agent's tools that change something."""
+
+
+class Unattended(Check):
+    """Refuses tools that an agent was not given; a model may call a tool that it was never offered."""
+
+    def __init__(self, services: Services) -> None:
+        self._agents: AgentTools | None = services.lent.get(CAPABILITY)
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Whether an agent runs in the session and may not use the tool."""
+        lease = self._agents.lease(session.id) if self._agents else None
+        return lease is not None and tool.id not in lease
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Refuse the call."""
+        call.end("unattended", "refused")
+        return fail(
+            ErrorType.MODE_RESTRICTED,
+            f"{call.tool.id} is not one of your tools, because you run unattended.",
+            suggestion="Continue without it, and say in the report what is left for the user to do.",
+        )
+
+
+_QUESTIONS = frozenset(
+    ("how", "why", "when", "where", "what", "who", "which", "whether", "if", "did", "does", "do", "was")
+)
+_OTHERS = frozenset(("i", "we", "they", "he", "she", "it", "i'll", "we'll", "i've", "we've"))
+_SENTENCE = re.compile(r"[.!?;:\n]+|\bbut\b")
+_WORD = re.compile(r"[\w']+")
+
+
+class TaskConsent(ConsentPolicy):
+    """Waives confirmation for a task that the user asked for and that only reads."""
+
+    name = "task_consent"
+    tools = frozenset(("task",))
+
+    def __init__(self, settings: TaskConsentSettings, services: Services) -> None:
+        self._words, self._negations = settings.words, settings.negations
+        self._agents: AgentTools | None = services.lent.get(CAPABILITY)
+
+    def judge(self, call: Call) -> Consent:
+        """Decide by the user's words and the tools that the agent could use."""
+        asked = asks_for_work(call.turn.said, self._words, self._negations)
+        writers = self._agents.writers(_named(call.args)) if self._agents else []
+        if asked and not writers:
+            return Consent("the user asked for it, and it only reads")
+        notes = [] if asked else ["You did not ask for this explicitly."]
+        if writers:
+            notes.append(f"It may use {', '.join(writers)} without asking again.")
+        return Consent(notes=tuple(notes))
+
+
+def asks_for_work(said: str, words: Sequence[str] = WORDS, negations: Sequence[str] = NEGATIONS) -> bool:
+    """Whether the words ask for work that takes a while; doubtful requests do not count."""
+    text = said.casefold().replace("\u2019", "'")
+    if "never mind" in text:
+        return False
+    return any(_asks(sentence, words, negations) for sentence in _SENTENCE.split(text))
+
+
+def _asks(sentence: str, words: Sequence[str], negations: Sequence[str]) -> bool:
+    heard = f" {' '.join(re.findall(_WORD, sentence))} "
+    place = _first(heard, words)
+    if place is None or _first(heard, negations) is not None:
+        return False
+    before = set(heard[:place].split())
+    # `What did you find out?` is a question, and `I will look into it` is not a request.
+    own_doing = bool(before & _OTHERS) and "you" not in before
+    return not before & _QUESTIONS and not own_doing
+
+
+def _first(heard: str, phrases: Collection[str]) -> int | None:
+    """The position of the first phrase that occurs as whole words."""
+    places = [at for phrase in phrases if (at := heard.find(f" {phrase} ")) >= 0]
+    return min(places, default=None)
+
+
+def _named(args: Mapping[str, Any]) -> list[str]:
+    return [str(each) for each in args.get("tools") or ()]

@@ -1,0 +1,175 @@
+"""The settings of the capability `images` and of the policy `image_consent`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Literal
+
+from jackfield.settings import (
+    Bytes,
+    EnvironmentVariable,
+    Ge,
+    Help,
+    HttpUrl,
+    NonEmpty,
+    Phrases,
+    Seconds,
+    SettingsError,
+    Unit,
+)
+
+from jackfield_images import vocabulary
+from jackfield_images.prices import Prices
+
+Dollars = Annotated[float, Ge(0), Unit("US dollars")]
+Price = Dollars | Mapping[Literal["square", "landscape", "portrait"], Dollars]
+PriceList = Mapping[
+    Literal["openai", "gemini"], Mapping[str, Mapping[Literal["draft", "standard", "high"], Price]]
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageProvider:
+    """What a provider needs."""
+
+    key_env: str
+    model: str
+    package: str
+    extra: str
+
+
+PROVIDERS: Mapping[str, ImageProvider] = {
+    "openai": ImageProvider("OPENAI_API_KEY", "gpt-image-2", "openai", "openai"),
+    "gemini": ImageProvider("GEMINI_API_KEY", "gemini-3.1-flash-image", "google.genai", "gemini"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ImagesSettings:
+    """`[capabilities.images]`"""
+
+    provider: Annotated[
+        Literal["openai", "gemini"] | None,
+        Help("The provider.", default="`openai` if its key is set, otherwise `gemini` if its key is set"),
+    ] = None
+    model: Annotated[
+        NonEmpty | None, Help("The model.", default="`gpt-image-2` or `gemini-3.1-flash-image`")
+    ] = None
+    api_key_env: Annotated[
+        EnvironmentVariable | None,
+        Help(
+            "The environment variable that holds the key; a key in the file itself is refused.",
+            default="`OPENAI_API_KEY` or `GEMINI_API_KEY`",
+        ),
+    ] = None
+    base_url: Annotated[
+        HttpUrl | None,
+        Help(
+            "Another server that speaks the provider's protocol. It needs no key, and the built-in prices do "
+            "not apply to it.",
+            default="the provider's own",
+        ),
+    ] = None
+    folder: Annotated[Path, Help("The directory that pictures are stored in.")] = Path("images")
+    max_bytes: Annotated[Bytes, Help("The largest picture that is stored.")] = 20 * 1024 * 1024
+    timeout: Annotated[
+        Seconds, Help("How long to wait for a provider; stay below the tool's 120 seconds.")
+    ] = 110.0
+    prices: Annotated[
+        PriceList,
+        Help(
+            "What a picture costs, by provider, model and quality, and optionally by shape.",
+            default="the providers' public price lists",
+        ),
+    ] = field(default_factory=dict)
+
+    def unavailable(self) -> str | None:
+        """Why this deployment has no pictures, as a clause; None if it has."""
+        name = self.provider or _detect_provider()
+        if name is None:
+            variables = " or ".join(provider.key_env for provider in PROVIDERS.values())
+            return (
+                f"no image provider is configured: set {variables} in the environment, "
+                "or provider and api_key_env in [capabilities.images]"
+            )
+        provider = PROVIDERS[name]
+        if not _is_installed(provider.package):
+            extra = f"jackfield-capability-images[{provider.extra}]"
+            return f"the package of the provider {name} is not installed: pip install '{extra}'"
+        key_env = self.api_key_env or provider.key_env
+        if not self.base_url and not os.environ.get(key_env):
+            return (
+                f"the environment variable {key_env}, which holds the key of the provider {name}, is not set"
+            )
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class ImageConsentSettings:
+    """`[policies.image_consent]`"""
+
+    cost_limit: Annotated[
+        Dollars,
+        Help(
+            "US dollars up to which the user is not asked. An unknown cost is over every limit, and 0 always "
+            "asks."
+        ),
+    ] = 0.10
+    verbs: Annotated[
+        Phrases,
+        Help("Words that ask for something; a noun has to follow, or the verb ends the sentence."),
+    ] = vocabulary.VERBS
+    drawing_verbs: Annotated[Phrases, Help("Words that ask for a picture whatever follows.")] = (
+        vocabulary.DRAWING_VERBS
+    )
+    nouns: Annotated[Phrases, Help("Words for pictures.")] = vocabulary.NOUNS
+    negations: Annotated[Phrases, Help("After one of these, nothing is asked for.")] = vocabulary.NEGATIONS
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderConfig:
+    """The settings with the defaults of the provider that was chosen."""
+
+    provider: str
+    model: str
+    key: str = field(repr=False)
+    base_url: str | None
+    folder: Path
+    max_bytes: int
+    timeout: float
+    prices: Prices
+
+    @classmethod
+    def of(cls, settings: ImagesSettings) -> ProviderConfig:
+        """Choose the provider and read its key; `SettingsError` if there is none."""
+        name = settings.provider or _detect_provider()
+        if name is None:
+            raise SettingsError(f"[capabilities.images]: {settings.unavailable()}")
+        provider = PROVIDERS[name]
+        return cls(
+            provider=name,
+            model=settings.model or provider.model,
+            key=os.environ.get(settings.api_key_env or provider.key_env, ""),
+            base_url=settings.base_url,
+            folder=settings.folder,
+            max_bytes=settings.max_bytes,
+            timeout=settings.timeout,
+            # Another server has other prices.
+            prices=Prices.of(settings.prices, built_in=settings.base_url is None),
+        )
+
+
+def _detect_provider() -> str | None:
+    """The first provider whose key is set."""
+    return next((name for name, known in PROVIDERS.items() if os.environ.get(known.key_env)), None)
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # The package above it is missing.
+        return False

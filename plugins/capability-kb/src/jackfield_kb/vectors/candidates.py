@@ -1,0 +1,106 @@
+"""Candidates of a search with both scores as arrays: vector similarity and word overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from jackfield_kb import scores
+from jackfield_kb.vectors import binary_quantization as quantization
+from jackfield_kb.vectors.search import RowSelection, Vector, VectorView
+
+_AVERAGE = 0.1
+"""Prior of the average cosine, for small libraries."""
+
+_DOUBT = 32
+"""The weight of the prior, in chunks."""
+
+_ORDINAL = np.uint64(16)
+
+
+class VectorQuery(NamedTuple):
+    """A query vector, and the rows that it may find."""
+
+    view: VectorView
+    query: Vector
+    selection: RowSelection | None
+
+    def nearest(self, most: int) -> list[int]:
+        """The keys of the nearest chunks."""
+        return self.view.keys(self.view.search(self.query, self.selection, most).rows)
+
+    def share(self) -> float:
+        """The share of all chunks that the query may find."""
+        return 1.0 if self.selection is None else self.selection.size / self.selection.total
+
+    def allowed(self, keys: Sequence[int]) -> list[bool] | None:
+        """Which chunks the query may find; None if one of them has no vector yet."""
+        rows, known = self.view.rows_of(np.array(keys, np.uint64))
+        if not known.all():
+            return None
+        if self.selection is None:
+            return [True] * len(keys)
+        found: list[bool] = self.selection.holds(rows).tolist()
+        return found
+
+
+class Candidates:
+    """Chunks with overlap and vector, grouped by record."""
+
+    def __init__(self, meaning: VectorQuery, overlaps: Mapping[int, float]) -> None:
+        self._view = meaning.view
+        self._query = meaning.query
+        keys = np.fromiter(overlaps.keys(), np.uint64, len(overlaps))
+        order = np.argsort(keys)
+        self._keys = keys[order]
+        self._overlaps = np.fromiter(overlaps.values(), np.float32, len(overlaps))[order]
+        rows, self._known = self._view.rows_of(self._keys)
+        self._vectors = self._view.vectors(rows)
+        numbers = self._keys >> _ORDINAL
+        self._starts = np.flatnonzero(np.concatenate([[True], numbers[1:] != numbers[:-1]]))
+        self._ends = np.append(self._starts[1:], len(numbers))
+        self._numbers = numbers[self._starts]
+        self._likes = self._liked()
+
+    def pull(self) -> None:
+        """Move the query towards the best records, each weighted by its probability."""
+        sums = self._sums()
+        moved = self._query.copy()
+        for record in np.argsort(-sums, kind="stable")[: scores.PULLING]:
+            place = self._best(self._likes, record)
+            if self._known[place]:
+                moved += scores.PULL * scores.FIRST(float(sums[record])) * self._vectors[place]
+        self._query = moved / np.linalg.norm(moved)
+        self._likes = self._liked()
+
+    def ranked(self) -> Iterator[tuple[int, float, int]]:
+        """Yield the number, score and best chunk of each relevant record, best first."""
+        sums, both = self._sums(), scores.fused(self._likes, self._overlaps)
+        overlaps = np.maximum.reduceat(self._overlaps, self._starts)
+        for record in np.argsort(-sums, kind="stable"):
+            score = scores.HYBRID(float(sums[record]))
+            if score >= scores.NOISE or overlaps[record]:
+                shown = self._keys[self._best(both, record)]
+                yield int(self._numbers[record]), score, int(shown)
+
+    def _sums(self) -> Vector:
+        """For each record the sum of its best similarity and its best overlap, of any chunks."""
+        likes = np.maximum.reduceat(self._likes, self._starts)
+        return scores.fused(likes, np.maximum.reduceat(self._overlaps, self._starts))
+
+    def _liked(self) -> Vector:
+        cosines = quantization.cosines(self._vectors, self._query)
+        likes = scores.similarity(cosines, self._average())
+        found: Vector = np.where(self._known, likes, scores.expected_similarity(self._overlaps))
+        return found
+
+    def _average(self) -> float:
+        sample = quantization.cosines(self._view.sample, self._query)
+        return float((sample.sum() + _DOUBT * _AVERAGE) / (len(sample) + _DOUBT))
+
+    def _best(self, values: NDArray[np.float32], record: np.intp) -> int:
+        start = self._starts[record]
+        return int(start + np.argmax(values[start : self._ends[record]]))

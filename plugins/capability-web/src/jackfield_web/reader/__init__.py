@@ -1,0 +1,1 @@
+"""Text extraction from pages, in processes that can be stopped."""

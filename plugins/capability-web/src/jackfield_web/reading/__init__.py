@@ -1,1 +1,0 @@
-"""From bytes to text, in a process that can be stopped."""

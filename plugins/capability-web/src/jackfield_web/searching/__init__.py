@@ -1,1 +1,0 @@
-"""Search by a provider that the deployment names."""

@@ -1,1 +1,0 @@
-"""Who is asked before a file is changed."""

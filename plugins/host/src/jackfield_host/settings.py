@@ -1,0 +1,311 @@
+"""The settings of the host: flags of `serve`, JACKFIELD_HOST_* in the environment, `[host]` in the file."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from jackfield.contract.context import Mode
+from jackfield.settings import (
+    EnvironmentVariable,
+    Format,
+    Ge,
+    Gt,
+    Help,
+    Le,
+    MaxLen,
+    MinLen,
+    NonEmpty,
+    Secret,
+    SettingsFaults,
+    Unit,
+    merge_tables,
+    read_environment,
+    read_settings,
+)
+from jackfield.transport.protocol import VoiceSettings
+
+from jackfield_host.security.identity import MAX_NAME, usable_name
+from jackfield_host.security.origins import LOOPBACK_NAMES, authority, is_loopback, origin
+
+PREFIX = "JACKFIELD_HOST_"
+TABLE = "[host]"
+
+Algorithm = Literal["RS256", "ES256", "EdDSA", "Ed25519", "HS256"]
+
+KEY_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,31}")
+"""What a key may be called: no underscore, which separates the parts of a key, and a bare key of TOML."""
+
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def _name(value: str) -> str:
+    if not usable_name(value):
+        raise ValueError
+    return value
+
+
+def _key_name(value: str) -> str:
+    if not KEY_NAME.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _digest(value: str) -> str:
+    if not _DIGEST.fullmatch(value):
+        raise ValueError
+    return value
+
+
+def _origin(value: str) -> str:
+    read = origin(value)
+    if read is None:
+        raise ValueError
+    return str(read)
+
+
+def _host(value: str) -> str:
+    read = authority(value)
+    if read is None or read.port is not None:
+        raise ValueError
+    return read.name
+
+
+Name = Annotated[
+    str, Format(f"a name of 1 to {MAX_NAME} printable characters without spaces around it", _name)
+]
+KeyName = Annotated[str, Format("a name of small letters, digits and hyphens, at most 32 of them", _key_name)]
+Duration = Annotated[float, Gt(0), Unit("seconds")]
+Delay = Annotated[float, Ge(0), Unit("seconds")]
+
+
+@dataclass(frozen=True, slots=True)
+class KeySettings:
+    """One API key: a table `[host.keys.NAME]`, as `jackfield key NAME` prints it."""
+
+    digest: Annotated[
+        Annotated[str, Format("sha256: and 64 hexadecimal digits, as `jackfield key` prints it", _digest)],
+        Secret(),
+        Help("The SHA-256 of the key; the key itself is stored nowhere."),
+    ]
+    user: Annotated[Name, Help("The user that the key identifies.")]
+    roles: Annotated[tuple[Name, ...], MaxLen(64), Help("The roles that the key gives to its user.")] = ()
+    mode: Annotated[
+        Mode | None, Help("`text` or `voice` if the key is valid for that mode only.", default="both")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JwtSettings:
+    """Whose JSON Web Tokens are accepted: the table `[host.jwt]`."""
+
+    algorithms: Annotated[
+        tuple[Algorithm, ...],
+        MinLen(1),
+        Help("The signature algorithms that are accepted; `HS256` only by itself."),
+    ]
+    key_file: Annotated[
+        Path | None, Help("A file with the issuer's public key (PEM) or public keys (JWKS).")
+    ] = None
+    secret_env: Annotated[
+        EnvironmentVariable | None,
+        Help("The environment variable that holds the shared secret of `HS256`, at least 32 bytes."),
+    ] = None
+    audience: Annotated[NonEmpty, Help("What `aud` of a token has to name: this host.")]
+    issuer: Annotated[NonEmpty | None, Help("What `iss` of a token has to be.", default="not checked")] = None
+    user_claim: Annotated[NonEmpty, Help("The claim that names the user.")] = "sub"
+    roles_claim: Annotated[
+        str, Help("The claim with the user's roles, a list or words; empty reads none.")
+    ] = "roles"
+    session_claim: Annotated[str, Help("The claim that ties a token to one session; empty reads none.")] = (
+        "session"
+    )
+    mode_claim: Annotated[
+        str, Help("The claim that ties a token to `text` or `voice`; empty reads none.")
+    ] = "mode"
+    leeway: Annotated[
+        int,
+        Ge(0),
+        Le(300),
+        Unit("seconds"),
+        Help("How much the clocks of issuer and host may differ."),
+    ] = 30
+
+    def __post_init__(self) -> None:
+        # One key serves one kind of algorithm: a public key taken as a shared secret lets anyone sign.
+        if "HS256" not in self.algorithms:
+            if self.key_file is None or self.secret_env is not None:
+                raise ValueError(f"key_file: {', '.join(self.algorithms)} needs it, and no secret_env")
+        elif len(set(self.algorithms)) > 1:
+            raise ValueError("algorithms: HS256 cannot be combined with algorithms that use a public key")
+        elif self.secret_env is None or self.key_file is not None:
+            raise ValueError("secret_env: HS256 needs it, and no key_file")
+
+
+@dataclass(frozen=True, slots=True)
+class AccessSettings:
+    """Who may reach the host, and as whom."""
+
+    address: Annotated[
+        str,
+        Help(
+            "The address to listen on. An address that other machines can reach requires a token; "
+            "`127.0.0.1` does not."
+        ),
+    ] = "127.0.0.1"
+    keys: Annotated[
+        Mapping[KeyName, KeySettings], Secret(), Help("The API keys that are accepted, by name.")
+    ] = field(default_factory=dict)
+    jwt: Annotated[
+        JwtSettings | None, Secret(), Help("Whose JSON Web Tokens are accepted.", default="none")
+    ] = None
+    origins: Annotated[
+        tuple[
+            Annotated[
+                str, Format("an origin such as https://console.example or http://localhost:5173", _origin)
+            ],
+            ...,
+        ],
+        Help("Origins of other sites whose pages may use the host, such as `https://console.example`."),
+    ] = ()
+    hosts: Annotated[
+        tuple[Annotated[str, Format("the name of a host such as agent.example, without a port", _host)], ...],
+        Help(
+            "Names that the host answers to, besides this machine's own; if empty, a host that other "
+            "machines can reach answers to any name."
+        ),
+    ] = ()
+
+    def __post_init__(self) -> None:
+        if faults := [*self._exposed()]:
+            raise ValueError("\n".join(faults))
+
+    def _exposed(self) -> Iterator[str]:
+        """Faults of a host that others could reach and that would let everybody in."""
+        if self.keys or self.jwt:
+            return
+        fix = "add what `jackfield key NAME` prints to jackfield.toml, or set up [host.jwt]"
+        if not is_loopback(self.address):
+            yield (
+                f"address: others can reach {self.address!r}, and no token is required; {fix}, or listen on "
+                'address = "127.0.0.1"'
+            )
+        elif beyond := [name for name in self.hosts if name not in LOOPBACK_NAMES]:
+            yield f"hosts: others reach this host as {beyond[0]!r}, and no token is required; {fix}"
+
+
+@dataclass(frozen=True, slots=True)
+class HostSettings(AccessSettings):
+    """`[host]`"""
+
+    port: Annotated[int, Ge(0), Le(65535), Help("The port to listen on; 0 takes a free one.")] = 8765
+    proxies: Annotated[
+        tuple[str, ...], Help("Addresses of proxies whose `X-Forwarded-*` headers are trusted.")
+    ] = ()
+    max_sessions: Annotated[int, Ge(1), Help("How many sessions the host holds at once.")] = 1000
+    sessions_per_user: Annotated[int, Ge(1), Help("How many sessions one user may hold.")] = 8
+    start_seconds: Annotated[Duration, Help("A client has to send its first message within this.")] = 10.0
+    grace_seconds: Annotated[
+        Delay,
+        Help("How long a session stays connected to its model after its last client has gone."),
+    ] = 120.0
+    idle_seconds: Annotated[Duration, Help("Idle sessions are closed after this time.")] = 1800.0
+    session_seconds: Annotated[Duration, Help("The longest that a session may last.")] = 14400.0
+    drain_seconds: Annotated[
+        Delay, Help("How long running tools may take to finish when the host stops.")
+    ] = 30.0
+    message_bytes: Annotated[
+        int, Ge(1024), Unit("bytes"), Help("The longest message or audio frame of a client.")
+    ] = 65536
+    request_bytes: Annotated[int, Ge(1024), Unit("bytes"), Help("The longest body of an HTTP request.")] = (
+        262144
+    )
+    queue_bytes: Annotated[
+        int,
+        Ge(65536),
+        Unit("bytes"),
+        Help("How much may wait for a slow client; beyond this the client is disconnected."),
+    ] = 4194304
+    messages_per_second: Annotated[float, Gt(0), Help("How many messages a client may send, on average.")] = (
+        10.0
+    )
+    audio_ahead_seconds: Annotated[
+        Duration, Help("How far the audio of a client may run ahead of real time.")
+    ] = 10.0
+    requests_per_minute: Annotated[
+        float, Gt(0), Help("How many HTTP requests and handshakes a user may make.")
+    ] = 600.0
+    dead_air_seconds: Annotated[
+        Duration,
+        Help(
+            "After this time without a word from a tool, the user is told that it still works; a voice user "
+            "hears one short sentence."
+        ),
+    ] = 4.0
+    prune_seconds: Annotated[Duration, Help("How often expired entries are removed from the store.")] = 3600.0
+    voice: Annotated[
+        str | None,
+        Help("The voice of the assistant, by the provider's name for it.", default="the provider's"),
+    ] = None
+    language: Annotated[
+        str | None, Help("The language that is spoken, as in BCP 47.", default="the provider's")
+    ] = None
+    silence_ms: Annotated[
+        int, Ge(100), Le(5000), Unit("milliseconds"), Help("How much silence ends a user's turn.")
+    ] = 500
+    log_level: Annotated[
+        Literal["debug", "info", "warning", "error"], Help("How much the host writes to its log.")
+    ] = "info"
+    log_format: Annotated[
+        Literal["text", "json"], Help("Whether the log is written for people or for machines.")
+    ] = "text"
+    access_log: Annotated[bool, Help("Whether every request is logged.")] = False
+
+    @classmethod
+    def load(
+        cls,
+        table: Mapping[str, Any],
+        environ: Mapping[str, str] = os.environ,
+        *,
+        faults: SettingsFaults | None = None,
+        **flags: Any,
+    ) -> HostSettings:
+        """The settings of this process; flags that are None were not given.
+
+        With `faults`, faults are added there and the settings have defaults in their place; without, a
+        `SettingsError` reports them.
+        """
+        found = SettingsFaults()
+        variables, origins = read_environment(cls, PREFIX, environ, found)
+        given = {name: value for name, value in flags.items() if value is not None}
+        origins |= {name: f"--{name.replace('_', '-')}" for name in given}
+        merged = merge_tables(merge_tables(table, variables), given)
+        read = read_settings(cls, merged, TABLE, found, origins=origins)
+        if found:
+            # A fault elsewhere must not hide that everybody would be let in.
+            access = {name: merged[name] for name in merged.keys() & _ACCESS}
+            exposed = SettingsFaults()
+            read_settings(AccessSettings, access, TABLE, exposed, origins=origins)
+            found.add(str(exposed))
+        if faults is None:
+            found.check()
+        else:
+            faults.add(str(found))
+        return read or cls()
+
+    @property
+    def spoken(self) -> VoiceSettings:
+        """How the model listens and speaks."""
+        return VoiceSettings(self.voice, self.language, self.silence_ms)
+
+
+_ACCESS = {each.name for each in fields(AccessSettings)}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()

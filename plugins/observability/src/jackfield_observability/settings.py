@@ -1,0 +1,54 @@
+"""The settings of the observers `audit` and `metrics`; OpenTelemetry has its own for `traces`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from jackfield.settings import Ge, Help
+
+
+@dataclass(frozen=True, slots=True)
+class AuditSettings:
+    """`[observers.audit]`"""
+
+    path: Annotated[
+        Path,
+        Help(
+            "The file that the lines are written to, relative to the working directory at startup. Its "
+            "directory has to exist. A pipe or `/dev/stdout` works too, and a link is followed once, at "
+            "startup."
+        ),
+    ] = Path("jackfield-audit.jsonl")
+    max_bytes: Annotated[
+        int, Ge(0), Help("The file is rotated before it grows beyond this; 0 never rotates.")
+    ] = 100 * 1024 * 1024
+    backups: Annotated[
+        int,
+        Ge(0),
+        Help("How many rotated files are kept: `path.1` is the latest, the oldest is replaced."),
+    ] = 5
+    arguments: Annotated[
+        bool,
+        Help(
+            "Whether arguments are written, redacted. Off by default, because what users say is not the "
+            "operator's to keep without a reason."
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.max_bytes and not self.backups:
+            raise ValueError("backups: expected at least 1 if max_bytes limits the file, got 0")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsSettings:
+    """`[observers.metrics]`"""
+
+    context_limit_tokens: Annotated[
+        int, Ge(0), Help("The context of the model in tokens; 0 means unknown, and disables the warning.")
+    ] = 0
+    response_limit_characters: Annotated[
+        int, Ge(0), Help("How large P95 of a tool's responses may be before a warning is logged.")
+    ] = 1500

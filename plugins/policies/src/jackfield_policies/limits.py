@@ -1,0 +1,213 @@
+"""Policies that limit calls, results and time: rate limits, budgets, loops, top_k, retries and latency."""
+
+from __future__ import annotations
+
+import logging
+import math
+from typing import Any
+
+from jackfield import ErrorType, Failure, ToolResponse, fail
+from jackfield.governance import Call, Check, Proceed
+from jackfield.offers import Services
+from jackfield.registry.registry import RegisteredTool
+from jackfield.session.session import Session
+from jackfield.settings import NoSettings
+
+from jackfield_policies.access import subject_key
+from jackfield_policies.settings import BudgetsSettings, ClampingSettings, LoopsSettings, RecoverySettings
+
+
+class RateLimitPolicy:
+    """Limits the calls per user in the tool's time window, across all hosts that share the store."""
+
+    def __init__(self, settings: NoSettings, services: Services) -> None:  # noqa: ARG002
+        self._store = services.store
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:  # noqa: ARG002
+        """Apply to tools with a rate limit."""
+        return tool.manifest.rate_limit is not None
+
+    async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
+        """Let the call pass while the window has room."""
+        limit = call.tool.manifest.rate_limit
+        if limit is None or call.confirmed:
+            # An approved call was counted when it asked for confirmation.
+            return await proceed(call)
+        window = limit.window_ms / 1000
+        counter = f"{subject_key('rate', call.session.user, call.session.id)}/{call.tool.id}"
+        count = await self._store.add(counter, 1, window=window)
+        if count <= limit.calls:
+            return await proceed(call)
+        call.end("rate_limits", "refused")
+        return fail(
+            ErrorType.RATE_LIMIT,
+            f"Rate limit reached: {call.tool.id} may be called {limit.calls} times in {window:g} seconds.",
+            suggestion="Tell the user to wait.",
+            details={"retryAfterSeconds": math.ceil(window)},
+        )
+
+
+_log = logging.getLogger(__name__)
+
+
+class BudgetPolicy(Check):
+    """Refuses calls over a turn's budget; 0 is no limit. Tool time over budget is reported, not refused."""
+
+    def __init__(self, settings: BudgetsSettings, services: Services) -> None:  # noqa: ARG002
+        self._limits = {
+            "voice": (settings.voice_calls, settings.voice_retrievals, settings.voice_tool_ms),
+            "text": (settings.text_calls, settings.text_retrievals, settings.text_tool_ms),
+        }
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Apply to tools that a limit of the session's mode counts."""
+        calls, retrievals, tool_ms = self._limits[session.mode]
+        return bool(calls or tool_ms or (retrievals and tool.manifest.category == "retrieval"))
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Count the call, or refuse it."""
+        if call.confirmed:
+            # The user approved it, and it was counted when it asked for confirmation.
+            return None
+        calls, retrievals, _ = self._limits[call.session.mode]
+        turn = call.turn
+        retrieval = call.tool.manifest.category == "retrieval"
+        if calls and turn.calls >= calls:
+            return _budget_exceeded(
+                call, f"Budget reached: a turn of a {call.session.mode} session may make {calls:g} calls."
+            )
+        if retrieval and retrievals and turn.retrievals >= retrievals:
+            return _budget_exceeded(
+                call,
+                f"Budget reached: a turn of a {call.session.mode} session may search {retrievals:g} times.",
+            )
+        turn.calls += 1
+        turn.retrievals += retrieval
+        return None
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Add up the tool time of the turn, and report when it is over budget."""
+        if call.confirmed:
+            return response
+        turn, tool_ms = call.turn, self._limits[call.session.mode][2]
+        turn.tool_ms += call.ran_for * 1000
+        if tool_ms and turn.tool_ms > tool_ms:
+            call.decide("budgets", "over time")
+            _log.warning(
+                "the tools of a turn took %.0f ms of %g, last %s", turn.tool_ms, tool_ms, call.tool.id
+            )
+            call.meta["turnTime"] = {"spentMs": round(turn.tool_ms), "budgetMs": tool_ms}
+        return response
+
+
+def _budget_exceeded(call: Call, message: str) -> ToolResponse:
+    call.end("budgets", "refused")
+    return fail(
+        ErrorType.BUDGET_EXCEEDED, message, suggestion="Answer with what you have, or ask the user to go on."
+    )
+
+
+class LoopPolicy(Check):
+    """Refuses repeated identical calls of a turn, and repeated empty results of a tool; 0 is never."""
+
+    def __init__(self, settings: LoopsSettings, services: Services) -> None:  # noqa: ARG002
+        self._identical = settings.identical_calls or math.inf
+        self._empty = settings.empty_results or math.inf
+
+    def before(self, call: Call) -> ToolResponse | None:
+        """Let the call pass unless the model repeats it."""
+        if call.confirmed:
+            return None
+        repeated, fingerprint = call.turn.repeated, call.fingerprint
+        times = repeated[fingerprint] = repeated.get(fingerprint, 0) + 1
+        if times < self._identical:
+            return None
+        call.end("loops", "refused")
+        return _loop_detected(
+            f"{call.tool.id} was called {times} times in this turn with the same arguments.",
+            "Use the answer you have, or call it with other arguments.",
+        )
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Let the result pass unless it is empty again."""
+        if response.failure is None and not call.confirmed and is_empty(response.data):
+            if response.intents or not call.tool.reads:
+                # The tool changed something, and need not return data.
+                return response
+            turn, tool_id = call.turn, call.tool.id
+            found_nothing = turn.empty[tool_id] = turn.empty.get(tool_id, 0) + 1
+            if found_nothing >= self._empty:
+                call.decide("loops", "found nothing again")
+                return _loop_detected(
+                    f"{tool_id} found nothing {found_nothing} times in this turn; it may not be there.",
+                    "Tell the user that nothing was found, or use another tool.",
+                )
+        return response
+
+
+def is_empty(data: Any) -> bool:
+    """True if a result has no data, or only empty lists and counts."""
+    if not isinstance(data, dict):
+        return data is None or data in ("", [])
+    empty = not data
+    for value in data.values():
+        if isinstance(value, list):
+            if value:
+                return False
+            empty = True
+    return empty
+
+
+def _loop_detected(message: str, suggestion: str) -> ToolResponse:
+    return fail(ErrorType.LOOP_DETECTED, message, suggestion=suggestion)
+
+
+class TopKPolicy(Check):
+    """Lowers `top_k` in voice sessions before the handler runs, and reports it."""
+
+    def __init__(self, settings: ClampingSettings, services: Services) -> None:  # noqa: ARG002
+        self._top_k = settings.voice_top_k
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Apply to tools with a `top_k` in voice sessions."""
+        return session.mode == "voice" and "top_k" in tool.manifest.parameters.get("properties", {})
+
+    def before(self, call: Call) -> None:
+        """Lower `top_k`, then let the call pass."""
+        asked = call.args.get("top_k")
+        if isinstance(asked, int | float) and asked > self._top_k:
+            call.args["top_k"] = self._top_k
+            call.decide("clamping", f"top_k {asked} -> {self._top_k}")
+            call.meta["clamped"] = {"top_k": {"from": asked, "to": self._top_k}}
+
+
+class RetryPolicy(Check):
+    """Retries once after a pause; not in voice, where the pause would be silence."""
+
+    def __init__(self, settings: RecoverySettings, services: Services) -> None:  # noqa: ARG002
+        self._pause = settings.pause_ms / 1000
+
+    def concerns(self, tool: RegisteredTool, session: Session) -> bool:
+        """Apply to idempotent tools in text sessions."""
+        return session.mode == "text" and tool.manifest.idempotent
+
+    def retry_after(self, call: Call, failure: Failure) -> float | None:
+        """Return the pause if the failure is transient."""
+        if failure.type is not ErrorType.TRANSIENT or not failure.retryable:
+            return None
+        call.decide("recovery", "retried")
+        call.meta["retried"] = True
+        return self._pause
+
+
+class LatencyPolicy(Check):
+    """Compares the handler's time with the tool's latency budget."""
+
+    def after(self, call: Call, response: ToolResponse) -> ToolResponse:
+        """Warn if the call was late."""
+        took, budget = call.took * 1000, call.tool.manifest.latency_budget_ms
+        if took > budget:
+            call.decide("latency", "late")
+            call.meta["late"] = {"tookMs": round(took), "budgetMs": budget}
+            _log.warning("%s took %.0f ms of its %d", call.tool.id, took, budget)
+        return response

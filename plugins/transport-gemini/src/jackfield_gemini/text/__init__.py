@@ -1,1 +1,0 @@
-"""Text: one streamed request for each answer, with the history kept here."""

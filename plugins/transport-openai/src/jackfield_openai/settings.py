@@ -1,0 +1,123 @@
+"""The settings of the transport: `[transports.openai]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from jackfield.settings import (
+    EnvironmentVariable,
+    Format,
+    Ge,
+    Gt,
+    Help,
+    HttpUrl,
+    Le,
+    Lt,
+    NonEmpty,
+    Seconds,
+    Unit,
+)
+
+DEFAULT_TEXT_MODEL = "gpt-6.1-terra"
+
+USUAL_SERVERS = ("127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000")
+"""Where Ollama, LM Studio, llama.cpp and vLLM listen unless they are told otherwise."""
+
+
+def is_loopback_address(address: str) -> bool:
+    """Whether this is HOST:PORT with a numeric loopback address, which no resolver can lead elsewhere."""
+    host, separator, port = address.rpartition(":")
+    try:
+        return bool(separator) and ip_address(host.strip("[]")).is_loopback and 0 < int(port) < 65536
+    except ValueError:
+        return False
+
+
+def is_loopback_url(base_url: str | None) -> bool:
+    """Whether a URL leads to a server on this machine."""
+    host = urlsplit(base_url or "").hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _local_server(address: str) -> str:
+    if not is_loopback_address(address):
+        raise ValueError
+    return address
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAISettings:
+    """`[transports.openai]`"""
+
+    api_key_env: Annotated[
+        EnvironmentVariable,
+        Help("The environment variable that holds the key; a server at `base_url` may do without."),
+    ] = "OPENAI_API_KEY"
+    base_url: Annotated[
+        HttpUrl | None,
+        Help(
+            "Another server that speaks chat completions, such as Gemini's compatible one or a local one.",
+            default="OpenAI's",
+        ),
+    ] = None
+    text_model: Annotated[NonEmpty | None, Help("The model for text.", default=f"`{DEFAULT_TEXT_MODEL}`")] = (
+        None
+    )
+    voice_model: Annotated[NonEmpty, Help("The model for voice.")] = "gpt-realtime-2.1"
+    transcription_model: Annotated[NonEmpty, Help("The model that transcribes what the user says.")] = (
+        "gpt-transcribe"
+    )
+    voice_name: Annotated[NonEmpty, Help("The voice, unless a session asks for another.")] = "marin"
+    voice: Annotated[
+        Literal["websocket", "webrtc", "off"],
+        Help(
+            "How voice travels: `websocket` through the host; `webrtc` lets browsers talk to OpenAI "
+            "themselves, with the tools next to the call; `off` if the server has text only."
+        ),
+    ] = "websocket"
+    strict: Annotated[bool, Help("Have OpenAI hold the model to the schema of each tool, in text.")] = False
+    turn_detection: Annotated[
+        Literal["server_vad", "semantic_vad"], Help("How OpenAI detects the end of a turn.")
+    ] = "server_vad"
+    noise_reduction: Annotated[
+        Literal["near_field", "far_field"] | None,
+        Help("Noise reduction for a microphone at the mouth or in the room.", default="off"),
+    ] = None
+    temperature: Annotated[
+        Annotated[float, Ge(0), Le(2)] | None,
+        Help("For text; some models refuse to be given one.", default="the model's"),
+    ] = None
+    connect_timeout: Annotated[Seconds, Help("How long opening a connection may take.")] = 15.0
+    request_timeout: Annotated[
+        Seconds, Help("After how long without a sign of life a request in text is given up.")
+    ] = 120.0
+    retries: Annotated[
+        int, Ge(0), Le(10), Help("How often the SDK repeats a request in text that could not be begun.")
+    ] = 1
+    renew_after_minutes: Annotated[
+        float,
+        Gt(0),
+        Lt(60),
+        Unit("minutes"),
+        Help("When a voice session, which lives for 60 minutes, is announced to end."),
+    ] = 55.0
+    local_servers: Annotated[
+        tuple[
+            Annotated[
+                str,
+                Format('a loopback address with a port, such as "127.0.0.1:11434"', _local_server),
+            ],
+            ...,
+        ],
+        Help(
+            'Where `provider = "auto"` looks for a server on this machine: loopback addresses only, `[]` for '
+            "none. The environment variable `JACKFIELD_LOCAL_SERVERS` (a comma-separated list, or `none`) "
+            "replaces it."
+        ),
+    ] = USUAL_SERVERS
