@@ -28,6 +28,7 @@ from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import Code
 from jackfield_builder.pipeline import build
 from jackfield_cli import main
+from jackfield_console import assets, markdown
 from jackfield_host.app import ROUTES
 from jackfield_host.settings import HostSettings, JwtSettings, KeySettings
 from jackfield_observability.prometheus import METRICS
@@ -160,7 +161,7 @@ def offered(hook: str) -> set[str]:
 
 def endpoints() -> set[str]:
     found = set()
-    for route in ROUTES:
+    for route in (*ROUTES, *assets.create_routes(), *markdown.create_routes()):
         path = re.sub(r":\w+}", "}", route.path)
         methods = (route.methods or set()) - {"HEAD", "OPTIONS"} if isinstance(route, Route) else {"WS"}
         found |= {f"{method} {path}" for method in methods}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ import httpx
 import pytest
 from hosting import PATIENCE, Hosted, Workshop, hosted, make_site, provided
 from jackfield.settings import SettingsError
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.keys import digest, new_key
 from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
@@ -156,12 +155,9 @@ def run(workshop: Workshop, work: Work, tables: Any = None, **options: Any) -> N
 
 def keys(*users: str, roles: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
     """The setting `keys` for some users, and the headers that each sends."""
-
-    made = {user: new_key(user, user, list(roles)) for user in users}
-    table = {
-        name: each for key in made.values() for name, each in tomllib.loads(key.lines)["host"]["keys"].items()
-    }
-    return table, {user: {"Authorization": f"Bearer {key.key}"} for user, key in made.items()}
+    made = {user: new_key(user, user, list(roles)).key for user in users}
+    table = {user: {"digest": digest(key), "user": user, "roles": list(roles)} for user, key in made.items()}
+    return table, {user: {"Authorization": f"Bearer {key}"} for user, key in made.items()}
 
 
 def test_the_documented_plugin_is_served_described_and_set_up(extended: Callable[..., Workshop]) -> None:
@@ -201,7 +197,7 @@ def test_an_endpoint_has_the_rate_limit_and_the_bans_of_the_host(extended: Calla
 
     async def banned(host: Hosted, client: httpx.AsyncClient) -> None:
         assert host.house
-        await host.house.sessions.runtime.capabilities["bans"].impose("local", 60)
+        await host.house.sessions.runtime.capabilities["bans"].add("local", 60)
         answer = await client.get("/overview")
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, "banned")
 

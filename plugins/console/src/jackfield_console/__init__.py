@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jackfield import hookimpl
@@ -12,12 +13,17 @@ if TYPE_CHECKING:
     from starlette.routing import BaseRoute
 
 
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """The endpoints of the console have no settings besides `enabled`."""
+
+
 @hookimpl
 def jackfield_endpoints() -> Iterable[EndpointOffer]:
     """The page with its files, and the Markdown renderer that it uses."""
     return [
-        EndpointOffer("console", "/", _create_pages, auth="public", openapi=dict),
-        EndpointOffer("render", "/render", _create_render, openapi=_describe_render),
+        EndpointOffer("console", "/", _create_pages, auth="public", settings=NoSettings, openapi=dict),
+        EndpointOffer("render", "/render", _create_render, settings=NoSettings, openapi=_describe_render),
     ]
 
 
