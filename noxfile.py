@@ -186,6 +186,13 @@ def new_tool(session: nox.Session) -> None:
 
 
 @nox.session
+def protocol_js(session: nox.Session) -> None:
+    """Write the console's protocol.js from the definitions in jackfield.protocol."""
+    workspace(session)
+    session.run("python", "-m", "jackfield_console.protocol_js")
+
+
+@nox.session
 def docs(session: nox.Session) -> None:
     """Build the site of the documentation into site/; a broken link or a page nobody reaches stops it."""
     session.install("--require-hashes", "-r", str(LOCK))

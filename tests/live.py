@@ -1,4 +1,4 @@
-"""The conversations of `test_conversations.py`, held with the real services; `nox -s live` runs it.
+"""The conversations of `test_provider_sessions.py`, held with the real services; `nox -s live` runs it.
 
 A real model is not scripted, so it is asked for what the scripts play, and judged by what happened: which
 tools ran, how often, and what was told. Voice sessions are spoken to in writing and answer aloud.
@@ -15,8 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from jackfield.transport.events import Audio
-from talks import WAYS, Talk, Way, talk
+from provider_sessions import WAYS, User, Way, provider_session
 
 from conftest import Site
 
@@ -39,62 +38,62 @@ class Real:
         pass
 
 
-async def ask(user: Talk, text: str) -> None:
+async def ask(user: User, text: str) -> None:
     """Say something, and wait for the end of the answer."""
     before = len(user.turns_ended)
-    await user.conversation.say(text)
+    await user.live.send_text(text)
     await user.turn_ends(before + 1)
 
 
-async def parallel_calls(user: Talk) -> None:
+async def parallel_calls(user: User) -> None:
     """Two reads in one turn."""
     await ask(user, "Call fab_look twice, once with the text 'one two' and once with the text 'three'.")
     assert user.effects("fab_look") == 2, user.words
 
 
-async def refusal(user: Talk) -> None:
+async def refusal(user: User) -> None:
     """A call that is refused is spoken of as such."""
     await ask(user, "Call fab_look with the text 'x' four times, each in a step of its own.")
     assert user.effects("fab_look") <= 4
     assert user.words
 
 
-async def confirmation(user: Talk) -> None:
+async def confirmation(user: User) -> None:
     """Nothing runs before the user's word, and once after it."""
     await ask(user, "Book with fab_book, text 'a table for two'.")
     assert user.effects("fab_book") == 0
-    (asked,) = user.told("confirmation_required")
+    (asked,) = user.of("confirmation_required")
     before = len(user.turns_ended)
-    await user.conversation.resolve_confirmation(asked["token"], approve=True)
+    await user.live.resolve_confirmation(asked["token"], approve=True)
     await user.turn_ends(before + 1)
     assert user.effects("fab_book") == 1
 
 
-async def interruption(user: Talk) -> None:
+async def interruption(user: User) -> None:
     """What was not heard is not remembered as said."""
     user.plays_at_once = False
-    await user.conversation.say("Tell me a long story about a lighthouse.")
+    await user.live.send_text("Tell me a long story about a lighthouse.")
     if user.mode == "voice":
-        await user.until(lambda: user.of(Audio))
-        user.conversation.heard(user.heard_item, 300)
+        await user.until(lambda: user.speech)
+        user.live.report_playback(user.speech[-1].item, 300)
     else:
         await user.until(lambda: len(user.words) > 40)
-    await user.conversation.interrupt()
+    await user.live.interrupt()
     await asyncio.sleep(2)
     user.plays_at_once = True
     await ask(user, "Say the one word: ready.")
     assert "ready" in user.words.lower()
 
 
-async def renewal(user: Talk) -> None:
+async def renewal(user: User) -> None:
     """A new connection knows what was said on the old one."""
     await ask(user, "Remember the word heron.")
-    await user.conversation._held.renew()
+    await user.live._loop.connection.renew()
     await ask(user, "Which word did I ask you to remember?")
     assert "heron" in user.words.lower()
 
 
-CONVERSATIONS: Sequence[Callable[[Talk], Awaitable[None]]] = (
+CONVERSATIONS: Sequence[Callable[[User], Awaitable[None]]] = (
     parallel_calls,
     refusal,
     confirmation,
@@ -103,7 +102,7 @@ CONVERSATIONS: Sequence[Callable[[Talk], Awaitable[None]]] = (
 )
 
 
-async def hold(way: Way, conversation: Callable[[Talk], Awaitable[None]]) -> None:
+async def hold(way: Way, conversation: Callable[[User], Awaitable[None]]) -> None:
     """One conversation over one way, in a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -111,7 +110,7 @@ async def hold(way: Way, conversation: Callable[[Talk], Awaitable[None]]) -> Non
         sys.path.insert(0, str(site.folder))
         real = Way(way.provider, way.mode, Real, {**way.table, "api_key_env": KEYS[way.provider]})
         try:
-            async with talk(real, site, Path(folder), patience=PATIENCE_SECONDS) as user:
+            async with provider_session(real, site, Path(folder), patience=PATIENCE_SECONDS) as user:
                 await conversation(user)
         finally:
             sys.path.remove(str(site.folder))

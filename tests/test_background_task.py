@@ -12,19 +12,20 @@ from typing import Any
 import httpx
 import pytest
 from jackfield import ToolCall
+from jackfield.protocol.close_codes import RESTARTING
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_client import connect
-from jackfield_client.wire.messages import Message, ToolComplete, ToolProgress, TurnComplete
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.journal import Journal
+from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
 from jackfield_host.serving import running
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
-from talks import INSTRUCTIONS, PLUGINS, WAYS, hears, talk, tools
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.live_session import LiveSession
+from provider_sessions import INSTRUCTIONS, PLUGINS, WAYS, Client, hears, provider_session, tools
 
 WITH_AGENTS = (*PLUGINS, "jackfield-capability-agents", "jackfield-tool-task")
 TASK = ScriptedCall(
@@ -71,22 +72,22 @@ def test_the_user_is_answered_while_a_task_runs_and_hears_of_it_when_it_is_done(
         await model.says("It is done.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
+        async with provider_session(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
             await user.says("look into the rooms")
             await user.until(lambda: "I have begun" in user.words)
-            assert user.conversation.busy
+            assert user.live.tools_running
             await user.says("are you there")
             await user.until(lambda: "I am here" in user.words)
-            assert user.told("tool_complete") == []
+            assert user.of("tool_complete") == []
             agent.may_report.set()
             await user.until(lambda: "It is done" in user.words)
-            (done,) = user.told("tool_complete")
+            (done,) = user.of("tool_complete")
             assert (done["tool"], done["data"]["report"]) == ("task", REPORT)
-            progress = [each["message"] for each in user.told("tool_progress")]
+            progress = [each["message"] for each in user.of("tool_progress")]
             assert progress == ["Rooms: begun", "Rooms: step 1, fab_look"]
-            await user.conversation.settle()
-            assert not user.conversation.busy
-            assert not user.notices
+            await user.live.wait_tools()
+            assert not user.live.tools_running
+            assert not user.notifications
 
     asyncio.run(main())
     assert seen["begun"]["data"]["status"] == "running"
@@ -108,7 +109,7 @@ def test_a_task_beside_other_calls_of_its_message_keeps_none_of_them_waiting(
         await model.says("It is done.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
+        async with provider_session(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
             await user.says("research the rooms and note it")
             await user.until(lambda: "Noted, and begun" in user.words)
             assert user.effects("fab_note") == 1
@@ -135,16 +136,14 @@ def test_a_task_that_waits_for_the_user_is_refused_at_once_and_runs_when_approve
         await model.says("It is done.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
+        async with provider_session(there, site, tmp_path, talker, agent, plugins=WITH_AGENTS) as user:
             await user.says("hello")
             await user.turn_ends(1)
-            (card,) = user.told("confirmation_required")
-            approving = asyncio.create_task(
-                user.conversation.resolve_confirmation(card["token"], approve=True)
-            )
-            await user.until(lambda: len(user.told("tool_progress")) == 2)
-            assert user.told("confirmation_settled")
-            assert user.conversation.busy
+            (card,) = user.of("confirmation_required")
+            approving = asyncio.create_task(user.live.resolve_confirmation(card["token"], approve=True))
+            await user.until(lambda: len(user.of("tool_progress")) == 2)
+            assert user.of("confirmation_settled")
+            assert user.live.tools_running
             await user.says("are you there")
             await user.until(lambda: "I am here" in user.words)
             agent.may_report.set()
@@ -173,34 +172,24 @@ def test_who_hangs_up_does_not_wait_and_whoever_takes_up_the_session_gets_the_re
         await model.says("It is done.")
 
     async def main() -> None:
-        async with talk(there, site, tmp_path, talker, agent, again, plugins=WITH_AGENTS) as user:
+        async with provider_session(there, site, tmp_path, talker, agent, again, plugins=WITH_AGENTS) as user:
             await user.says("look into the rooms")
             await user.until(lambda: "I have begun" in user.words)
-            session, runtime = user.conversation.session, user.runtime
-            await user.conversation.close()
+            session, runtime = user.live.session, user.runtime
+            await user.live.close(RESTARTING)
             transport = runtime.transport()
-            said: list[Any] = []
-
-            async def deliver(event: Any) -> None:
-                said.append(event)
-                user.news.set()
-
-            taken_up = Conversation(
-                runtime,
-                session,
-                transport,
-                deliver,
-                instructions=INSTRUCTIONS,
-                journal=await Journal.resumed(session, runtime.store),
+            checkpoint = await Checkpoint.load(session, runtime.store)
+            resumed = LiveSession(
+                runtime, session, transport, instructions=INSTRUCTIONS, checkpoint=checkpoint
             )
-            await taken_up.open()
-            carrying = asyncio.create_task(taken_up.run())
-            await taken_up.go_on()
-            await user.until(lambda: "still runs" in "".join(getattr(each, "text", "") for each in said))
+            resumed.attach(Client(user))
+            await resumed.open()
+            resumed.start()
+            await resumed.resume_pending_work()
+            await user.until(lambda: "still runs" in user.words)
             agent.may_report.set()
-            await user.until(lambda: "It is done" in "".join(getattr(each, "text", "") for each in said))
-            await taken_up.close()
-            await carrying
+            await user.until(lambda: "It is done" in user.words)
+            await resumed.close()
             await transport.close()
 
     asyncio.run(main())
@@ -243,7 +232,7 @@ def test_a_host_shows_how_far_a_task_has_come(site: Any, tmp_path: Path) -> None
                     raise AssertionError(f"no {kind.__name__} came")
 
                 async def task() -> Any:
-                    named = {"Jackfield-Session": session.welcome.token}
+                    named = {"Jackfield-Session": session.info.token}
                     return (await client.get("/tasks/call_stable_task", headers=named)).json()
 
                 await session.say("look into the rooms")

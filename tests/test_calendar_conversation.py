@@ -51,8 +51,8 @@ class Conversation:
         self.session: Any = None
 
     async def begin(self, user: str) -> None:
-        def publish(name: str, fields: Any) -> None:
-            if name == "confirmation_required":
+        def publish(event: str, fields: Any, *, once: bool = False) -> None:
+            if event == "confirmation_required":
                 self.cards.append(dict(fields))
 
         self.session = await self.runtime.open_session("text", user=user, publish=publish)
@@ -67,9 +67,9 @@ class Conversation:
         return json.loads(answer.wire)
 
     async def approves(self) -> Any:
-        pending = await self.runtime.confirmations.find(self.session, self.cards.pop()["token"])
-        assert pending is not None
-        answer = await self.runtime.resolve_confirmation(self.session, pending, approve=True)
+        answer = await self.runtime.resolve_confirmation(
+            self.session, self.cards.pop()["token"], approve=True
+        )
         wire: Any = getattr(answer, "wire", None)
         return json.loads(wire)
 

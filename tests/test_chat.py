@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from jackfield_scripted import Refusal, ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
-from talks import tools
+from provider_sessions import tools
 
 
 def configure(folder: Path, server: OpenAIServer, provider: str = "openai") -> None:
@@ -146,7 +146,7 @@ def test_wrong_settings_say_what_to_change(built: Path) -> None:
 def test_the_prompts_ship_with_the_conversation() -> None:
     from importlib import resources
 
-    ours = resources.files("jackfield_conversation").joinpath("prompts")
+    ours = resources.files("jackfield_sessions").joinpath("prompts")
     assert {each.name for each in ours.iterdir()} >= {"core.md", "voice.md", "text.md"}
 
 

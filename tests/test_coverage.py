@@ -18,6 +18,9 @@ from jackfield import ToolContext, hookspecs
 from jackfield.contract.errors import ErrorType
 from jackfield.contract.manifest import tool_schema
 from jackfield.plugins import Plugins, load
+from jackfield.protocol.close_codes import CLOSE_REASONS
+from jackfield.protocol.codec import message_type
+from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES, SESSION_EVENTS
 from jackfield.session.machine import State
 from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, describe_settings
 from jackfield.transport.troubles import TROUBLES
@@ -25,11 +28,9 @@ from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import Code
 from jackfield_builder.pipeline import build
 from jackfield_cli import main
+from jackfield_console import assets, markdown
 from jackfield_host.app import ROUTES
 from jackfield_host.settings import HostSettings, JwtSettings, KeySettings
-from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, type_of
-from jackfield_host.wire.closing import CLOSINGS
-from jackfield_host.wire.outgoing import EVENTS
 from jackfield_observability.prometheus import METRICS
 from starlette.routing import Route
 
@@ -160,7 +161,7 @@ def offered(hook: str) -> set[str]:
 
 def endpoints() -> set[str]:
     found = set()
-    for route in ROUTES:
+    for route in (*ROUTES, *assets.create_routes(), *markdown.create_routes()):
         path = re.sub(r":\w+}", "}", route.path)
         methods = (route.methods or set()) - {"HEAD", "OPTIONS"} if isinstance(route, Route) else {"WS"}
         found |= {f"{method} {path}" for method in methods}
@@ -168,8 +169,9 @@ def endpoints() -> set[str]:
 
 
 def over_sse() -> set[str]:
-    in_passing = set(re.findall(r'"type": "(\w+)"', inspect.getsource(streamed)))
-    return {type_of(event) for event in EVENTS} | in_passing & set(map(type_of, SAID_BY_HOST))
+    made = set(re.findall(r"\b(\w+)\(", inspect.getsource(streamed)))
+    transient = {kind for kind in HOST_MESSAGES if kind.__name__ in made}
+    return set(map(message_type, {*SESSION_EVENTS, *transient}))
 
 
 def declared(settings: type) -> set[str]:
@@ -191,10 +193,10 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "Troubles": lambda: set(TROUBLES),
     "States": lambda: {state.value for state in State},
     "Endpoints": endpoints,
-    "What a client says": lambda: {*map(type_of, SAID_BY_CLIENT), "sound"},
-    "What the host says": lambda: {*map(type_of, SAID_BY_HOST), "sound"},
+    "What a client says": lambda: {*map(message_type, CLIENT_MESSAGES), "sound"},
+    "What the host says": lambda: {*map(message_type, HOST_MESSAGES), "sound"},
     "Events over SSE": over_sse,
-    "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSINGS},
+    "Why the host closes a WebSocket": lambda: {closing.name for closing in CLOSE_REASONS},
     "Commands": lambda: set(main.list_commands(click.Context(main))),
     "Observers": lambda: offered("jackfield_observers"),
     "Metrics": lambda: {metric.name for metric in METRICS},

@@ -39,7 +39,7 @@ def frozen(**said: Any) -> Settings:
     return settings
 
 
-def publish(event: str, fields: Any) -> None:
+def publish(event: str, fields: Any, *, once: bool = False) -> None:
     """A client that takes everything."""
 
 

@@ -13,17 +13,17 @@ from jackfield.settings import Settings
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
 from jackfield_client import connect
-from jackfield_client.session import Session
-from jackfield_client.wire.messages import (
+from jackfield_client.messages import (
     Audio,
+    ChatMessage,
     Interrupted,
     Message,
-    Said,
     SpeechStarted,
     ToolComplete,
     ToolStart,
     TurnComplete,
 )
+from jackfield_client.session import Session
 from jackfield_host.serving import running
 from jackfield_host.settings import HostSettings
 from jackfield_local.models import speech
@@ -120,9 +120,9 @@ def test_a_spoken_question_leads_to_the_right_call_and_a_spoken_answer(
             assert began.tool == "format_datetime"
             assert "Asia/Tokyo" in began.arguments
             done = await caller.gets(ToolComplete)
-            answer = await caller.gets(Said, lambda each: each.speaker == "assistant")
+            answer = await caller.gets(ChatMessage, lambda each: each.speaker == "assistant")
             await caller.gets(TurnComplete)
-            asked = await caller.gets(Said, lambda each: each.speaker == "user")
+            asked = await caller.gets(ChatMessage, lambda each: each.speaker == "user")
             assert "tokyo" in asked.text.lower()
             assert done.data["timezone"] == "Asia/Tokyo"
             assert answer.text
@@ -144,7 +144,7 @@ def test_who_speaks_up_is_listened_to_and_the_rest_is_not_said(
             started = len([each for each in caller.got if isinstance(each, SpeechStarted)])
             caller.says("Stop please. What time is it in Tokyo?")
             await caller.gets(SpeechStarted, count=started + 1)
-            cut = await caller.gets(Said, lambda each: bool(each.interrupted))
+            cut = await caller.gets(ChatMessage, lambda each: bool(each.interrupted))
             whole = await caller.gets(ToolStart)
             assert whole.tool == "format_datetime"
             assert len(cut.text.split()) < 12

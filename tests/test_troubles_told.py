@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 from jackfield.transport.troubles import TROUBLES
-from jackfield_conversation import continuity
-from jackfield_conversation.notices import Notice
 from jackfield_scripted import ScriptedModel
-from talks import WAYS, talk
+from jackfield_sessions import model_connection
+from provider_sessions import WAYS, provider_session
 
 CODES = [
     "session_expired",
@@ -37,15 +36,15 @@ def test_what_the_user_and_the_log_are_told(
     async def works(model: ScriptedModel) -> None:
         await model.hears()
 
-    async def main() -> Notice:
-        async with talk(there, site, tmp_path, fails, works) as user:
+    async def main() -> dict[str, Any]:
+        async with provider_session(there, site, tmp_path, fails, works) as user:
             await user.says("are you there")
-            return (await user.until(lambda: user.of(Notice)))[0]
+            return (await user.until(lambda: user.of("notification")))[0]
 
     with caplog.at_level(logging.WARNING):
         notice = asyncio.run(main())
     kind = TROUBLES[code]
-    assert notice == Notice(code, kind.sentence, kind.suggestion)
+    assert (notice["code"], notice["text"], notice["suggestion"]) == (code, kind.sentence, kind.suggestion)
     assert f": {code} " in caplog.text
 
 
@@ -53,24 +52,26 @@ def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
     site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
-    monkeypatch.setattr(continuity, "RETRY_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(model_connection, "RETRY_SECONDS", (0.0, 0.0))
 
     async def fails_until_asked_anew(model: ScriptedModel) -> None:
         while "and now?" not in (await model.hears()).text:
             await model.fails("server_error", "out of order")
         await model.says("Here I am.")
 
-    async def main() -> list[Notice]:
-        async with talk(WAYS["openai-chat"], site, tmp_path, fails_until_asked_anew) as user:
+    async def main() -> list[dict[str, Any]]:
+        async with provider_session(WAYS["openai-chat"], site, tmp_path, fails_until_asked_anew) as user:
             await user.says("are you there")
             await user.turn_ends(1)
-            notices = user.of(Notice)
+            notices = user.of("notification")
             await user.says("and now?")
             await user.until(lambda: "Here I am." in user.words)
             return notices
 
     first, second, last = asyncio.run(main())
     kind = TROUBLES["server_error"]
-    assert first == second == Notice("server_error", kind.sentence, kind.suggestion)
-    assert last.text == kind.sentence
-    assert "did not help" in last.suggestion
+    for each in (first, second):
+        told = (each["code"], each["text"], each["suggestion"])
+        assert told == ("server_error", kind.sentence, kind.suggestion)
+    assert last["text"] == kind.sentence
+    assert "did not help" in last["suggestion"]

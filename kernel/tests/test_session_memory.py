@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 
+import orjson
 import pytest
 from jackfield import Intent
 from jackfield.session.intents import apply_intents
 from jackfield.session.machine import State
-from jackfield.session.session import Session
+from jackfield.session.session import Session, SessionFormatError
 from jackfield.store import MemoryStore
 
 DAY = 24 * 3600
@@ -43,6 +44,18 @@ def test_a_session_can_be_taken_up_for_a_day(seconds: int, there: bool) -> None:
         return await Session.resume("s", store)
 
     assert (asyncio.run(main()) is not None) is there
+
+
+def test_a_session_that_another_version_saved_is_refused_with_a_sentence() -> None:
+    async def main() -> None:
+        store = MemoryStore()
+        await Session("text", "1.0.0", session_id="s").save(store)
+        saved = orjson.loads(await store.get("session/s") or b"")
+        await store.put("session/s", orjson.dumps({**saved, "format": saved["format"] - 1}))
+        with pytest.raises(SessionFormatError, match="another version of Jackfield; begin a new one"):
+            await Session.resume("s", store)
+
+    asyncio.run(main())
 
 
 def test_an_illegal_way_between_states_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jackfield.protocol.codec import members, message_type
+from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
@@ -34,6 +36,7 @@ expect.set_options(timeout=PATIENCE_MS)
 
 ALLOW = (
     "con-*",
+    "jackfield-console",
     "jackfield-policies",
     "jackfield-observability",
     "jackfield-store-sqlite",
@@ -203,7 +206,7 @@ class Console:
     problems: list[str] = field(default_factory=list)
     """What the browser complained about: errors of scripts, and what the content policy has blocked."""
 
-    async def open(self, view: str = "talk") -> None:
+    async def open(self, view: str = "chat") -> None:
         await self.page.goto(f"{self.deployment.address}/#/{view}")
 
     async def say(self, text: str) -> None:
@@ -237,6 +240,50 @@ def chromium() -> str:
     return found
 
 
+STRICT = """
+(() => {
+  const [client, host] = TABLES;
+  const known = (type, name) => ["type", "id", "at"].includes(name) || host[type].includes(name);
+  const strict = (message) => new Proxy(message, {
+    get(target, name, receiver) {
+      if (typeof name === "string" && !known(target.type, name)) {
+        throw new Error(`the console reads ${name} of ${target.type}, which the protocol does not define`);
+      }
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  const parse = JSON.parse;
+  JSON.parse = (...given) => {
+    const value = parse(...given);
+    const isMessage = value && typeof value === "object" && Object.hasOwn(host, value.type ?? "");
+    return isMessage ? strict(value) : value;
+  };
+  const send = WebSocket.prototype.send;
+  WebSocket.prototype.send = function (data) {
+    if (typeof data === "string") {
+      const { type, ...members } = parse(data);
+      const unknown = Object.keys(members).filter((name) => !client[type]?.includes(name));
+      if (!client[type] || unknown.length) throw new Error(`the console sends ${type} with ${unknown}`);
+    }
+    return send.call(this, data);
+  };
+})();
+"""
+"""Lets the page use only types and members that the protocol defines."""
+
+
+def strict_protocol() -> str:
+    """The script that holds a page to the protocol."""
+    tables = [
+        {
+            message_type(kind): [member.wire for member in members(kind) if member.name != "type"]
+            for kind in kinds
+        }
+        for kinds in (CLIENT_MESSAGES, HOST_MESSAGES)
+    ]
+    return STRICT.replace("TABLES", json.dumps(tables))
+
+
 @asynccontextmanager
 async def consoled(
     deployment: Deployment,
@@ -259,6 +306,7 @@ async def consoled(
         try:
             made = await browser.new_context(**{**options, **context})
             made.set_default_timeout(PATIENCE_MS)
+            await made.add_init_script(strict_protocol())
             page = await made.new_page()
             console = Console(page, made, deployment, server)
             page.on("pageerror", lambda error: console.problems.append(str(error)))

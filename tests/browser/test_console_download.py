@@ -19,7 +19,12 @@ from browser.consoles import Console, Deployment, consoled, free_port
 
 pytest.importorskip("xllamacpp", reason="the download is offered only where llama.cpp is installed")
 
-ALLOW = ("jackfield-policies", "jackfield-transport-local", "jackfield-tool-format-datetime")
+ALLOW = (
+    "jackfield-console",
+    "jackfield-policies",
+    "jackfield-transport-local",
+    "jackfield-tool-format-datetime",
+)
 BUTTON = "Download the local language model (3.4 MB)"
 
 

@@ -148,7 +148,7 @@ def test_a_form_can_be_completed_after_a_reload_and_a_restart_of_the_host(deploy
         await deployment.stop(signal.SIGKILL)
         await field(card, "day").fill("2026-11-20")
         await card.get_by_role("button", name="Send").click()
-        await expect(card).to_contain_text("Waits for the connection.")
+        await expect(card).to_contain_text("Waiting for the connection.")
         await deployment.start()
         confirmation = page.get_by_role("group", name="Confirmation")
         await confirmation.get_by_role("button", name="Approve").click()

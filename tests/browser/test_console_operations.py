@@ -66,14 +66,14 @@ def test_figures_follow_what_happens(deployment: Deployment) -> None:
             # To wait for the user's word is no failure.
             asked = section(console, "Tools").get_by_role("row").filter(has_text="book_room")
             await expect(asked.get_by_role("cell").nth(2)).to_have_text("none")
-            decided = page.get_by_role("region", name="What policies did").get_by_role("row")
+            decided = page.get_by_role("region", name="Policy interventions").get_by_role("row")
             await expect(decided.filter(has_text="modes")).to_contain_text("refused")
 
             # The line of a chart is drawn once there are two looks at its figure.
             trend = page.locator('[data-figure="Calls"] svg')
             await expect(trend.locator(".line")).to_have_attribute("d", re.compile("^M.*L"))
             await expect(trend).to_have_attribute(
-                "aria-label", re.compile(r"^Calls: [\d.]+ a minute, peak [\d.]+,")
+                "aria-label", re.compile(r"^Calls: [\d.]+ per minute, peak [\d.]+,")
             )
             await console.check_accessibility()
 
@@ -182,7 +182,7 @@ def test_the_audit_is_narrowed_down(deployment: Deployment) -> None:
             await rows.get_by_role("button", name="Only session").click()
             assert len(await audit.get_by_role("textbox", name="Session").input_value()) == 32
             await audit.get_by_label("Outcome").select_option("failed")
-            await expect(audit).to_contain_text("No call fits.")
+            await expect(audit).to_contain_text("No matching calls.")
 
     asyncio.run(main())
 
@@ -204,7 +204,7 @@ def test_calls_in_doubt_are_settled_after_a_second_question(deployment: Deployme
         async with consoled(deployment) as console:
             page, address = console.page, console.deployment.address
             await console.open("operations")
-            await expect(section(console, "Audit")).to_contain_text("No call fits.")
+            await expect(section(console, "Audit")).to_contain_text("No matching calls.")
             doubts = section(console, "Calls in doubt")
             await expect(doubts).to_have_count(0)
 
@@ -252,7 +252,7 @@ def test_who_does_not_run_the_host_sees_their_own_alone(deployment: Deployment) 
             await page.add_init_script(f"sessionStorage.setItem('jackfield.token', '{key}')")
             await talk(console)
             await console.open("operations")
-            await expect(page.get_by_text("This is for whoever has the role `operator`.")).to_be_visible()
+            await expect(page.get_by_text("This needs the role `operator`.")).to_be_visible()
             await expect(section(console, "Conversations")).to_contain_text("Your own")
             await expect(section(console, "Conversations").get_by_role("row")).to_have_count(2)
             await expect(section(console, "Audit")).to_be_hidden()

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield_client import ProtocolError, Session, TurnComplete, Unknown, connect
-from jackfield_host.wire import PROTOCOL
-from jackfield_host.wire.incoming import read_opening, read_spoken
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.codec import to_wire
+from jackfield_client import ProtocolError, Session, TurnComplete, UnknownMessage, connect
+from jackfield_host.client_messages import parse_client_message, parse_first_message
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Subprotocol
@@ -34,8 +35,8 @@ HOST, CLIENT = golden("host-says.jsonl"), golden("client-says.jsonl")
 
 @pytest.mark.parametrize("frame", CLIENT, ids=lambda frame: frame["type"])
 def test_the_host_takes_every_frame_that_a_client_was_written_to_send(frame: dict[str, Any]) -> None:
-    read = read_opening if frame["type"] in ("start", "resume") else read_spoken
-    taken = read(json.dumps(frame)).model_dump(by_alias=True)
+    first = frame["type"] in ("start", "resume")
+    taken = to_wire((parse_first_message if first else parse_client_message)(json.dumps(frame)))
     assert {name: taken[name] for name in frame} == frame
 
 
@@ -113,14 +114,16 @@ async def replayed(frames: list[Any], **options: Any) -> AsyncIterator[tuple[Ses
 
 
 KNOWN = {
-    "session": "Welcome", "caught_up": "CaughtUp", "reset": "Reset", "text_delta": "TextDelta",
+    "session": "SessionInfo", "caught_up": "CaughtUp", "reset": "Reset", "text_delta": "TextDelta",
     "transcript": "Transcript", "speech_started": "SpeechStarted", "speech_stopped": "SpeechStopped",
     "turn_complete": "TurnComplete", "interrupted": "Interrupted", "going_away": "GoingAway",
-    "error": "HostError", "tool_decisions": "ToolDecisions", "message": "Said", "tool_start": "ToolStart",
-    "tool_progress": "ToolProgress", "tool_complete": "ToolComplete", "tool_error": "ToolError",
-    "confirmation_required": "ConfirmationRequired", "confirmation_settled": "ConfirmationSettled",
+    "error": "ErrorMessage", "tool_decisions": "ToolDecisions", "message": "ChatMessage",
+    "tool_start": "ToolStart", "tool_progress": "ToolProgress", "tool_complete": "ToolComplete",
+    "tool_error": "ToolErrorEvent", "confirmation_required": "ConfirmationRequired",
+    "confirmation_settled": "ConfirmationSettled",
     "form_request": "FormRequest", "form_closed": "FormClosed",
-    "session_status": "SessionStatus", "notification": "Notification", "custom": "Custom", "audio": "Audio",
+    "session_status": "SessionStatus", "notification": "Notification", "custom": "CustomEvent",
+    "audio": "Audio",
 }  # fmt: skip
 """What the client calls each message."""
 
@@ -129,7 +132,7 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     new = [
         {"type": "telepathy", "strength": 3},
         {"type": "levitation", "id": 900, "at": 1794787200.0, "metres": 2},
-        {"type": "text_delta", "answer": 99, "atCharacter": 0, "text": "Well.", "mood": "calm"},
+        {"type": "text_delta", "answer": 99, "offset": 0, "text": "Well.", "mood": "calm"},
     ]
     later = [each for each in HOST if each["type"] not in ("session", "caught_up")]
     opening = [each for each in HOST if each["type"] in ("session", "caught_up")]
@@ -140,10 +143,10 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     async def main() -> list[Any]:
         told: list[Any] = []
         async with replayed([*opening, *sound, *new, {"type": "turn_complete"}]) as (session, _):
-            welcome = session.welcome
+            welcome = session.info
             async for message in session:
                 told.append(message)
-                if isinstance(message, Unknown):
+                if isinstance(message, UnknownMessage):
                     await session.interrupt()
                 if len(told) > len(later) and isinstance(message, TurnComplete):
                     return [welcome, *told]
@@ -153,10 +156,12 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     assert (welcome.session, welcome.token, welcome.mode) == ("4f1c9a", "4f1c9a.golden", "text")
     assert [tool.id for tool in welcome.tools] == ["parcel_book", "parcel_motto", "parcel_price"]
     names = [
-        type(message).__name__ for message in told if type(message).__name__ not in ("Welcome", "CaughtUp")
+        type(message).__name__
+        for message in told
+        if type(message).__name__ not in ("SessionInfo", "CaughtUp")
     ]
     expected = [KNOWN[each["type"]] for each in later]
-    assert names == [*expected, "Unknown", "Unknown", "TextDelta", "TurnComplete"]
+    assert names == [*expected, "UnknownMessage", "UnknownMessage", "TextDelta", "TurnComplete"]
     started = next(message for message in told if type(message).__name__ == "ToolStart")
     assert (started.tool, started.call_id, started.budget_ms) == ("parcel_price", "call_golden_0001", 800)
 

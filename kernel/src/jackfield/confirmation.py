@@ -24,6 +24,8 @@ from jackfield.contract.errors import ErrorType
 from jackfield.contract.preview import render
 from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, Failure, ToolResponse
 from jackfield.governance import Call
+from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import ConfirmationRequired
 from jackfield.registry.registry import RegisteredTool
 from jackfield.session.session import RECOVERY_SECONDS, Session
 from jackfield.store import Store
@@ -75,11 +77,17 @@ class PendingConfirmation(NamedTuple):
         """The envelope of an outcome for which nothing was run."""
         return orjson.dumps(response.with_meta(**self.meta).to_wire())
 
-    def card(self, session: Session) -> dict[str, Any]:
+    def event(self, session: Session) -> ConfirmationRequired:
         """What the client gets: the question, and the token to answer it with."""
-        token = confirmation_token(session, self.id)
-        named = {"confirmation": self.id, "callId": self.call_id, "args": self.args}
-        return {**self.request, **named, "token": token}
+        return ConfirmationRequired(
+            confirmation=self.id,
+            tool=self.tool_id,
+            call_id=self.call_id,
+            preview=self.preview,
+            args=self.args,
+            expires_at=self.expires_at,
+            token=confirmation_token(session, self.id),
+        )
 
 
 def confirmation_token(session: Session, confirmation_id: str) -> str:
@@ -129,7 +137,7 @@ class Confirmations:
         if pending is None:
             pending = self._pending(call, seconds)
             await self.keep(pending, pending.known_until - self._store.now())
-        call.session.publish("confirmation_required", pending.card(call.session))
+        call.session.publish(*event_fields(pending.event(call.session)))
         return pending
 
     async def keep(self, pending: PendingConfirmation, seconds: float) -> None:

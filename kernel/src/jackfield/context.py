@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from jackfield.contract.context import Audio, Voice
 from jackfield.contract.response import ToolResponse
+from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import ToolProgress
 
 if TYPE_CHECKING:
     from jackfield.governance import Call
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
 KERNEL_EVENTS = frozenset(
     {
         "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
-        "notification", "session_status", "tool_complete", "tool_error", "tool_progress", "tool_start",
+        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
+        "tool_start",
     }
 )  # fmt: skip
 """What a client takes as said by the host, and no tool may say in its place."""
@@ -112,8 +115,10 @@ class Context:
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Tell the user how far a long call has come."""
         call = self._call
-        fields = {"tool": call.tool.id, "callId": call.answers_for, "message": message, "fraction": fraction}
-        call.session.publish("tool_progress", fields)
+        progress = ToolProgress(
+            tool=call.tool.id, call_id=call.answers_for, message=message, fraction=fraction
+        )
+        call.session.publish(*event_fields(progress))
 
     def audit(self, event: str, **fields: Any) -> None:
         """Add a line to the audit record of this call."""

@@ -14,6 +14,7 @@ import pluggy
 from jackfield.offers import (
     CapabilityOffer,
     CommandOffer,
+    EndpointOffer,
     IntentHandlerOffer,
     ObserverOffer,
     PolicyOffer,
@@ -79,6 +80,15 @@ def jackfield_stores() -> Iterable[StoreOffer]:
 @hookspec
 def jackfield_observers() -> Iterable[ObserverOffer]:
     """Who wants to be told about every finished call?"""
+    return ()
+
+
+# Called by a host at startup.
+
+
+@hookspec
+def jackfield_endpoints() -> Iterable[EndpointOffer]:
+    """Which HTTP and WebSocket routes do you add to the host?"""
     return ()
 
 

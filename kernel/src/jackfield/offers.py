@@ -10,11 +10,11 @@ functions of the offer receive the instance; without a declaration they receive 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import click
@@ -251,6 +251,27 @@ class ObserverOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class EndpointOffer:
+    """Routes that a host serves: HTTP, WebSocket, or both.
+
+    `create(settings, services)` returns Starlette routes (`Route`, `WebSocketRoute`, `Mount`), each with its
+    full path, which is `prefix` or below it. With the prefix `/` any path is possible. `services` has the
+    `runtime` of the kernel, the `sessions` of the host (a `SessionManager`) and its `options`.
+
+    `auth` says whom the host lets in: `user` with a valid access token, `operator` with the role of that name
+    too, `public` everybody. Handlers find the user in `request.state.identity`, which is None for `public`.
+    `openapi` returns `paths` and `components` of an OpenAPI document; without it, the host lists the routes.
+    """
+
+    name: str
+    prefix: str
+    create: Callable[[Any, Any], Iterable[Any]]
+    auth: Literal["user", "operator", "public"] = "user"
+    settings: type | None = None
+    openapi: Callable[[], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class CommandOffer:
     """A command of `jackfield`; `load` makes it, and is called only when somebody uses it."""
 
@@ -261,5 +282,5 @@ class CommandOffer:
 
 Offer = (
     ToolOffer | SchemaAdapterOffer | PolicyOffer | IntentHandlerOffer | CapabilityOffer | TransportOffer
-    | StoreOffer | ObserverOffer | CommandOffer
+    | StoreOffer | ObserverOffer | EndpointOffer | CommandOffer
 )  # fmt: skip

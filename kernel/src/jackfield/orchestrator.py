@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from jackfield.call_events import call_outcome, confirmation_settled, publish_decisions
 from jackfield.chain import Chain
 from jackfield.confirmation import PendingConfirmation
 from jackfield.context import Context
@@ -32,6 +33,7 @@ from jackfield.guards import at_once, expire, lost_claim, refusal, unfinished
 from jackfield.ledger import CallLedger, DoubtfulCall
 from jackfield.offers import Stage
 from jackfield.outcomes import CallState, declined, in_doubt, not_claimed, response_of, still_running
+from jackfield.protocol.codec import event_fields
 from jackfield.registry import invoke
 from jackfield.registry.invoke import Deadlines, is_for_others, run_handler, stop, stopped
 from jackfield.registry.reading import read_arguments
@@ -58,6 +60,13 @@ class Answer(NamedTuple):
     """The idempotency key: the claim that holds the outcome."""
     replayed: bool = False
     """Whether it is the answer of another delivery of the same call."""
+    call: Call | None = None
+    """The call itself; nothing where the answer was read from a record."""
+
+    @property
+    def decisions(self) -> dict[str, str]:
+        """What each policy decided about the call, in the order in which it met them."""
+        return {} if self.call is None else self.call.trail()
 
 
 class Observer(Protocol):
@@ -212,16 +221,21 @@ class Orchestrator:
     async def resolve_confirmation(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger, *, approve: bool
     ) -> Answer:
-        """Carry out a user's decision; the answer says what really became of the call."""
+        """Carry out a user's decision and publish the outcome, which the answer says as well."""
         if not approve and await ledger.settle_unrun(pending, declined()):
-            self.record_declined(session, pending)
-            session.publish("confirmation_settled", settled_event(pending, approved=False))
+            publish_decisions(session, self.record_declined(session, pending))
+            session.publish(*event_fields(confirmation_settled(pending, approved=False)))
             return _of_pending(pending, pending.unrun(declined()), replayed=False)
         status = await ledger.status_of(pending)
         if approve and status.state not in (CallState.DECLINED, CallState.EXPIRED):
-            return await self.run_approved(session, pending, ledger)
-        unsettled = in_doubt() if status.state is CallState.IN_DOUBT else still_running()
-        return _of_pending(pending, status.wire or pending.unrun(unsettled), replayed=True)
+            answer = await self.run_approved(session, pending, ledger)
+        else:
+            unsettled = in_doubt() if status.state is CallState.IN_DOUBT else still_running()
+            answer = _of_pending(pending, status.wire or pending.unrun(unsettled), replayed=True)
+        publish_decisions(session, answer)
+        # The host that took the decision may have died, or lost the session, before it published the outcome.
+        session.publish(*event_fields(call_outcome(answer)), once=answer.replayed)
+        return answer
 
     async def run_approved(
         self, session: Session, pending: PendingConfirmation, ledger: CallLedger
@@ -229,7 +243,8 @@ class Orchestrator:
         """Run a call that its user has approved, once; it answers for the call that asked."""
         tool = self.registry.tools.get(pending.tool_id)
         if tool is None:
-            return self._unknown(session, ToolCall(pending.tool_id, b"", pending.call_id))
+            missing = self._unknown(session, ToolCall(pending.tool_id, b"", pending.call_id))
+            return missing._replace(key=pending.run_key)
         canonical = orjson.dumps(pending.args, option=orjson.OPT_SORT_KEYS)
         call = Call(tool, session, pending.args, canonical, pending.call_id)
         call.key, call.fingerprint = pending.run_key, pending.fingerprint
@@ -237,7 +252,7 @@ class Orchestrator:
 
         async def claimed(call: Call) -> ToolResponse:
             # By the one who runs it, before it runs, which may take minutes: the decision has arrived.
-            session.publish("confirmation_settled", settled_event(pending, approved=True))
+            session.publish(*event_fields(confirmation_settled(pending, approved=True)))
             return await self._chain_for(call).run(call)
 
         async def run_once(call: Call) -> ToolResponse:
@@ -245,13 +260,13 @@ class Orchestrator:
 
         return await self._dispatch(call, run_once)
 
-    def record_declined(self, session: Session, pending: PendingConfirmation) -> None:
+    def record_declined(self, session: Session, pending: PendingConfirmation) -> Answer:
         """Let observers know of a call that its user has declined, under the name it was asked by."""
         tool = self.registry.tools.get(pending.tool_id) or MissingTool(pending.tool_id, self.registry.version)
         call = Call(tool, session, pending.args, b"", pending.call_id)
         call.policies, call.key = (CONFIRMATION,), pending.run_key
         call.end(CONFIRMATION, DECLINED)
-        self._finish(call, declined())
+        return self._finish(call, declined())
 
     def record_settled(self, doubtful: DoubtfulCall, wire: bytes, by: str) -> None:
         """Let observers know what a person found out about a call in doubt."""
@@ -315,7 +330,7 @@ class Orchestrator:
         call.ended = time.perf_counter()
         self.observers.call_finished(call, response)
         return tuple.__new__(
-            Answer, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed)
+            Answer, (call.tool.id, call.call_id, response, wire, text, call.key, call.replayed, call)
         )
 
     def _chain(self, tool: RegisteredTool, session: Session) -> Chain:
@@ -434,11 +449,6 @@ def settled_call(
 def _of_pending(pending: PendingConfirmation, wire: bytes, *, replayed: bool) -> Answer:
     response, text = response_of(wire), wire.decode()
     return Answer(pending.tool_id, pending.call_id, response, wire, text, pending.run_key, replayed)
-
-
-def settled_event(pending: PendingConfirmation, *, approved: bool) -> dict[str, Any]:
-    """The fields of `confirmation_settled`."""
-    return {"tool": pending.tool_id, "callId": pending.call_id, "approved": approved}
 
 
 def _refusal(lineage: list[str], tool_id: str) -> ToolResponse | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import is_dataclass
 from enum import StrEnum
@@ -12,7 +13,7 @@ import pluggy
 
 from jackfield import hookspecs, offers
 from jackfield.installed import Entry
-from jackfield.offers import Offer, PolicyOffer, ToolOffer
+from jackfield.offers import EndpointOffer, Offer, PolicyOffer, ToolOffer
 
 KINDS: dict[str, type] = {
     "jackfield_tools": offers.ToolOffer,
@@ -23,9 +24,12 @@ KINDS: dict[str, type] = {
     "jackfield_transports": offers.TransportOffer,
     "jackfield_stores": offers.StoreOffer,
     "jackfield_observers": offers.ObserverOffer,
+    "jackfield_endpoints": offers.EndpointOffer,
     "jackfield_commands": offers.CommandOffer,
 }
 """The offer that each hook asks for."""
+
+_PREFIX = re.compile(r"/|(/[A-Za-z0-9._~-]+)+")
 
 
 class Fault(StrEnum):
@@ -127,6 +131,14 @@ def _is_placed(offer: Any) -> bool:
     return isinstance(offer.stage, offers.Stage) and isinstance(offer.rank, int)
 
 
+def _wrong_endpoint(offer: EndpointOffer) -> str | None:
+    if not _PREFIX.fullmatch(offer.prefix):
+        return f"needs a prefix such as /reports, not {offer.prefix!r}"
+    if offer.auth not in ("user", "operator", "public"):
+        return f"needs `auth` to be user, operator or public, not {offer.auth!r}"
+    return None
+
+
 def _is_declared(offer: Any) -> bool:
     declaration = getattr(offer, "settings", None)
     return declaration is None or (isinstance(declaration, type) and is_dataclass(declaration))
@@ -144,6 +156,8 @@ def _sound(offered: list[Offered]) -> tuple[list[Offered], list[Complaint]]:
         elif isinstance(each.offer, PolicyOffer) and not _is_placed(each.offer):
             message = f"{each.name!r} needs a Stage and a whole number as its rank"
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))
+        elif isinstance(each.offer, EndpointOffer) and (wrong := _wrong_endpoint(each.offer)):
+            complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, f"{each.name!r} {wrong}"))
         elif not _is_declared(each.offer):
             message = f"{each.name!r} needs a dataclass as its settings"
             complaints.append(Complaint(Fault.BAD_OFFER, each.plugin, message))

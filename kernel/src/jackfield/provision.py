@@ -19,7 +19,6 @@ from jackfield.offers import (
     Detected,
     Download,
     PluginSettings,
-    Services,
     StoreOffer,
     TransportOffer,
 )
@@ -39,6 +38,7 @@ HOOKS = {
     "stores": "jackfield_stores",
     "observers": "jackfield_observers",
     "transports": "jackfield_transports",
+    "endpoints": "jackfield_endpoints",
 }
 """The hook of each kind of table."""
 
@@ -388,7 +388,7 @@ class Provision:
                 return f"needs {name}: {self.unavailable[name]}"
         return None
 
-    def made(self, kind: str, services: Services) -> dict[str, Any]:
+    def made(self, kind: str, services: Any) -> dict[str, Any]:
         """Everything of one kind that is enabled and available, by name; faults in settings are added."""
         left_out = self.unavailable if kind == "capabilities" else {}
         made: dict[str, Any] = {}
@@ -399,7 +399,7 @@ class Provision:
                     made[each.name] = created
         return made
 
-    def _make(self, offered: Offered, kind: str, services: Services) -> Any:
+    def _make(self, offered: Offered, kind: str, services: Any) -> Any:
         """What an offer makes; a plugin that cannot is named, with the cause."""
         owner = f"plugin {offered.plugin.distribution}: {offered.name}"
         offer: Any = offered.offer

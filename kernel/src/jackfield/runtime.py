@@ -15,7 +15,7 @@ from jackfield.orchestrator import Answer, Observer, Orchestrator
 from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.session.machine import State
-from jackfield.session.session import Publish, Session
+from jackfield.session.session import Publish, Session, SessionFormatError
 from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield.store import Store
 from jackfield.transport.protocol import Transport
@@ -144,8 +144,14 @@ class Runtime:
         self.orchestrator.observers.session_ended(session)
 
     async def resume_session(self, session_id: str, publish: Publish) -> Session | None:
-        """A session that was kept; on another registry than its own it is fatal in development."""
-        session = await Session.resume(session_id, self.store, publish)
+        """A session that was saved; `RegistryError` where it cannot go on.
+
+        That is so in the format of another version and, in development, on another registry than its own.
+        """
+        try:
+            session = await Session.resume(session_id, self.store, publish)
+        except SessionFormatError as error:
+            raise RegistryError(str(error)) from None
         if session is not None and session.registry_version != self.registry.version:
             message = f"session {session_id} is pinned to registry {session.registry_version}"
             if self.registry.deployment is Deployment.DEVELOPMENT:
@@ -160,13 +166,20 @@ class Runtime:
         await session.save(self.store)
         self.orchestrator.observers.turn_began(session)
 
-    async def resolve_confirmation(
+    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+        """Carry out the decision of the user who holds a token; nothing for an unknown token.
+
+        This alone redeems the token, publishes the decision, runs the call or records that it was declined,
+        and publishes the outcome. The first decision counts: a later one, or one that comes too late, gets
+        the outcome that stands.
+        """
+        pending = await self.confirmations.find(session, token)
+        return None if pending is None else await self.resolve_pending(session, pending, approve=approve)
+
+    async def resolve_pending(
         self, session: Session, pending: PendingConfirmation, *, approve: bool
     ) -> Answer:
-        """Carry out a user's decision; the answer says what really became of the call.
-
-        The first decision counts: a later one, or one that comes too late, gets the outcome that stands.
-        """
+        """Do the same where the question is known: at a terminal, or for a call that was approved before."""
         return await self.orchestrator.resolve_confirmation(session, pending, self.ledger, approve=approve)
 
     async def settle_call(self, key: str, *, ran: bool, by: str, data: Any = None) -> bytes | None:

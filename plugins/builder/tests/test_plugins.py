@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from jackfield.offers import Stage
-from jackfield.plugins import KINDS, Plugins, load
+from jackfield.plugins import KINDS, Fault, Plugins, load
 from jackfield_builder.complaints import findings_about
 from jackfield_builder.discovery import Selection, discover
 from jackfield_builder.findings import Code
@@ -196,6 +196,51 @@ def test_a_provided_capability_lets_a_tool_be_offered(site: Any) -> None:
     site.plugin("fab-kb", SIMPLE.format(hook="jackfield_capabilities", offer="CapabilityOffer", name="kb"))
     assert site.run("build").returncode == 0
     assert "nobody provides" not in site.run("tools").stdout
+
+
+ENDPOINTS = """\
+from jackfield import hookimpl
+from jackfield.offers import EndpointOffer
+
+
+@hookimpl
+def jackfield_endpoints():
+    return [EndpointOffer("reports", {prefix!r}, create=dict, auth={auth!r})]
+"""
+
+
+def test_jackfield_endpoints(site: Any) -> None:
+    site.tool("echo")
+    site.plugin("fab-reports", ENDPOINTS.format(prefix="/reports/daily", auth="operator"))
+    (offered,) = loaded().of("jackfield_endpoints")
+    assert (offered.name, offered.offer.prefix) == ("reports", "/reports/daily")
+    listed = site.run_json("plugins")["plugins"]
+    assert listed[0]["offers"] == [{"hook": "jackfield_endpoints", "name": "reports"}]
+    assert "reports" in site.run("plugins").stdout
+    # The plugin is part of the registry, its endpoints are not.
+    assert site.run("build").returncode == 0
+    frozen = json.loads((site.folder.parent / "tool_registry.json").read_text("utf-8"))
+    assert "jackfield_endpoints" not in frozen["plugins"][0]["offers"]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "auth", "fault"),
+    [
+        ("reports", "user", "needs a prefix such as /reports, not 'reports'"),
+        ("/reports/", "user", "needs a prefix such as /reports, not '/reports/'"),
+        ("/{name}", "user", "needs a prefix such as /reports"),
+        ("/reports", "nobody", "needs `auth` to be user, operator or public, not 'nobody'"),
+    ],
+)
+def test_an_endpoint_with_an_unusable_prefix_or_auth_is_refused(
+    site: Any, prefix: str, auth: str, fault: str
+) -> None:
+    site.plugin("fab-reports", ENDPOINTS.format(prefix=prefix, auth=auth))
+    plugins = loaded()
+    assert plugins.offered == ()
+    (complaint,) = plugins.complaints
+    assert complaint.fault is Fault.BAD_OFFER
+    assert fault in complaint.message
 
 
 COMMANDS = """\

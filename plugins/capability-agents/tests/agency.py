@@ -172,12 +172,11 @@ async def agency(
         watcher = Watcher()
         runtime = await Runtime.start(settings, [watcher])
         told: list[tuple[str, Any]] = []
-        session = await runtime.open_session(
-            "text",
-            user="ada",
-            roles=roles,
-            publish=lambda event, fields: told.append((event, dict(fields))),
-        )
+
+        def publish(event: str, fields: Any, *, once: bool = False) -> None:
+            told.append((event, dict(fields)))
+
+        session = await runtime.open_session("text", user="ada", roles=roles, publish=publish)
         try:
             async with asyncio.timeout(30):
                 yield Agency(runtime, session, watcher, served, log, told)

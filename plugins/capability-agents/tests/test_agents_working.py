@@ -126,9 +126,7 @@ def test_a_deployment_may_allow_more_and_then_the_user_is_asked(site: Site, tmp_
             (card,) = [fields for event, fields in there.told if event == "confirmation_required"]
             assert "It may use fab_note without asking again." in card["preview"]
             assert there.noted == []
-            pending = await there.runtime.confirmations.find(there.session, card["token"])
-            assert pending is not None
-            done = await there.runtime.resolve_confirmation(there.session, pending, approve=True)
+            done = await there.runtime.resolve_confirmation(there.session, card["token"], approve=True)
             assert done is not None
             assert there.noted == ["noted by the agent"]
             # Narrowed to what only reads, it needs no asking.

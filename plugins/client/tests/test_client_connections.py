@@ -10,7 +10,9 @@ from http import HTTPStatus
 from typing import Any
 
 import pytest
+from jackfield.protocol.close_codes import CLOSE_REASONS, NextStep
 from jackfield_client import (
+    ChatMessage,
     Dormant,
     LostError,
     Message,
@@ -18,17 +20,15 @@ from jackfield_client import (
     Reconnecting,
     RefusedError,
     Resumed,
-    Said,
     Session,
+    SessionInfo,
     SessionOverError,
     TextDelta,
     TurnedAwayError,
-    Unknown,
+    UnknownMessage,
     UnreachableError,
-    Welcome,
     connect,
 )
-from jackfield_client.wire.closings import CLOSINGS, Then
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
@@ -62,6 +62,10 @@ class Host:
 
     def refuse(self, line: ServerConnection, request: Request) -> Response | None:
         return self.refusals.pop(0) if self.refusals else None
+
+
+def delta(offset: int, text: str) -> TextDelta:
+    return TextDelta(answer=1, offset=offset, text=text)
 
 
 async def tell(line: ServerConnection, kind: str, **fields: Any) -> None:
@@ -122,22 +126,22 @@ async def until(session: Session, kind: type[Message]) -> list[Message]:
     return told
 
 
-@pytest.mark.parametrize("closing", CLOSINGS, ids=lambda closing: closing.name)
+@pytest.mark.parametrize("closing", CLOSE_REASONS, ids=lambda closing: closing.name)
 def test_every_close_is_answered_as_it_asks_for(closing: Any) -> None:
     async def main() -> None:
         error = {"type": "error", "code": closing.name, "message": "Why.", "retryAfter": 12.5}
         async with hosting(closes(closing.code, before=error), stays) as (host, url), connect(url) as session:
-            if closing.then is Then.OVER:
+            if closing.next_step is NextStep.DONE:
                 await until(session, Resumed)
                 assert session.closing == closing
                 with pytest.raises(SessionOverError):
                     await session.say("hello")
-            elif closing.then in (Then.FAILED, Then.NEW_TOKEN):
+            elif closing.next_step in (NextStep.FAIL, NextStep.RESUME_WITH_NEW_TOKEN):
                 with pytest.raises(TurnedAwayError, match=r"Why\.") as caught:
                     await until(session, Resumed)
                 assert caught.value.retry_after == 12.5
                 assert caught.value.closing == closing
-            elif closing.then is Then.WHEN_WANTED:
+            elif closing.next_step is NextStep.RESUME_ON_INPUT:
                 await until(session, Dormant)
                 assert len(host.openings) == 1
                 await session.say("good morning")
@@ -148,7 +152,7 @@ def test_every_close_is_answered_as_it_asks_for(closing: Any) -> None:
             else:
                 told = await until(session, Resumed)
                 assert isinstance(told[2], Reconnecting)
-                assert (told[2].seconds == 0) == (closing.then is Then.AT_ONCE)
+                assert (told[2].seconds == 0) == (closing.next_step is NextStep.RESUME_NOW)
                 assert host.openings[1]["type"] == "resume"
 
     asyncio.run(main())
@@ -160,42 +164,42 @@ def test_nothing_is_told_twice_and_nothing_left_out() -> None:
     async def first(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening)
         await tell(line, "message", id=1, at=1.0, speaker="user", text="hi", turn=1)
-        await tell(line, "text_delta", answer=1, atCharacter=0, text="Good mor")
+        await tell(line, "text_delta", answer=1, offset=0, text="Good mor")
         line.transport.abort()
 
     async def second(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening, lastEvent=2, partial={"answer": 1, "text": "Good morning, "})
         await tell(line, "message", id=1, at=1.0, speaker="user", text="hi", turn=1)
         await tell(line, "news_of_tomorrow", id=2, at=1.0, answer=[1])
-        await tell(line, "text_delta", answer=1, atCharacter=14, text="Ada")
+        await tell(line, "text_delta", answer=1, offset=14, text="Ada")
         line.transport.abort()
 
     async def third(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening, lastEvent=2)
-        await tell(line, "text_delta", answer=1, atCharacter=0, text="Good ")
-        await tell(line, "text_delta", answer=1, atCharacter=5, text="evening")
+        await tell(line, "text_delta", answer=1, offset=0, text="Good ")
+        await tell(line, "text_delta", answer=1, offset=5, text="evening")
         await tell(line, "message", id=3, text="Good evening, Ada.", answer=1, **WORD)
         await stays(host, line, opening)
 
     async def main() -> tuple[list[dict[str, Any]], list[Message]]:
         async with hosting(first, second, third) as (host, url), connect(url) as session:
-            told = await until(session, Said) + await until(session, Said)
+            told = await until(session, ChatMessage) + await until(session, ChatMessage)
             return host.openings, told
 
     openings, told = asyncio.run(main())
     assert [each.get("lastEvent") for each in openings] == [None, 1, 2]
     assert [each for each in told if isinstance(each, TextDelta)] == [
-        TextDelta(1, 0, "Good mor"),
-        TextDelta(1, 8, "ning, "),
-        TextDelta(1, 14, "Ada"),
-        TextDelta(1, 0, "Good evening"),
-        TextDelta(1, 12, ", Ada."),
+        delta(0, "Good mor"),
+        delta(8, "ning, "),
+        delta(14, "Ada"),
+        delta(0, "Good evening"),
+        delta(12, ", Ada."),
     ]
-    assert [each.id for each in told if isinstance(each, Said)] == [1, 3]
-    assert Unknown("news_of_tomorrow", {"id": 2, "at": 1.0, "answer": [1]}) in told
+    assert [each.id for each in told if isinstance(each, ChatMessage)] == [1, 3]
+    assert UnknownMessage("news_of_tomorrow", {"id": 2, "at": 1.0, "answer": [1]}) in told
 
 
-def test_what_did_not_arrive_is_said_again_and_what_did_is_not() -> None:
+def test_what_did_not_arrive_is_resent_and_what_did_is_not() -> None:
     async def first(host: Host, line: ServerConnection, opening: dict[str, Any]) -> None:
         await welcome(line, opening)
         await host.hear(line)
@@ -276,8 +280,8 @@ def test_a_host_that_does_not_come_back_is_given_up() -> None:
                 host.refusals = [Response(503, "", Headers())] * 3
                 with pytest.raises(LostError, match="kept for 24 hours and can be resumed"):
                     await until(session, Resumed)
-                assert session.welcome.token == "s.secret"
-                assert "secret" not in repr(session.welcome)
+                assert session.info.token == "s.secret"
+                assert "secret" not in repr(session.info)
         with pytest.raises(UnreachableError, match="Nothing listens at http://127"):
             await connect(url).__aenter__()
 
@@ -322,13 +326,13 @@ def test_what_is_no_message_ends_the_session_with_a_sentence(frame: str) -> None
 
 
 def test_the_first_message_says_which_session_it_is() -> None:
-    async def main() -> Welcome:
+    async def main() -> SessionInfo:
         async with hosting(stays) as (host, url):
             async with connect(url, time_zone="Europe/Berlin", language="de", handover="t.x") as session:
                 assert host.openings == [
                     {"type": "start", "timeZone": "Europe/Berlin", "language": "de", "handover": "t.x"}
                 ]
-                welcome = session.welcome
+                welcome = session.info
             async with connect(url, resume=welcome.token, last_event=7):
                 assert host.openings[1] == {"type": "resume", "token": "s.secret", "lastEvent": 7}
             return welcome

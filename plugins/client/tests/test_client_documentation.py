@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from client_hosts import Deployment
+from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield_client.session import Session
-from jackfield_client.wire.closings import CLOSINGS
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
 
@@ -54,7 +54,7 @@ def test_the_example_holds_a_conversation_with_a_confirmation(deployment: Deploy
 
 def test_every_close_is_the_protocols_and_every_verb_is_on_the_page() -> None:
     protocol = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text("utf-8")
-    for closing in CLOSINGS:
+    for closing in CLOSE_REASONS:
         assert f"| {closing.code} | `{closing.name}` |" in protocol, closing
     verbs = {name for name, each in vars(Session).items() if asyncio.iscoroutinefunction(each)}
     for verb in {name for name in verbs if not name.startswith("_")}:

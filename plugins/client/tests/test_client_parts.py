@@ -12,71 +12,59 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jackfield.protocol.close_codes import CLOSE_REASONS, NextStep
+from jackfield.protocol.codec import parse_host_message
+from jackfield.protocol.messages import (
+    AddContext,
+    Approve,
+    ClientMessage,
+    Decline,
+    FormDismiss,
+    FormFault,
+    FormSubmit,
+    Text,
+)
 from jackfield_client import keepsakes
-from jackfield_client.address import address
 from jackfield_client.answers import Answers
+from jackfield_client.dial import parse_address
 from jackfield_client.errors import ClientError
-from jackfield_client.session import LARGEST_FRAME, LONGEST_NOTE, LONGEST_TEXT
+from jackfield_client.messages import (
+    ChatMessage,
+    ConfirmationRequired,
+    ConfirmationSettled,
+    ErrorMessage,
+    FormClosed,
+    Message,
+    TextDelta,
+    ToolComplete,
+    ToolErrorEvent,
+)
+from jackfield_client.session import LARGEST_FRAME
 from jackfield_client.terminal.decisions import Decisions
 from jackfield_client.terminal.lines import Lines
 from jackfield_client.terminal.screen import Screen
 from jackfield_client.terminal.wording import duration, one_line, plain, tool_error
 from jackfield_client.unsettled import MOST, Unsettled
-from jackfield_client.wire import PROTOCOL, closings
-from jackfield_client.wire.messages import (
-    ConfirmationRequired,
-    ConfirmationSettled,
-    FormClosed,
-    HostError,
-    Message,
-    Said,
-    TextDelta,
-    ToolComplete,
-    ToolError,
-)
-from jackfield_client.wire.reading import KINDS, MEMBERS, read
-from jackfield_host import wire
 from jackfield_host.settings import HostSettings
-from jackfield_host.wire import closing, incoming, outgoing
 
 
-def test_every_message_of_the_host_is_known_with_all_its_members() -> None:
-    published: dict[str, Any] = {
-        kind.model_fields["type"].annotation.__args__[0]: kind  # type: ignore[union-attr]
-        for kind in (*outgoing.PASSING, *outgoing.EVENTS)
-    }
-    assert set(published) - set(KINDS) == {"audio"}
-    assert set(KINDS) <= set(published)
-    # `partial` is told as the text that it is, and the subprotocol is looked at before.
-    apart = {"type", "protocol", "partial"}
-    for name, kind in KINDS.items():
-        members = {field.alias or each for each, field in published[name].model_fields.items()} - apart
-        assert {member.wire for member in MEMBERS[kind]} == members, name
-        required = {
-            field.alias or each for each, field in published[name].model_fields.items() if field.is_required()
-        }
-        assert {member.wire for member in MEMBERS[kind] if member.required} <= required, name
+def delta(offset: int, text: str) -> TextDelta:
+    return TextDelta(answer=1, offset=offset, text=text)
 
 
-def test_closes_and_limits_are_the_hosts() -> None:
-    assert PROTOCOL == wire.PROTOCOL
-    assert {(each.name, each.code) for each in closings.CLOSINGS} == {
-        (each.name, each.code) for each in closing.CLOSINGS
-    }
-    advice = {each.name: each.advice for each in closing.CLOSINGS}
-    for each in closings.CLOSINGS:
-        # The host's own words about what a client should do.
-        resumes = each.then not in (closings.Then.OVER, closings.Then.FAILED)
-        assert resumes == any(word in advice[each.name].lower() for word in ("resume", "again")), each
-    failed = {each.name for each in closings.CLOSINGS if each.then is closings.Then.FAILED}
-    assert failed == {"misunderstood", "banned", "unknown"}
-    limits = {
-        kind: next(
-            each.max_length for each in kind.model_fields["text"].metadata if hasattr(each, "max_length")
-        )
-        for kind in (incoming.Text, incoming.Context)
-    }
-    assert limits == {incoming.Text: LONGEST_TEXT, incoming.Context: LONGEST_NOTE}
+def answered(text: str) -> ChatMessage:
+    return ChatMessage(id=1, at=1.0, speaker="assistant", text=text, turn=1, answer=1, interrupted=False)
+
+
+def test_the_client_does_what_the_advice_of_each_close_says() -> None:
+    for each in CLOSE_REASONS:
+        resumes = each.next_step not in (NextStep.DONE, NextStep.FAIL)
+        assert resumes == any(word in each.advice.lower() for word in ("resume", "again")), each
+    failed = {each.name for each in CLOSE_REASONS if each.next_step is NextStep.FAIL}
+    assert failed == {"invalid_message", "banned", "unknown_session"}
+
+
+def test_the_host_accepts_the_largest_audio_frame_of_the_client() -> None:
     assert HostSettings().message_bytes >= LARGEST_FRAME
 
 
@@ -92,7 +80,7 @@ def test_closes_and_limits_are_the_hosts() -> None:
     ],
 )
 def test_addresses_as_people_write_them(text: str, socket: str, origin: str) -> None:
-    read = address(text)
+    read = parse_address(text)
     assert (read.socket("text"), read.origin) == (socket, origin)
 
 
@@ -101,7 +89,7 @@ def test_addresses_as_people_write_them(text: str, socket: str, origin: str) -> 
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"address|port"):
-        address(text)
+        parse_address(text)
 
 
 @given(
@@ -121,100 +109,132 @@ def test_an_answer_is_whole_whatever_is_lost_or_told_twice(
         nonlocal shown
         if delta is not None:
             assert delta.text
-            assert delta.at_character == len(shown)
+            assert delta.offset == len(shown)
             shown += delta.text
 
     for number, (begin, end) in enumerate(pairwise(places)):
         if number in losses:
             take(answers.returned(1, text[:end]))
         else:
-            take(answers.add(TextDelta(1, begin, text[begin:end])))
-            take(answers.add(TextDelta(1, begin, text[begin:end])))
+            take(answers.add(delta(begin, text[begin:end])))
+            take(answers.add(delta(begin, text[begin:end])))
     assert shown == text
     if said:
-        take(answers.finish(Said(1, 1.0, "assistant", text.strip(), 1, answer=1, interrupted=False)))
+        take(answers.finish(answered(text.strip())))
         assert shown.strip() == text.strip()
-        assert answers.add(TextDelta(1, 0, text)) is None
+        assert answers.add(delta(0, text)) is None
 
 
 @given(first=st.text(max_size=20), second=st.text(min_size=1, max_size=20), cut=st.integers(0, 20))
 def test_an_answer_that_is_given_anew_replaces_the_first(first: str, second: str, cut: int) -> None:
     answers, shown = Answers(), ""
-    final = Said(1, 1.0, "assistant", second.strip(), 1, answer=1, interrupted=False)
-    pieces = [answers.add(TextDelta(1, 0, first))]
-    pieces += [answers.add(TextDelta(1, 0, second[:cut])), answers.add(TextDelta(1, cut, second[cut:]))]
+    final = answered(second.strip())
+    pieces = [answers.add(delta(0, first))]
+    pieces += [answers.add(delta(0, second[:cut])), answers.add(delta(cut, second[cut:]))]
     pieces += [answers.finish(final)] if second.strip() else []
     for piece in filter(None, pieces):
-        shown = piece.text if piece.at_character == 0 else shown + piece.text
+        shown = piece.text if piece.offset == 0 else shown + piece.text
     if second.strip():
         assert shown.strip() == second.strip()
 
 
-def test_what_is_acknowledged_is_not_said_again() -> None:
+def test_what_is_acknowledged_is_not_resent() -> None:
     unsettled = Unsettled()
-    unsettled.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 9.0, "token"))
-    for payload in (
-        {"type": "text", "text": "yes", "clientId": "first"},
-        {"type": "text", "text": "yes", "clientId": "second"},
-        {"type": "approve", "token": "token"},
-    ):
-        unsettled.add(payload)
-    unsettled.sent(unsettled.add({"type": "context", "text": "a note"}))
-    unsettled.see(Said(2, 1.0, "user", "yes", 1, client_id="first"))
-    unsettled.see(ConfirmationSettled(3, 1.0, "book", "call-1", approved=True))
-    assert [each.payload["clientId"] for each in unsettled.again()] == ["second"]
+    unsettled.see(asked())
+    first, second = (Text(text="yes", client_id=name) for name in ("first", "second"))
+    for message in (first, second, Approve(token="token")):
+        unsettled.add(message)
+    unsettled.sent(unsettled.add(AddContext(text="a note")))
+    unsettled.see(ChatMessage(id=2, at=1.0, speaker="user", text="yes", turn=1, client_id="first"))
+    unsettled.see(ConfirmationSettled(id=3, at=1.0, tool="book", call_id="call-1", approved=True))
+    assert [each.message for each in unsettled.again()] == [second]
     while len(unsettled) < MOST:
-        unsettled.add({"type": "text", "text": "more"})
+        unsettled.add(Text(text="more"))
     with pytest.raises(ClientError, match="wait for the host already"):
-        unsettled.add({"type": "text", "text": "too much"})
+        unsettled.add(Text(text="too much"))
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        Said(2, 1.0, "user", "book: day Monday", 1, client_id="first"),
-        FormClosed(2, 1.0, "form-1", submitted=True),
-        HostError("invalid_values", "They do not fit.", form_id="form-1", faults=[{"path": "/day"}]),
+        ChatMessage(id=2, at=1.0, speaker="user", text="book: day Monday", turn=1, client_id="first"),
+        FormClosed(id=2, at=1.0, form_id="form-1", submitted=True),
+        ErrorMessage(code="invalid_values", message="They do not fit.", form_id="form-1"),
     ],
     ids=["said", "closed", "refused"],
 )
 def test_a_form_that_was_answered_is_not_sent_again(told: Message) -> None:
     unsettled = Unsettled()
-    submitted = {"type": "form_submit", "formId": "form-1", "values": {}, "clientId": "first"}
-    unsettled.add({"type": "form_dismiss", "formId": "form-2"})
-    unsettled.add(submitted)
+    dismissed = unsettled.add(FormDismiss(form_id="form-2"))
+    unsettled.add(FormSubmit(form_id="form-1", values={}, client_id="first"))
     unsettled.see(told)
-    assert [each.payload["formId"] for each in unsettled.again()] == ["form-2"]
-    unsettled.see(FormClosed(3, 1.0, "form-2", submitted=False))
+    assert unsettled.again() == [dismissed]
+    unsettled.see(FormClosed(id=3, at=1.0, form_id="form-2", submitted=False))
     assert not unsettled.again()
 
 
 def test_a_refused_form_is_read_with_its_faults() -> None:
     faults = [{"path": "/day", "message": "is not a date"}]
     told = {"type": "error", "code": "invalid_values", "message": "No.", "formId": "f", "faults": faults}
-    assert read(told) == HostError("invalid_values", "No.", form_id="f", faults=faults)
+    assert parse_host_message(told) == ErrorMessage(
+        code="invalid_values",
+        message="No.",
+        form_id="f",
+        faults=(FormFault(path="/day", message="is not a date"),),
+    )
     closed = {"type": "form_closed", "id": 3, "at": 1.0, "formId": "f", "submitted": False}
-    assert read(closed) == FormClosed(3, 1.0, "f", submitted=False)
+    assert parse_host_message(closed) == FormClosed(id=3, at=1.0, form_id="f", submitted=False)
 
 
-def failed(call_id: str | None = "call-1", error: str = "INTERNAL", state: str | None = None) -> ToolError:
-    return ToolError(4, 1.0, "book", call_id, 1.0, error, "It broke.", None, recoverable=False, state=state)
+def failed(
+    call_id: str | None = "call-1", error: str = "INTERNAL", state: str | None = None
+) -> ToolErrorEvent:
+    return ToolErrorEvent(
+        id=4,
+        at=1.0,
+        tool="book",
+        call_id=call_id,
+        duration_ms=1.0,
+        error_type=error,
+        message="It broke.",
+        suggestion=None,
+        recoverable=False,
+        state=state,
+    )
+
+
+def asked(expires_at: float = 9.0) -> ConfirmationRequired:
+    return ConfirmationRequired(
+        id=1,
+        at=1.0,
+        confirmation="c",
+        tool="book",
+        call_id="call-1",
+        preview="Book?",
+        args={},
+        expires_at=expires_at,
+        token="token",
+    )
 
 
 OUTCOMES = [
-    ToolComplete(4, 1.0, "book", "call-1", 1.0, {}),
+    ToolComplete(id=4, at=1.0, tool="book", call_id="call-1", duration_ms=1.0, data={}),
     failed(),
     failed(error="PERMANENT", state="expired"),
     failed(state="in_doubt"),
 ]
 
 
-@pytest.mark.parametrize("told", [*OUTCOMES, HostError("already_decided", "Declined before.")])
-@pytest.mark.parametrize("decision", ["approve", "decline"])
-def test_a_decision_about_a_call_with_an_outcome_is_not_sent_again(told: Message, decision: str) -> None:
+@pytest.mark.parametrize(
+    "told", [*OUTCOMES, ErrorMessage(code="already_decided", message="Declined before.")]
+)
+@pytest.mark.parametrize("decision", [Approve(token="token"), Decline(token="token")])
+def test_a_decision_about_a_call_with_an_outcome_is_not_sent_again(
+    told: Message, decision: ClientMessage
+) -> None:
     unsettled = Unsettled()
-    unsettled.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 9.0, "token"))
-    unsettled.add({"type": decision, "token": "token"})
+    unsettled.see(asked())
+    unsettled.add(decision)
     unsettled.see(failed(error="CONFIRMATION_REQUIRED", state="waiting"))
     unsettled.see(failed("another-call"))
     assert len(unsettled) == 1
@@ -227,7 +247,7 @@ def test_nobody_is_asked_about_a_call_that_has_an_outcome(told: Message) -> None
     async def main() -> None:
         session: Any = None
         decisions = Decisions(session, Screen(prompting=False), None, approve=True)
-        decisions.see(ConfirmationRequired(1, 1.0, "c", "book", "call-1", "Book?", {}, 2e10, "token"))
+        decisions.see(asked(expires_at=2e10))
         decisions.see(told)
         assert not await decisions.next(lambda: None)
 
@@ -244,16 +264,17 @@ def test_nobody_is_asked_about_a_call_that_has_an_outcome(told: Message) -> None
         (failed(state="in_doubt"), "· book is in doubt: it may or may not have taken effect."),
     ],
 )
-def test_a_call_is_said_to_have_failed_only_if_it_did(event: ToolError, words: str) -> None:
+def test_a_call_is_said_to_have_failed_only_if_it_did(event: ToolErrorEvent, words: str) -> None:
     assert tool_error(event).startswith(words)
 
 
 def test_an_older_host_says_no_state() -> None:
     wire = {"type": "tool_error", "id": 4, "at": 1.0, "tool": "book", "callId": None, "durationMs": 1.0}
     told = {"errorType": "INTERNAL", "message": "It broke.", "suggestion": None, "recoverable": False}
-    without, with_state = read({**wire, **told}), read({**wire, **told, "state": "in_doubt"})
-    assert isinstance(without, ToolError)
-    assert isinstance(with_state, ToolError)
+    without = parse_host_message({**wire, **told})
+    with_state = parse_host_message({**wire, **told, "state": "in_doubt"})
+    assert isinstance(without, ToolErrorEvent)
+    assert isinstance(with_state, ToolErrorEvent)
     assert (without.state, with_state.state) == (None, "in_doubt")
 
 

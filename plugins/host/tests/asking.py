@@ -13,14 +13,16 @@ from typing import Any
 import httpx
 import jsonschema_rs
 from hosting import PATIENCE, Hosted
+from jackfield_console import jackfield_endpoints
 from jackfield_host.openapi import document
+from jackfield_host.plugin_endpoints import PluginEndpoint
 
 NAMED = "Jackfield-Session"
 
 
 @cache
 def _document() -> dict[str, Any]:
-    return document()
+    return document([PluginEndpoint(offer, "jackfield-console", ()) for offer in jackfield_endpoints()])
 
 
 def _operation(method: str, path: str) -> dict[str, Any] | None:

@@ -27,20 +27,21 @@ from typing import Any, Self, TypeVar
 
 import jsonschema_rs
 import websockets
+from jackfield.protocol.codec import Message, message_type
+from jackfield.protocol.messages import CLIENT_MESSAGES, HOST_MESSAGES
 from jackfield.settings import Settings
 from jackfield.store import Store
 from jackfield_host.app import application, opened
+from jackfield_host.client_messages import message_schemas
 from jackfield_host.house import House
 from jackfield_host.serving import Server, configured, listening
 from jackfield_host.settings import HostSettings
-from jackfield_host.wire.asyncapi import SAID_BY_CLIENT, SAID_BY_HOST, schemas, type_of
 from jackfield_scripted import Script, ScriptedModel
 from jackfield_scripted.audio import tone
 from jackfield_scripted.gemini import GeminiServer
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_store_sqlite.creation import initialise
 from jackfield_testkit.sites import Site
-from pydantic import BaseModel
 from websockets.asyncio.client import ClientConnection
 from websockets.typing import Origin, Subprotocol
 
@@ -49,6 +50,7 @@ PATIENCE = 60.0
 
 ALLOW = (
     "hst-*",
+    "jackfield-console",
     "jackfield-policies",
     "jackfield-observability",
     "jackfield-store-sqlite",
@@ -178,9 +180,14 @@ TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
 _T = TypeVar("_T")
 
 
-def make_site(folder: Path) -> Path:
-    """A folder with the tools of these tests, and the registry in which they and the repository's own are."""
+def make_site(folder: Path, plugins: Mapping[str, str] | None = None) -> Path:
+    """A folder with the tools of these tests, and the registry in which they and the repository's own are.
+
+    `plugins` are the sources of further plugins, by the name of their distribution.
+    """
     site = Site(folder)
+    for name, source in (plugins or {}).items():
+        site.plugin(name, source)
     for tool, (kind, fields) in TOOLS.items():
         site.tool(
             tool,
@@ -474,14 +481,14 @@ def _toml(workshop: Workshop, served: Provider, options: Mapping[str, Any]) -> s
 
 @cache
 def _validators() -> tuple[dict[str, Any], dict[str, Any]]:
-    return _of(SAID_BY_CLIENT), _of(SAID_BY_HOST)
+    return _of(CLIENT_MESSAGES), _of(HOST_MESSAGES)
 
 
-def _of(messages: tuple[type[BaseModel], ...]) -> dict[str, Any]:
+def _of(messages: tuple[type[Message], ...]) -> dict[str, Any]:
     # Clients have to bear members they do not know; the host may send none that are not published.
-    closed = {name: {**schema, "additionalProperties": False} for name, schema in schemas().items()}
+    closed = {name: {**schema, "additionalProperties": False} for name, schema in message_schemas().items()}
     return {
-        type_of(message): jsonschema_rs.validator_for(
+        message_type(message): jsonschema_rs.validator_for(
             {"$ref": f"#/components/schemas/{message.__name__}", "components": {"schemas": closed}}
         )
         for message in messages

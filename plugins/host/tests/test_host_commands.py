@@ -18,12 +18,14 @@ from click.testing import CliRunner, Result
 from hosting import Client, Hosted, Workshop, hosted, provided
 from jackfield.session.session import Session
 from jackfield_cli import main
-from jackfield_conversation.journal import Journal
-from jackfield_host.archive import sessions as archive
 from jackfield_host.security.gate import Arrival, Gate
 from jackfield_host.security.redaction import hidden
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_sessions import archive
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.events import EventLog
+from jackfield_sessions.hub import EventHub
 from jackfield_store_sqlite import SqliteStore
 from starlette.datastructures import Headers
 
@@ -166,7 +168,7 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(workshop: Workshop, j
                 await ben.say("end")
                 await ben.until_closed()
             assert host.house
-            while len(host.house.switchboard.talks) > 1:  # noqa: ASYNC110
+            while len(host.house.sessions.live) > 1:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
             assert ada.session
             await asyncio.to_thread(look, ada.session, ben.session or {})
@@ -299,7 +301,7 @@ def test_a_session_is_deleted_after_asking_and_a_host_that_holds_it_lets_go(
 
     other = asyncio.run(drive())
     assert [each["id"] for each in json.loads(asked(jackfield, "sessions", "list", "--json"))] == [other]
-    elsewhere = ("readiness/", "call/", "held/")
+    elsewhere = ("readiness/", "call/", "recent/")
     left = asyncio.run(everything(workshop.folder / "jackfield.db"))
     assert {name.rpartition("/")[2] for name in left if not name.startswith(elsewhere)} == {other}
 
@@ -332,7 +334,7 @@ def test_what_has_expired_is_cleared(workshop: Workshop, jackfield: Jackfield) -
 def test_a_transcript_outlives_its_session_and_says_whose_it_is(workshop: Workshop) -> None:
     moment = 1_800_000_000.0
 
-    async def drive() -> list[archive.KeptSession]:
+    async def drive() -> list[archive.StoredSession]:
         nonlocal moment
         from jackfield.store import MemoryStore
 
@@ -340,12 +342,16 @@ def test_a_transcript_outlives_its_session_and_says_whose_it_is(workshop: Worksh
         session = Session("voice", "1.0", user="ada", began=store.now())
         await session.save(store)
         session.begin_turn()
-        await Journal(session, store).said("user", "remember this")
+        checkpoint = Checkpoint(session, store)
+        hub = EventHub(EventLog(session, store), on_message=checkpoint.mark_published)
+        session.publish = hub.publish
+        await checkpoint.add_message("user", "remember this")
+        await hub.flush()
         moment += 25 * 3600
-        (kept,) = await archive.every(store)
+        (kept,) = await archive.all_sessions(store)
         assert not kept.active
-        await archive.forget(store, session.id)
-        assert await archive.every(store) == []
+        await archive.delete(store, session.id)
+        assert await archive.all_sessions(store) == []
         return [kept]
 
     (kept,) = asyncio.run(drive())

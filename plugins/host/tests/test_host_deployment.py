@@ -23,12 +23,12 @@ import httpx
 import pytest
 import websockets
 from hosting import HostProcess, Workshop, free_port, provided
+from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.settings import KEYS
 from jackfield_cli import main
 from jackfield_host.commands.serve import serve
 from jackfield_host.security.keys import new_key
 from jackfield_host.settings import HostSettings, variable
-from jackfield_host.wire.closing import CLOSINGS
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from websockets.exceptions import InvalidStatus
 
@@ -52,7 +52,7 @@ def test_every_flag_of_serve_is_documented() -> None:
 
 def test_no_close_code_on_the_page_is_another_than_the_hosts() -> None:
     codes = {int(code) for code in re.findall(r"\b(40\d\d|101\d)\b", PAGE)}
-    assert codes <= {closing.code for closing in CLOSINGS}
+    assert codes <= {closing.code for closing in CLOSE_REASONS}
 
 
 def test_links_and_headings_on_the_page_exist() -> None:

@@ -17,7 +17,7 @@ import websockets
 from hosting import PATIENCE, Client, Hosted, Workshop, eventually, hosted, provided
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
-from jackfield_host.endpoints import sockets
+from jackfield_host import websocket
 from jackfield_host.wire import reaping
 from jackfield_scripted import ScriptedModel
 from websockets.frames import Frame, Opcode
@@ -101,7 +101,7 @@ async def becomes(host: Hosted, held: int) -> None:
 def test_a_slow_reader_is_let_go_with_bounded_memory_and_the_others_are_not_kept_waiting(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sockets, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(websocket, "CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(reaping, "LINGER_SECONDS", 0.1)
     monkeypatch.setattr(reaping, "ANSWER_SECONDS", 0.1)
 
@@ -124,11 +124,11 @@ def test_a_slow_reader_is_let_go_with_bounded_memory_and_the_others_are_not_kept
                 for _ in range(40):
                     await loop.sock_sendall(line, frame(Opcode.BINARY, bytes(960)))
                 assert host.house
-                talks = host.house.switchboard.talks
-                await ada.until(lambda: len(talks) == 2)
-                slow = next(talk for talk in talks.values() if talk.session.mode == "voice")
-                await ada.until(lambda: slow.conversation.ledger.sent_ms >= 1000)
-                await ada.until(lambda: not slow.feed.heard)
+                sessions = host.house.sessions.live
+                await ada.until(lambda: len(sessions) == 2)
+                slow = next(live for live in sessions.values() if live.session.mode == "voice")
+                await ada.until(lambda: slow.playback.sent_ms >= 1000)
+                await ada.until(lambda: not slow.hub.has_clients)
                 await talks_on(ada, "during")
                 await becomes(host, 1)
                 # Who comes back gets on with it.
@@ -160,8 +160,8 @@ def test_a_slow_reader_that_reads_after_all_is_told_why(
             for _ in range(40):
                 await loop.sock_sendall(line, frame(Opcode.BINARY, bytes(960)))
             assert host.house
-            talks = host.house.switchboard.talks
-            await eventually(lambda: talks and not any(talk.feed.heard for talk in talks.values()))
+            sessions = host.house.sessions.live.values()
+            await eventually(lambda: sessions and not any(live.hub.has_clients for live in sessions))
             last = await is_closed(line)
             assert (4003).to_bytes(2, "big") + b"the client reads too slowly" in last
 

@@ -22,7 +22,7 @@ class Outage:
     def __init__(self, host: Hosted, monkeypatch: pytest.MonkeyPatch) -> None:
         assert host.house
         self.on = False
-        store = host.house.switchboard.runtime.store
+        store = host.house.sessions.runtime.store
         for verb in VERBS:
             monkeypatch.setattr(store, verb, self._guarded(getattr(store, verb)))
 
@@ -112,15 +112,15 @@ def test_a_client_that_cannot_be_caught_up_is_not_left_on_the_line(
             async with host.client("text") as ada:
                 pass
             assert host.house
-            (talk,) = host.house.switchboard.talks.values()
+            (live,) = host.house.sessions.live.values()
             outage = Outage(host, monkeypatch)
             outage.on = True
             async with host.connected("text") as back:
                 await back.say("resume", token=ada.token)
                 assert (await back.until_closed())[0] == 1011
-            assert not talk.feed.heard
+            assert not live.hub.has_clients
             outage.on = False
             async with host.client("text", token=ada.token, lastEvent=ada.last_event):
-                assert talk.feed.heard
+                assert live.hub.has_clients
 
     asyncio.run(main())

@@ -80,7 +80,7 @@ def test_a_browser_that_calls_again_replaces_its_call(workshop: Workshop) -> Non
             assert (first.hung_up, second.hung_up) == (True, False)
             assert (await ada.get("/health")).json()["active_sessions"] == 1
             assert host.house
-            await host.house.switchboard.drain()
+            await host.house.sessions.drain()
             assert second.hung_up
 
     asyncio.run(main())
@@ -114,7 +114,7 @@ def test_what_the_provider_refuses(workshop: Workshop) -> None:
         refusals = [Refusal(401, "invalid_api_key", "no")]
         async with serving(workshop, speaks, refusals=refusals) as (_, __, ada):
             refused = await ada.get("/session")
-            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "provider")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (503, "provider_unavailable")
             assert "does not accept the key" in refused.json()["error"]["message"]
 
     asyncio.run(main())

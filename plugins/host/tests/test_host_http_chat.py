@@ -108,8 +108,8 @@ def test_a_client_that_goes_away_does_not_stop_the_turn(workshop: Workshop) -> N
                         break
             assert workshop.effects("done kept") == 1
             assert host.house
-            (talk,) = host.house.switchboard.talks.values()
-            await until(lambda: not talk.feed.heard)
+            (live,) = host.house.sessions.live.values()
+            await until(lambda: not live.hub.has_clients)
 
     asyncio.run(main())
 
@@ -199,6 +199,6 @@ def test_chats_do_not_use_up_a_users_sessions(workshop: Workshop) -> None:
             assert again.json()["text"] == "Yes."
             async with host.client("text"), host.client("text"):
                 full = await ada.post("/chat", json={"message": "a"}, headers=JSON)
-                assert (full.status_code, full.json()["error"]["code"]) == (429, "full")
+                assert (full.status_code, full.json()["error"]["code"]) == (429, "too_many_sessions")
 
     asyncio.run(main())

@@ -14,9 +14,9 @@ from asking import NAMED, asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import StoreUnavailableError
 from jackfield_host.openapi import OPERATIONS
-from jackfield_host.security.identity import Identity
 from jackfield_host.security.keys import digest, new_key
 from jackfield_scripted import Refusal, ScriptedModel
+from jackfield_sessions.admission import Identity
 
 KEYS = {name: new_key(name, name).key for name in ("ada", "bob", "root", "speech")}
 
@@ -96,7 +96,7 @@ def test_one_users_session_is_no_other_users(workshop: Workshop) -> None:
             await client.get("/events", headers=stolen),
             await client.post("/confirmations/any", json={"approve": True}, headers=stolen),
         ):
-            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (404, "unknown_session")
 
     run(workshop, test, **ACCESS)
 
@@ -157,7 +157,7 @@ def test_a_token_for_one_session_is_good_for_no_other(
             await client.post("/execute/hst_facts", json=BODY),
             await client.post("/chat", json={"message": "a"}),
         ):
-            assert (opening.status_code, opening.json()["error"]["code"]) == (404, "unknown")
+            assert (opening.status_code, opening.json()["error"]["code"]) == (404, "unknown_session")
 
     run(workshop, test)
 
@@ -201,7 +201,7 @@ def test_without_the_observer_there_are_no_metrics(workshop: Workshop) -> None:
 def test_whoever_is_banned_learns_for_how_long(workshop: Workshop) -> None:
     async def test(host: Hosted, client: httpx.AsyncClient) -> None:
         assert host.house
-        await host.house.switchboard.runtime.capabilities["bans"].add("ada", 60)
+        await host.house.sessions.runtime.capabilities["bans"].add("ada", 60)
         for answer in (
             await client.post("/chat", json={"message": "a"}, headers=bearer("ada")),
             await client.post("/execute/hst_look", json=BODY, headers=bearer("ada")),
@@ -331,7 +331,7 @@ def test_health_tells_what_is_wrong_and_nothing_private(
             "status", "registry", "store", "provider", "active_sessions", "uptime"
         }  # fmt: skip
         assert host.house
-        store = host.house.switchboard.runtime.store
+        store = host.house.sessions.runtime.store
         with monkeypatch.context() as patched:
             patched.setattr(type(store), "put", away)
             patched.setattr("jackfield_host.lifecycle.readiness.TRUSTED_SECONDS", 0.0)
@@ -342,7 +342,7 @@ def test_health_tells_what_is_wrong_and_nothing_private(
             assert (failed.status_code, failed.json()["error"]["code"]) == (503, "store_unavailable")
             assert "/secret" not in failed.text
             assert (await client.get("/health")).status_code == 503
-        host.house.switchboard.admission.closed = True
+        host.house.sessions.admission.closed = True
         leaving = await client.get("/health")
         assert (leaving.status_code, leaving.json()["status"]) == (503, "unhealthy")
         for refused in (
@@ -375,7 +375,7 @@ def test_a_failure_nobody_expected_tells_nothing(
 ) -> None:
     async def test(host: Hosted, client: httpx.AsyncClient) -> None:
         assert host.house
-        monkeypatch.setattr(type(host.house.switchboard.runtime.registry), "get", broken)
+        monkeypatch.setattr(type(host.house.sessions.runtime.registry), "get", broken)
         answer = await client.get("/tools/hst_look")
         assert (answer.status_code, answer.json()["error"]["code"]) == (500, "internal")
         assert "inner" not in answer.text

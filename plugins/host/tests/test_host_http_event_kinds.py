@@ -7,8 +7,8 @@ import time
 
 from asking import NAMED, asking, told
 from hosting import Workshop, check, hosted, provided
-from jackfield_host.wire.asyncapi import type_of
-from jackfield_host.wire.outgoing import EVENTS, FormClosed, FormRequest
+from jackfield.protocol.codec import message_type
+from jackfield.protocol.messages import SESSION_EVENTS, FormClosed, FormRequest
 from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
@@ -45,8 +45,8 @@ def test_every_kind_of_event_is_streamed_with_an_id_and_as_published(workshop: W
             check(each.data, by_host=True)
             assert each.id == f"{ada.token[:8]}-{each.data['id']}"
         # A provider with a model of its own does not ask with forms.
-        kinds = {type_of(event) for event in EVENTS} - {type_of(FormRequest), type_of(FormClosed)}
-        assert {each.name for each in events} == kinds
+        kinds = set(SESSION_EVENTS) - {FormRequest, FormClosed}
+        assert {each.name for each in events} == set(map(message_type, kinds))
         (settled,) = [each.data for each in events if each.name == "confirmation_settled"]
         assert not settled["approved"]
 

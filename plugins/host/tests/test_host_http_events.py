@@ -16,8 +16,8 @@ import pytest
 from asking import NAMED, Told, asking, told, until
 from hosting import PATIENCE, HostProcess, Workshop, check, hosted, provided
 from jackfield_host.endpoints import streaming
-from jackfield_host.security.identity import Identity
 from jackfield_scripted import ScriptedModel
+from jackfield_sessions.admission import Identity
 
 
 async def note(ada: httpx.AsyncClient, text: str, token: str = "") -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_events_that_are_no_longer_kept_reset(workshop: Workshop) -> None:
         async with provided() as served, hosted(workshop, served) as host, asking(host) as ada:
             made = await note(ada, "gone")
             assert host.house
-            await host.house.switchboard.runtime.store.clear(f"events/{made['session']}")
+            await host.house.sessions.runtime.store.clear(f"events/{made['session']}")
             await note(ada, "kept", made["token"])
             async with listening(ada, made["token"], f"{made['session'][:8]}-1") as events:
                 reset, *kept = await take(events, 3)
@@ -134,8 +134,8 @@ def test_a_user_listens_to_a_few_streams_at_once(workshop: Workshop) -> None:
                 refused = await ada.get("/events", headers={NAMED: token})
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
             assert host.house
-            switchboard = host.house.switchboard
-            await until(lambda: not switchboard.listeners)
+            sessions = host.house.sessions
+            await until(lambda: not sessions.listeners)
             async with listening(ada, token) as one:
                 await take(one, 1)
 
@@ -149,7 +149,7 @@ def test_a_client_that_takes_nothing_is_let_go(workshop: Workshop, monkeypatch: 
         async with provided() as served, hosted(workshop, served) as host, asking(host) as ada:
             made = await note(ada, "a")
             assert host.house
-            switchboard = host.house.switchboard
+            sessions = host.house.sessions
             much = json.dumps(
                 {"type": "custom", "name": "much", "fields": {"text": "x" * 200_000}, "at": 1.0}
             )
@@ -158,10 +158,10 @@ def test_a_client_that_takes_nothing_is_let_go(workshop: Workshop, monkeypatch: 
                 silent.connect(("127.0.0.1", host.port))
                 head = f"GET /events HTTP/1.1\r\nHost: 127.0.0.1\r\n{NAMED}: {made['token']}\r\n\r\n"
                 silent.sendall(head.encode())
-                await until(lambda: switchboard.listeners)
+                await until(lambda: sessions.listeners)
                 for _ in range(50):
-                    await switchboard.runtime.store.append(f"events/{made['session']}", much.encode())
-                await until(lambda: not switchboard.listeners)
+                    await sessions.runtime.store.append(f"events/{made['session']}", much.encode())
+                await until(lambda: not sessions.listeners)
 
     asyncio.run(main())
 
@@ -175,7 +175,7 @@ def test_a_stream_ends_with_its_users_token(workshop: Workshop, monkeypatch: pyt
             monkeypatch.setattr(gate, "admit", lambda _: soon)
             async with listening(ada, made["token"]) as events:
                 names = [(each.name, each.data.get("code")) async for each in events]
-            assert names == [("tool_start", None), ("tool_complete", None), ("error", "expired")]
+            assert names == [("tool_start", None), ("tool_complete", None), ("error", "expired_token")]
 
     asyncio.run(main())
 

@@ -201,7 +201,7 @@ def test_a_call_whose_user_did_not_decide_in_time_has_expired_everywhere(worksho
         while (late := await task())["state"] == "waiting":  # noqa: ASYNC110 - there is nothing to be told by
             await asyncio.sleep(0.01)
         assert (late["state"], late["error"]["code"]) == ("expired", "expired")
-        assert late["endedAt"] == asked["confirmation"]["expires_at"]
+        assert late["endedAt"] == asked["confirmation"]["expiresAt"]
         shown = (await ada.get(f"/sessions/{asked['session']}/transcript")).json()["lines"]
         assert [each["type"] for each in shown if each.get("expired")] == [
             "confirmation_required",

@@ -124,7 +124,7 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
             from jackfield_host.lifecycle.announcement import announcement
 
             async with opened(settings, HostSettings(port=0)) as house:
-                registry = house.switchboard.runtime.registry
+                registry = house.sessions.runtime.registry
                 registry.withdrawn = {
                     "hst_odd": "needs weather: no key is set",
                     "hst_book": "needs rooms, which nobody provides",
@@ -535,7 +535,7 @@ def test_a_host_is_ready_while_its_store_takes_something(
     async def drive() -> None:
         async with provided(silent) as served, hosted(workshop, served) as host:
             assert host.house
-            look, store = host.house.readiness.look, host.house.switchboard.runtime.store
+            look, store = host.house.readiness.look, host.house.sessions.runtime.store
             assert await look() == (True, False, {"registry": True, "provider": True, "store": True})
 
             async def away(*_: object, **__: object) -> None:
@@ -547,7 +547,7 @@ def test_a_host_is_ready_while_its_store_takes_something(
                     standing = await look()
                     assert (standing.ready, standing.parts["store"]) == (False, False)
             assert (await look()).ready
-            host.house.switchboard.admission.closed = True
+            host.house.sessions.admission.closed = True
             assert (await look())[:2] == (False, True)
 
     with caplog.at_level(logging.INFO):
@@ -560,7 +560,7 @@ def test_whoever_asks_often_does_not_keep_the_store_busy(workshop: Workshop) -> 
     async def drive() -> int:
         async with provided(silent) as served, hosted(workshop, served) as host:
             assert host.house
-            runtime = host.house.switchboard.runtime
+            runtime = host.house.sessions.runtime
             store, written = runtime.store, 0
             put = store.put
 

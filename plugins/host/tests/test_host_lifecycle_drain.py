@@ -190,7 +190,7 @@ def test_a_client_whose_token_expires_is_let_go_and_comes_back_with_another(
             async with host.connected("text", **bearing(3)) as ada:
                 await ada.say("start")
                 await ada.until(lambda: ada.session)
-                assert await ada.until_closed() == (4010, "the token has expired")
+                assert await ada.until_closed() == (4010, "the access token has expired")
             with pytest.raises(InvalidStatus, match="401"):
                 async with host.connected("text", **bearing(-1)):
                     pass

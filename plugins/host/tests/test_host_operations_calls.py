@@ -40,7 +40,7 @@ def run_with_keys(workshop: Workshop, test: Callable[[Hosted], Awaitable[None]])
 
 def store_of(host: Hosted) -> Store:
     assert host.house
-    return host.house.switchboard.runtime.store
+    return host.house.sessions.runtime.store
 
 
 async def note(ada: httpx.AsyncClient, key: str) -> httpx.Response:

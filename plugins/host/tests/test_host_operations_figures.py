@@ -202,18 +202,6 @@ def test_a_call_declined_in_a_conversation_is_on_record_and_told(workshop: Works
     run(workshop, test, script)
 
 
-def test_only_the_latest_decisions_are_kept(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jackfield_host.operations.decisions.KEPT", 2)
-
-    async def test(host: Hosted, ada: httpx.AsyncClient) -> None:
-        calls = [await call(ada, "hst_look", text=str(number)) for number in range(3)]
-        assert host.house
-        kept = [bool(host.house.decisions.of(each["session"], each["callId"])) for each in calls]
-        assert kept == [False, True, True]
-
-    run(workshop, test)
-
-
 def test_the_difference_to_the_registry_before_and_to_the_one_that_waits(workshop: Workshop) -> None:
     registry = workshop.folder / "tool_registry.json"
     shutil.copy(workshop.registry, registry)

@@ -12,11 +12,11 @@ import pytest
 from asking import asking
 from hosting import Hosted, Workshop, hosted, provided
 from jackfield.store import MemoryStore
-from jackfield_host.archive.record import as_markdown
-from jackfield_host.archive.sessions import KeptSession
-from jackfield_host.operations import conversations
 from jackfield_host.security.keys import digest
+from jackfield_host.transcripts import as_markdown
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_sessions import archive
+from jackfield_sessions.archive import StoredSession
 
 KEYS = {name: f"jf_{name}_{'x' * 43}" for name in ("ada", "bob", "ops")}
 
@@ -174,11 +174,11 @@ def test_a_user_is_not_looked_for_without_end(monkeypatch: pytest.MonkeyPatch) -
 
     async def main() -> None:
         store = MemoryStore()
-        monkeypatch.setattr(conversations, "LOOKED_AT", 5)
-        await conversations.note(store, Sought(1, "ada"))  # type: ignore[arg-type]
+        monkeypatch.setattr(archive, "MAX_NOTES", 5)
+        await archive.note_session(store, Sought(1, "ada"))  # type: ignore[arg-type]
         for number in range(2, 10):
-            await conversations.note(store, Sought(number, "bob"))  # type: ignore[arg-type]
-        found = await conversations.latest(store, 10, "ada")
+            await archive.note_session(store, Sought(number, "bob"))  # type: ignore[arg-type]
+        found = await archive.recent_sessions(store, 10, "ada")
         assert found == ([], False)
 
     asyncio.run(main())
@@ -194,7 +194,7 @@ def test_a_user_is_not_looked_for_without_end(monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_a_transcript_says_failed_only_of_calls_that_failed(state: str | None, words: str) -> None:
-    session = KeptSession("s" * 32, "ada", "text", "open", 1.0, 2.0, "1", 1)
+    session = StoredSession("s" * 32, "ada", "text", "open", 1.0, 2.0, "1", 1)
     error = {"type": "tool_error", "tool": "hst_note", "errorType": "INTERNAL", "message": "As asked."}
     line = {**error, "at": 1.0, **({"state": state} if state else {})}
     assert f"> {words}" in list(as_markdown(session, [line]))

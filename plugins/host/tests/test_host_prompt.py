@@ -14,10 +14,10 @@ from asking import until
 from hosting import Provider, Workshop, hosted, provided
 from jackfield.settings import Settings
 from jackfield_host.lifecycle.announcement import announcement
-from jackfield_host.security.identity import Identity
-from jackfield_host.talks import briefing
-from jackfield_host.talks.briefing import Place
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_sessions import session_factory
+from jackfield_sessions.admission import Identity
+from jackfield_sessions.session_factory import ClientLocale
 
 VARIES = "\n\n## Just now\n\n"
 
@@ -56,7 +56,7 @@ def test_every_session_begins_with_the_same_bytes_for_every_user_time_and_host(
             cls.days += 1
             return datetime.now(tz) + timedelta(days=cls.days)
 
-    monkeypatch.setattr(briefing, "datetime", Later)
+    monkeypatch.setattr(session_factory, "datetime", Later)
     began: list[tuple[str, str, str]] = []
 
     async def visit(tls: bool) -> None:
@@ -67,8 +67,8 @@ def test_every_session_begins_with_the_same_bytes_for_every_user_time_and_host(
         ):
             assert host.house
             for user, zone in users:
-                talk = await host.house.switchboard.open(mode, Identity(user), Place(zone, "en-GB"))
-                await talk.conversation.say("Hello.")
+                live = await host.house.sessions.open(mode, Identity(user), ClientLocale(zone, "en-GB"))
+                await live.send_text("Hello.")
                 model = await asked(served.server.models, users.index((user, zone)))
                 fixed, separator, varies = model.instructions.partition(VARIES)
                 assert separator

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.settings import SettingsError, parse_settings
 from jackfield_host.security.gate import MAX_TOKEN, Arrival, Gate, spoken, understood
-from jackfield_host.security.identity import LOCAL, Identity, Refused
+from jackfield_host.security.identity import LOCAL, Refused
 from jackfield_host.security.keys import digest, new_key
 from jackfield_host.security.origins import authority, is_loopback, origin
 from jackfield_host.settings import AccessSettings
+from jackfield_sessions.admission import Identity
 from joserfc import jwt
 from joserfc.jwk import OctKey
 from offers import token_protocol

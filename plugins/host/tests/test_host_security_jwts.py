@@ -15,9 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.settings import SettingsError, parse_settings
-from jackfield_host.security.identity import Identity, Refused
+from jackfield_host.security.identity import Refused
 from jackfield_host.security.jwts import Jwts
 from jackfield_host.settings import JwtSettings
+from jackfield_sessions.admission import Identity
 from joserfc import jwt
 from joserfc.errors import SecurityWarning
 from joserfc.jwk import ECKey, Key, KeySet, OctKey, OKPKey, RSAKey

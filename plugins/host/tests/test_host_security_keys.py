@@ -7,9 +7,10 @@ import tomllib
 import pytest
 from jackfield.settings import SettingsError, parse_settings
 from jackfield_host.security import keys
-from jackfield_host.security.identity import Identity, Refused
+from jackfield_host.security.identity import Refused
 from jackfield_host.security.keys import KeyRing, digest, new_key
 from jackfield_host.settings import AccessSettings, KeySettings
+from jackfield_sessions.admission import Identity
 
 
 def ring(*made: keys.NewKey) -> KeyRing:

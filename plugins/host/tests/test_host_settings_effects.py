@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from asking import until
 from hosting import Workshop, hosted, provided
-from jackfield_host.talks import switchboard
 from jackfield_scripted import ScriptedModel
+from jackfield_sessions import manager
 
 
 async def waits(model: ScriptedModel) -> None:
@@ -42,13 +42,13 @@ def test_voice_language_and_silence_reach_the_provider_and_a_client_knows_its_la
 def test_the_store_is_cleared_of_what_has_expired_as_often_as_said(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(switchboard, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(manager, "MAINTENANCE_SECONDS", 0.01)
 
     async def main() -> None:
         for seconds, cleared in ((0.01, True), (3600.0, False)):
             async with provided(waits) as served, hosted(workshop, served, prune_seconds=seconds) as host:
                 assert host.house
-                store = host.house.switchboard.runtime.store
+                store = host.house.sessions.runtime.store
                 pruned: list[int] = []
 
                 async def prune(pruned: list[int] = pruned) -> int:

@@ -316,7 +316,7 @@ def test_a_handover_from_an_unknown_session_or_a_stranger_begins_nothing(worksho
                     await voice.say("start", handover=token or ".")
                     assert (await voice.until_closed())[0] == 4007
             assert host.house
-            assert len(host.house.switchboard.talks) == 1
+            assert len(host.house.sessions.live) == 1
 
     asyncio.run(main())
 
@@ -378,6 +378,6 @@ def test_a_provider_that_cannot_be_reached_is_a_sentence(workshop: Workshop) -> 
                 (error,) = ada.of("error")
                 assert "does not accept the key" in error["message"]
             assert host.house
-            assert not host.house.switchboard.talks
+            assert not host.house.sessions.live
 
     asyncio.run(main())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from asking import NAMED, asking, told
 from hosting import Client, Provider, Workshop, check, hosted, make_site
-from jackfield_host.archive.record import as_text, record
-from jackfield_host.archive.sessions import find
+from jackfield_host.transcripts import as_text
+from jackfield_sessions.archive import find, session_record
 from jackfield_testkit.sites import Site
 
 FORMS = Provider("forms", SimpleNamespace(base_url=""))
@@ -48,7 +48,7 @@ def test_a_completed_form_runs_its_tool_once_however_often_it_is_sent(workshop: 
     async def main() -> None:
         async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
             form = await asked(ada)
-            assert (form["toolId"], form["values"]) == ("hst_note", {"seconds": 0})
+            assert (form["tool"], form["values"]) == ("hst_note", {"seconds": 0})
             assert form["parameters"]["required"] == ["text"]
             assert form["description"] == "Summary of hst_note."
             values = {"seconds": 0, "text": "buy oil"}
@@ -143,7 +143,7 @@ def test_a_form_message_has_its_limits(workshop: Workshop, members: dict[str, An
     async def main() -> None:
         async with hosted(workshop, FORMS) as host, host.client("text", forms=True) as ada:
             await ada.raw.send(json.dumps({"type": "form_submit", **members}))
-            assert (await ada.until_type("error"))["code"] == "misunderstood"
+            assert (await ada.until_type("error"))["code"] == "invalid_message"
 
     asyncio.run(main())
 
@@ -162,7 +162,7 @@ def test_a_client_that_does_not_ask_for_forms_is_asked_in_words(workshop: Worksh
             )
             assert answer.json()["text"] == "Which values shall I use for hst_note?"
             async with host.client("text", token=token, forms=True) as new:
-                assert (await asked(new))["toolId"] == "hst_note"
+                assert (await asked(new))["tool"] == "hst_note"
 
     asyncio.run(main())
 
@@ -200,9 +200,9 @@ def test_a_form_whose_end_was_kept_and_not_told_is_closed_by_the_next_host(works
                 form, token = await asked(ada), ada.token
                 assert here.house
                 # As if the host had died between the two.
-                journal = here.house.switchboard.talks[token.partition(".")[0]].conversation.journal
-                journal.forms.close(form["formId"], submitted=False)
-                await journal.keep()
+                checkpoint = here.house.sessions.live[token.partition(".")[0]].checkpoint
+                checkpoint.forms.close(form["formId"], submitted=False)
+                await checkpoint.save()
             async with there.client("text", token=token, forms=True) as back:
                 closed = await back.until_type("form_closed")
                 assert (closed["formId"], closed["submitted"]) == (form["formId"], False)
@@ -245,10 +245,10 @@ def test_an_exported_session_tells_of_its_forms(workshop: Workshop) -> None:
             await ada.say("form_submit", formId=form["formId"], values={"text": "buy oil"})
             await ada.until_type("tool_complete")
             assert host.house
-            store, session_id = host.house.switchboard.runtime.store, ada.token.partition(".")[0]
+            store, session_id = host.house.sessions.runtime.store, ada.token.partition(".")[0]
             kept = await find(store, session_id)
             assert kept
-            return "\n".join(as_text(kept, await record(store, session_id)))
+            return "\n".join(as_text(kept, await session_record(store, session_id)))
 
     text = asyncio.run(main())
     assert "asked      the form of hst_note" in text

@@ -12,6 +12,7 @@ from hosting import Workshop, hosted, provided
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield import Mode
+from jackfield.protocol.close_codes import ENDED, SLOW_CLIENT
 from jackfield.transport.events import (
     Audio,
     Closed,
@@ -23,8 +24,7 @@ from jackfield.transport.events import (
     TurnComplete,
 )
 from jackfield.transport.protocol import Connection, Opening
-from jackfield_host.talks.outlet import Frame, Outlet
-from jackfield_host.wire.closing import ENDED, TOO_SLOW
+from jackfield_sessions.hub import ClientQueue, Frame
 
 SECOND = bytes(48_000)
 
@@ -76,13 +76,13 @@ def test_sound_that_was_under_way_when_the_user_began_to_speak_is_not_passed_on(
         model = Told()
         async with provided() as served, hosted(workshop, served) as host:
             assert host.house
-            host.house.switchboard.transport = model
+            host.house.sessions.transport = model
             async with host.client("voice", plays=False) as ada:
                 model.tell(Audio(SECOND, "one"), Audio(SECOND, "one"))
                 await ada.until(lambda: ada.sound_ms("one") == 2000)
                 await ada.say("playback", item="one", ms=500)
-                (talk,) = host.house.switchboard.talks.values()
-                await ada.until(lambda: talk.conversation.ledger.heard_ms == 500)
+                (live,) = host.house.sessions.live.values()
+                await ada.until(lambda: live.playback.played_ms == 500)
                 model.tell(first, Audio(SECOND, "one"), Interrupted(), Audio(SECOND, "one"))
                 model.tell(Audio(SECOND, "two"), Transcript("assistant", "Yes.", final=True), TurnComplete())
                 await ada.until_type("turn_complete")
@@ -99,7 +99,7 @@ def test_an_answer_without_words_is_a_whole_turn(workshop: Workshop, mode: Mode,
         model = Told()
         async with provided() as served, hosted(workshop, served) as host:
             assert host.house
-            host.house.switchboard.transport = model
+            host.house.sessions.transport = model
             async with host.client(mode) as ada:
                 await ada.say("text", text="stop")
                 await ada.until_type("message")
@@ -122,14 +122,14 @@ def test_a_client_silences_speech_that_was_sent_to_its_end(workshop: Workshop, s
         model = Told()
         async with provided() as served, hosted(workshop, served) as host:
             assert host.house
-            host.house.switchboard.transport = model
+            host.house.sessions.transport = model
             async with host.client("voice", plays=False) as ada:
                 model.tell(Audio(SECOND, "one"), Transcript("assistant", "One two.", final=True))
                 model.tell(TurnComplete())
                 await ada.until_type("turn_complete")
                 await ada.say("playback", item="one", ms=500)
-                (talk,) = host.house.switchboard.talks.values()
-                await ada.until(lambda: talk.conversation.ledger.heard_ms == 500)
+                (live,) = host.house.sessions.live.values()
+                await ada.until(lambda: live.playback.played_ms == 500)
                 await ada.say(said.pop("type"), **said)
                 await ada.until_type("interrupted")
                 assert model.truncated == [("one", 500)]
@@ -143,7 +143,7 @@ def test_halves_of_characters_do_not_end_a_conversation(workshop: Workshop) -> N
         model = Told()
         async with provided() as served, hosted(workshop, served) as host:
             assert host.house
-            host.house.switchboard.transport = model
+            host.house.sessions.transport = model
             async with host.client("text") as ada:
                 await ada.say("text", text="smile")
                 await ada.until_type("message")
@@ -163,7 +163,7 @@ def test_a_conversation_that_fails_inside_is_told_as_the_hosts_own_fault_and_goe
         model = Told()
         async with provided() as served, hosted(workshop, served) as host:
             assert host.house
-            host.house.switchboard.transport = model
+            host.house.sessions.transport = model
             async with host.client("text") as ada:
                 model.tell(Audio(SECOND, 7))  # type: ignore[arg-type]
                 model.tell(TextDelta(None))  # type: ignore[arg-type]
@@ -175,27 +175,27 @@ def test_a_conversation_that_fails_inside_is_told_as_the_hosts_own_fault_and_goe
     asyncio.run(main())
 
 
-async def sent_by(outlet: Outlet) -> list[Any]:
-    """Everything an outlet sends, once it is closed."""
+async def sent_by(queue: ClientQueue) -> list[Any]:
+    """Everything a queue sends, once it is closed."""
     out: list[Any] = []
 
     async def send(frame: Frame) -> None:
         out.append(json.loads(frame) if isinstance(frame, str) else frame)
 
-    outlet.close(ENDED)
-    await outlet.run(send)
+    queue.close(ENDED)
+    await queue.run(send)
     return out
 
 
 def test_speech_that_waits_is_taken_back_and_everything_else_is_still_told() -> None:
     async def main() -> None:
-        outlet = Outlet(100_000)
-        outlet.play("one", b"aa")
-        outlet.tell({"type": "message", "id": 1})
-        outlet.play("one", b"bb")
-        outlet.hush()
-        outlet.play("two", b"cc")
-        told = await sent_by(outlet)
+        queue = ClientQueue(100_000)
+        queue.send_audio("one", b"aa")
+        queue.send({"type": "message", "id": 1})
+        queue.send_audio("one", b"bb")
+        queue.drop_audio()
+        queue.send_audio("two", b"cc")
+        told = await sent_by(queue)
         assert [each for each in told if isinstance(each, bytes)] == [b"cc"]
         assert told[-2:] == [{"type": "audio", "item": "two"}, b"cc"]
         assert {"type": "message", "id": 1} in told
@@ -205,19 +205,19 @@ def test_speech_that_waits_is_taken_back_and_everything_else_is_still_told() -> 
 
 def test_what_waits_is_bounded_and_a_client_beyond_it_is_given_up_at_once() -> None:
     async def main() -> None:
-        outlet = Outlet(1000)
+        queue = ClientQueue(1000)
 
         async def never(_: Frame) -> None:
             await asyncio.Event().wait()
 
-        running = asyncio.create_task(outlet.run(never))
+        running = asyncio.create_task(queue.run(never))
         for _ in range(20):
-            outlet.tell({"type": "text_delta", "text": "x" * 80})
+            queue.send({"type": "text_delta", "text": "x" * 80})
             await asyncio.sleep(0)
-        assert outlet.closing is TOO_SLOW
+        assert queue.closing is SLOW_CLIENT
         await asyncio.wait({running})
         assert running.cancelled()
-        assert not outlet._waiting
+        assert not queue._frames
 
     asyncio.run(main())
 
@@ -227,15 +227,15 @@ def test_an_event_that_is_read_and_told_at_once_is_told_once(missed: int, held: 
     """While a client catches up, events come by two ways; where the ways overlap is a matter of luck."""
 
     async def main() -> None:
-        outlet = Outlet(100_000)
-        outlet.hold()
+        queue = ClientQueue(100_000)
+        queue.pause()
         for number in range(max(0, missed - held), missed + 1):
-            outlet.tell({"type": "message", "id": number + 1})
-        outlet.play("one", b"aa")
-        outlet.release({"type": "message", "id": number + 1} for number in range(missed))
+            queue.send({"type": "message", "id": number + 1})
+        queue.send_audio("one", b"aa")
+        queue.resume({"type": "message", "id": number + 1} for number in range(missed))
         for number in range(max(0, missed - late), missed + 3):
-            outlet.tell({"type": "message", "id": number + 1})
-        told = await sent_by(outlet)
+            queue.send({"type": "message", "id": number + 1})
+        told = await sent_by(queue)
         ids = [each["id"] for each in told if isinstance(each, dict) and "id" in each]
         assert ids == list(range(1, missed + 4))
         assert b"aa" in told

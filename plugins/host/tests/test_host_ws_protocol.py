@@ -15,16 +15,21 @@ import pytest
 from hosting import Workshop, check, hosted, provided
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jackfield_host.wire import asyncapi, incoming
-from jackfield_host.wire.closing import CLOSINGS
-from jackfield_host.wire.outgoing import OfferedTool, Partial
-from jackfield_host.wire.writing import written
-from pydantic import BaseModel
+from jackfield.protocol.close_codes import CLOSE_REASONS
+from jackfield.protocol.codec import InvalidMessageError, Message, encode, members, message_type
+from jackfield.protocol.messages import (
+    ALL_MESSAGES,
+    CLIENT_MESSAGES,
+    HOST_MESSAGES,
+    FormFault,
+    OfferedTool,
+    PartialAnswer,
+)
+from jackfield_host.client_messages import message_schemas, parse_client_message, parse_first_message
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "protocol.md").read_text("utf-8") if DOCS.is_dir() else ""
 needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
-EVERY = (*asyncapi.SAID_BY_CLIENT, *asyncapi.SAID_BY_HOST)
 
 
 def section(name: str) -> str:
@@ -34,45 +39,46 @@ def section(name: str) -> str:
     return found[1]
 
 
-def members(message: type[BaseModel]) -> set[str]:
-    return {field.alias or name for name, field in message.model_fields.items()}
+def names(message: type[Message]) -> set[str]:
+    return {member.wire for member in members(message)}
 
 
-@pytest.mark.parametrize("message", EVERY, ids=lambda message: message.__name__)
+@pytest.mark.parametrize("message", ALL_MESSAGES, ids=lambda message: message.__name__)
 @needs_pages
-def test_every_message_and_member_is_documented_and_none_that_is_not_there(message: type[BaseModel]) -> None:
-    rows = re.findall(r"^\| (`.*?) \|", section(asyncapi.type_of(message)), re.MULTILINE)
+def test_every_message_and_member_is_documented_and_none_that_is_not_there(message: type[Message]) -> None:
+    rows = re.findall(r"^\| (`.*?) \|", section(message_type(message)), re.MULTILINE)
     documented = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    assert documented == members(message)
+    assert documented == names(message)
 
 
 @needs_pages
 def test_the_parts_of_a_session_are_documented() -> None:
     text = section("session")
-    assert all(f"`{name}`" in text for part in (OfferedTool, Partial) for name in members(part))
+    assert all(f"`{name}`" in text for part in (OfferedTool, PartialAnswer) for name in names(part))
+    assert all(f"`{name}`" in section("error") for name in names(FormFault))
 
 
 @needs_pages
 def test_no_message_is_documented_that_is_not_there() -> None:
     documented = re.findall(r"^### `(\w+)`$", PAGE, re.MULTILINE)
-    assert sorted(documented) == sorted(map(asyncapi.type_of, EVERY))
+    assert sorted(documented) == sorted(map(message_type, ALL_MESSAGES))
 
 
 @needs_pages
 def test_every_close_code_is_documented_with_what_to_do() -> None:
     rows = re.findall(r"^\| (\d{4}) \| `(\w+)` \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
     assert {(int(code), name, reason, advice) for code, name, reason, advice in rows} == {
-        (each.code, each.name, each.reason, each.advice) for each in CLOSINGS
+        (each.code, each.name, each.reason, each.advice) for each in CLOSE_REASONS
     }
-    assert len({each.code for each in CLOSINGS}) == len(CLOSINGS)
+    assert len({each.code for each in CLOSE_REASONS}) == len(CLOSE_REASONS)
     # A close frame has room for so much.
-    assert all(len(each.reason.encode()) <= 123 for each in CLOSINGS)
+    assert all(len(each.reason.encode()) <= 123 for each in CLOSE_REASONS)
 
 
 @needs_pages
 def test_every_example_is_a_message_as_published() -> None:
     examples = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
-    ours = {asyncapi.type_of(message) for message in asyncapi.SAID_BY_HOST}
+    ours = {message_type(message) for message in HOST_MESSAGES}
     assert len(examples) >= 6
     for example in examples:
         check(example, by_host=example["type"] in ours)
@@ -123,13 +129,13 @@ def test_the_example_of_a_handshake_runs_and_without_an_origin_it_is_refused(
     ],
 )  # fmt: skip
 def test_what_is_no_message_is_explained_in_plain_words(said: str, sentence: str) -> None:
-    with pytest.raises(incoming.MisunderstoodError) as caught:
-        incoming.read_opening(said)
+    with pytest.raises(InvalidMessageError) as caught:
+        parse_first_message(said)
     assert str(caught.value).startswith(sentence)
 
 
 def test_a_browser_that_does_not_know_its_time_zone_is_let_in() -> None:
-    assert incoming.read_opening('{"type": "start", "timeZone": "Etc/Unknown"}').time_zone == "Etc/Unknown"
+    assert parse_first_message('{"type": "start", "timeZone": "Etc/Unknown"}').time_zone == "Etc/Unknown"
 
 
 def test_a_time_zone_that_does_not_exist_is_misunderstood(workshop: Workshop) -> None:
@@ -139,7 +145,7 @@ def test_a_time_zone_that_does_not_exist_is_misunderstood(workshop: Workshop) ->
                 await ada.say("start", timeZone="Mars/Olympus")
                 assert (await ada.until_closed())[0] == 4004
             (told,) = ada.of("error")
-            assert (told["code"], "no such time zone" in told["message"]) == ("misunderstood", True)
+            assert (told["code"], "no such time zone" in told["message"]) == ("invalid_message", True)
             assert not served.server.requests
 
     asyncio.run(main())
@@ -162,7 +168,7 @@ def test_the_document_is_served_and_its_references_lead_somewhere(workshop: Work
             for step in reference.removeprefix("#/").split("/"):
                 place = place[step]
         assert {each["name"] for each in document["components"]["messages"].values()} == {
-            *map(asyncapi.type_of, EVERY),
+            *map(message_type, ALL_MESSAGES),
             "sound",
         }
         for channel in ("text", "voice"):
@@ -174,10 +180,8 @@ def test_the_document_is_served_and_its_references_lead_somewhere(workshop: Work
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = TEXTS | st.integers(-5, 10**8) | st.booleans() | st.none() | st.sampled_from(["high", "low"])
-NAMES = st.sampled_from(
-    sorted(set().union(*map(members, asyncapi.SAID_BY_CLIENT)) | {"last_event", "call_id"})
-)
-KINDS = st.sampled_from([*map(asyncapi.type_of, asyncapi.SAID_BY_CLIENT), "sing"])
+NAMES = st.sampled_from(sorted(set().union(*map(names, CLIENT_MESSAGES)) | {"last_event", "call_id"}))
+KINDS = st.sampled_from([*map(message_type, CLIENT_MESSAGES), "sing"])
 
 
 @settings(max_examples=300, deadline=None)
@@ -188,9 +192,9 @@ def test_the_host_takes_exactly_what_the_schemas_say(fields: dict[str, Any], kin
         message["timeZone"] = "Europe/Berlin"  # Which of them exist, no schema can say.
     opening = kind in ("start", "resume")
     try:
-        (incoming.read_opening if opening else incoming.read_spoken)(json.dumps(message))
+        (parse_first_message if opening else parse_client_message)(json.dumps(message))
         taken = True
-    except incoming.MisunderstoodError:
+    except InvalidMessageError:
         taken = False
     try:
         check(message, by_host=False)
@@ -201,8 +205,8 @@ def test_the_host_takes_exactly_what_the_schemas_say(fields: dict[str, Any], kin
 
 
 def test_schemas_are_valid_ones() -> None:
-    for name in asyncapi.schemas():
-        reference = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": asyncapi.schemas()}}
+    for name in message_schemas():
+        reference = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": message_schemas()}}
         jsonschema_rs.validator_for(reference)
 
 
@@ -218,4 +222,4 @@ def test_schemas_are_valid_ones() -> None:
     ],
 )
 def test_what_json_cannot_carry_is_written_as_nearly_as_it_can_be(value: Any, read: Any) -> None:
-    assert json.loads(written({"value": value})) == {"value": read}
+    assert json.loads(encode({"value": value})) == {"value": read}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 from coming_back import echo, notes_behind_a_gate, numbered, types, view, whole
@@ -32,7 +33,7 @@ def test_a_connection_that_breaks_in_mid_answer_is_taken_up_where_it_was(worksho
                 written = partial["text"]
                 for piece in back.of("text_delta"):
                     assert piece["answer"] == partial["answer"]
-                    written = written[: piece["atCharacter"]] + piece["text"]
+                    written = written[: piece["offset"]] + piece["text"]
                 answer = back.said("assistant")[0]
                 assert written.strip() == answer
                 assert await whole(host, ada, back)
@@ -48,7 +49,7 @@ def test_two_connections_of_one_session_are_one_line_and_the_newer_one_has_it(wo
             host.client("text") as first,
         ):
             async with host.client("text", token=first.token, lastEvent=first.last_event) as second:
-                assert await first.until_closed() == (4006, "the session goes on in another connection")
+                assert await first.until_closed() == (4006, "another connection took over the session")
                 await second.say("text", text="here")
                 await second.until_type("turn_complete")
                 assert second.said("assistant") == ["You said here"]
@@ -246,7 +247,7 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
                 assert await whole(there, ada, moved)
                 assert workshop.effects("done it") == 1
                 assert here.house
-                await moved.until(lambda: not here.house.switchboard.talks)  # type: ignore[union-attr]
+                await moved.until(lambda: not here.house.sessions.live)  # type: ignore[union-attr]
             # And back to the first one, which knows nothing of what was said since.
             async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
                 await home.say("text", text="and now?")
@@ -256,6 +257,25 @@ def test_another_host_takes_over_in_mid_call_and_the_first_lets_go(workshop: Wor
 
     asyncio.run(main())
     assert "hst_note" in told[0]
+
+
+def test_a_session_of_another_version_is_refused_with_a_sentence(workshop: Workshop) -> None:
+    async def main() -> None:
+        async with provided(echo) as served:
+            async with hosted(workshop, served) as host, host.client("text") as ada:
+                token, session_id = ada.token, ada.token.partition(".")[0]
+            async with hosted(workshop, served) as host:
+                assert host.house
+                store = host.house.sessions.runtime.store
+                saved = json.loads(await store.get(f"session/{session_id}") or b"")
+                del saved["format"]
+                await store.put(f"session/{session_id}", json.dumps(saved).encode())
+                async with host.connected("text") as back:
+                    await back.say("resume", token=token)
+                    assert (await back.until_closed())[0] == 4007
+                    assert "saved by another version of Jackfield" in back.of("error")[0]["message"]
+
+    asyncio.run(main())
 
 
 def test_a_host_that_lost_a_session_without_knowing_it_goes_on_with_nothing_out_of_date(

@@ -14,9 +14,9 @@ from hosting import Hosted, Workshop, hosted, provided
 from jackfield.outcomes import declined
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore, Store
-from jackfield_host.archive.sessions import every, find, forget
-from jackfield_host.talks.events import Events, TakenOverError, follow, replay, take_over
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_sessions.archive import all_sessions, delete, find
+from jackfield_sessions.events import EventLog, OwnershipLost, claim_ownership, follow, replay
 
 
 class Slow:
@@ -33,7 +33,7 @@ class Slow:
 
 def store_of(host: Hosted) -> Store:
     assert host.house
-    return host.house.switchboard.runtime.store
+    return host.house.sessions.runtime.store
 
 
 @asynccontextmanager
@@ -60,11 +60,11 @@ async def slow(host: Hosted, verb: str, concerned: Callable[[str, bytes], bool])
 
 
 def is_record(key: str, _: bytes) -> bool:
-    return key.startswith(("session/", "conversation/"))
+    return key.startswith(("session/", "checkpoint/"))
 
 
 def has_answer(key: str, value: bytes) -> bool:
-    return key.startswith(("conversation/", "events/")) and b"You said hello" in value
+    return key.startswith(("checkpoint/", "events/")) and b"You said hello" in value
 
 
 def test_what_a_host_keeps_after_it_lost_a_session_is_read_by_nobody(workshop: Workshop) -> None:
@@ -116,7 +116,7 @@ async def moved_on(host: Hosted) -> None:
     """Wait until a host has let go of everything."""
     assert host.house
     async with asyncio.timeout(60):
-        while host.house.switchboard.talks:  # noqa: ASYNC110 - nobody tells of it
+        while host.house.sessions.live:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
 
 
@@ -257,7 +257,7 @@ def test_a_decline_that_its_host_could_not_publish_is_published_once_by_the_next
             asked = (await http.post("/execute/hst_book", json=body)).json()
             named, card = {NAMED: asked["token"]}, asked["confirmation"]
             assert host.house
-            runtime = host.house.switchboard.runtime
+            runtime = host.house.sessions.runtime
             (pending,) = await runtime.confirmations.of_session(asked["session"])
             assert await runtime.ledger.settle_unrun(pending, declined())
             for _ in range(2):
@@ -307,10 +307,10 @@ def test_a_client_that_resumes_behind_an_unsigned_event_gets_nothing_from_a_host
 ):
     async def main() -> None:
         store, session = MemoryStore(), Session("text", "1", session_id="s", secret="known to its client")
-        lost, beside = Events(session, store), Events(session, store, carries=False)
-        await take_over(session.id, store, "another host")
+        lost, beside = EventLog(session, store), EventLog(session, store, owner=False)
+        await claim_ownership(session.id, store, "another host")
         (settled,) = await beside.append("confirmation_settled", {"callId": "c", "approved": True})
-        with pytest.raises(TakenOverError):
+        with pytest.raises(OwnershipLost):
             await lost.append("session_status", {"state": "idle"})
         await beside.append("tool_complete", {"callId": "c", "data": {}})
 
@@ -339,9 +339,9 @@ def test_a_session_is_forgotten_whoever_held_it(workshop: Workshop) -> None:
                 await moved.until(lambda: moved.said("assistant")[1:])
             store = store_of(host)
             session = ada.token.split(".")[0]
-            assert [each.id for each in await every(store)] == [session]
-            await forget(store, session)
-            assert await every(store) == []
+            assert [each.id for each in await all_sessions(store)] == [session]
+            await delete(store, session)
+            assert await all_sessions(store) == []
             assert await Session.resume(session, store) is None
             assert not [key for key in await store.keys("") if session in key]
 

@@ -11,8 +11,8 @@ import pytest
 from hosting import Workshop, eventually, hosted, provided
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State, may_go
-from jackfield_conversation.calls import MOST_MESSAGES
 from jackfield_scripted import ScriptedCall, ScriptedModel
+from jackfield_sessions.tool_runner import MAX_BATCHES
 
 PROVIDERS = pytest.mark.parametrize("provider", ["openai", "gemini"])
 
@@ -90,8 +90,8 @@ def test_a_barge_in_is_told_at_once_cuts_where_it_was_heard_and_nothing_more_of_
             item = ada.of("sound")[0]["item"]
             await ada.say("playback", item=item, ms=700)
             assert host.house
-            (talk,) = host.house.switchboard.talks.values()
-            await ada.until(lambda: talk.conversation.ledger.heard_ms == 700)
+            (live,) = host.house.sessions.live.values()
+            await ada.until(lambda: live.playback.played_ms == 700)
             heard.set()
             await ada.speak()
             await ada.until(lambda: "I stopped." in ada.said("assistant"))
@@ -190,7 +190,7 @@ def test_what_is_suppressed_goes_neither_over_the_wire_nor_into_the_transcript(
 
 
 def _store(host: Any) -> Any:
-    return host.house.switchboard.runtime.store
+    return host.house.sessions.runtime.store
 
 
 def test_transcripts_hold_what_both_sides_said(workshop: Workshop) -> None:
@@ -326,7 +326,7 @@ def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_
     async def script(model: ScriptedModel) -> None:
         nonlocal calls
         await hears(model)
-        while calls < MOST_MESSAGES:
+        while calls < MAX_BATCHES:
             calls += 1
             call = ScriptedCall("hst_look", {"text": f"place {calls}"}, id=f"call_look_{calls:04}")
             await model.calls(call)
@@ -340,7 +340,7 @@ def test_a_model_that_calls_and_calls_is_stopped_and_goes_on_when_the_user_says_
             await (ada.speak() if mode == "voice" else ada.say("text", text="look everywhere"))
             await ada.until_type("turn_complete")
             assert [each["code"] for each in ada.of("notification")] == ["endless_calls"]
-            assert calls == MOST_MESSAGES
+            assert calls == MAX_BATCHES
             assert not ada.said("assistant")
             await (ada.speak() if mode == "voice" else ada.say("text", text="go on"))
             await ada.until_type("turn_complete", 2)
@@ -411,7 +411,7 @@ def test_a_client_that_hangs_up_ends_the_session_for_good(workshop: Workshop) ->
                 await again.say("resume", token=ada.token)
                 assert (await again.until_closed())[0] == 4000
             assert host.house
-            talks = host.house.switchboard.talks
+            talks = host.house.sessions.live
             await eventually(lambda: not talks)
 
     asyncio.run(main())

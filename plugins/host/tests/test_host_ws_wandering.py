@@ -102,9 +102,9 @@ class World:
         """A host dies: nothing of it is written any more, and nobody hears from it."""
         house = self.hosts[place].house
         assert house
-        for talk in list(house.switchboard.talks.values()):
-            talk.conversation.journal.abandon()
-            talk.feed.events._lost = True
+        for live in list(house.sessions.live.values()):
+            live.checkpoint.disable()
+            live.hub.log._lost = True
         await self._stacks[place].aclose()
         if self.client is not None and self.client.closed:
             await self.drop()

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 from jackfield.transport.protocol import TransportError
-from jackfield_conversation.memory import Memory
-from jackfield_conversation.summary import by_model
 from jackfield_local import jackfield_transports
 from jackfield_local.agent import mind
 from jackfield_local.agent.dialogue import AgentDialogue
@@ -19,6 +17,8 @@ from jackfield_local.agent.mind import Agent
 from jackfield_local.settings import LocalSettings
 from jackfield_local.text import TextConnection
 from jackfield_local.transport import LocalTransport
+from jackfield_sessions.checkpoint import ChatHistory
+from jackfield_sessions.summary import model_summarizer
 from local_session import opening
 
 
@@ -150,14 +150,14 @@ def test_the_model_is_prepared_once_for_all_sessions_of_a_registry(
     assert "the model could not be prepared: server_error: no room" in caplog.text
 
 
-def test_a_summary_is_left_to_the_digest_of_the_conversation() -> None:
+def test_the_local_agent_leaves_summaries_to_the_session() -> None:
     async def go() -> str:
         transport = LocalTransport(LocalSettings("router"))
-        memory = Memory()
+        history = ChatHistory()
         for number in range(30):
-            memory.add("user", f"Remember the number {number}.")
-        await memory.condense(by_model(transport))
+            history.add("user", f"Remember the number {number}.")
+        await history.compact(model_summarizer(transport))
         await transport.close()
-        return memory.summary
+        return history.summary
 
     assert asyncio.run(go()).startswith("user: Remember the number 0.")

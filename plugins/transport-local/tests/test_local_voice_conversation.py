@@ -1,25 +1,29 @@
-"""Voice under a conversation of the kernel, which decides what was heard and when to cut."""
+"""Voice in a live session, which decides what was played and where to cut."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Mapping
 from types import SimpleNamespace
 from typing import Any, cast
 
 from jackfield import Mode
+from jackfield.protocol.close_codes import ENDED, CloseReason
 from jackfield.runtime import Runtime
 from jackfield.session.machine import State
 from jackfield.session.session import Session
 from jackfield.store import MemoryStore
-from jackfield.transport.events import Audio, Closed, Event, Interrupted, Transcript, TurnComplete
 from jackfield.transport.protocol import Connection, Opening
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.notices import Notice
 from jackfield_local.mind import Thought, Words
 from jackfield_local.models.speech import engines
 from jackfield_local.voice.connection import VoiceConnection
+from jackfield_sessions.hub import ClientQueue
+from jackfield_sessions.live_session import LiveSession
 from local_voice_line import Dialogue, Plan, bare, on_a_loop, saying, silence, speech
+
+SPEECH = "speech"
+"""How a piece of sound stands among the messages."""
 
 STORY = "Once upon a time there was an old lighthouse by the sea. Its keeper was called Martha."
 
@@ -40,53 +44,61 @@ class _Transport:
         """Nothing is shared."""
 
 
-class _Caller:
+class _Caller(ClientQueue):
     """A user at a client that plays what comes."""
 
     def __init__(self, plan: Plan) -> None:
+        super().__init__(limit=0)
         self.dialogue = Dialogue(plan)
-        self.got: list[Event | Notice] = []
+        self.got: list[dict[str, Any]] = []
         self._news = asyncio.Event()
-        self.session = Session("voice", "1.0.0", session_id="s-1", user="ann", publish=self._published)
-        self.conversation = Conversation(
-            cast("Runtime", _runtime()),
-            self.session,
-            _Transport(self.dialogue),
-            self._deliver,
-            instructions="",
+        self.session = Session("voice", "1.0.0", session_id="s-1", user="ann")
+        self.live = LiveSession(
+            cast("Runtime", _runtime()), self.session, _Transport(self.dialogue), instructions=""
         )
 
-    def _published(self, event: str, fields: Mapping[str, Any]) -> None:
-        """The client's other channel is not looked at."""
+    def send(self, message: Mapping[str, Any] | str) -> None:
+        self.got.append(json.loads(message) if isinstance(message, str) else dict(message))
+        self._news.set()
 
-    async def _deliver(self, event: Event | Notice) -> None:
-        self.got.append(event)
+    def send_audio(self, item: str, pcm: bytes) -> None:
+        self.send({"type": SPEECH, "item": item, "bytes": len(pcm)})
+
+    def close(self, closing: CloseReason) -> None:
+        super().close(closing)
         self._news.set()
 
     async def say(self, pcm: bytes) -> None:
         for place in range(0, len(pcm), 960):
-            await self.conversation.listen(pcm[place : place + 960])
+            await self.live.send_audio(pcm[place : place + 960])
 
     async def call(self) -> None:
-        """Open the line; whatever fails on it shows where the test waits."""
-        await self.conversation.open()
-        self._running = asyncio.create_task(self.conversation.run())
-        self._running.add_done_callback(lambda _: self._news.set())
+        """Begin the session; whatever fails in it shows where the test waits."""
+        self.live.attach(self)
+        await self.live.open()
+        self.live.start()
 
-    async def until(self, kind: type, count: int = 1) -> None:
-        while sum(isinstance(event, kind) for event in self.got) < count:
-            if self._running.done():
-                raise AssertionError(f"the line ended: {self._running.result()}")
+    async def until(self, kind: str, count: int = 1) -> None:
+        while len(self.of(kind)) < count:
+            assert self.closing is None, f"the session ended: {self.closing}"
             self._news.clear()
             await self._news.wait()
 
-    async def hang_up(self) -> Closed:
-        await self.conversation.close()
-        return await self._running
+    async def hang_up(self) -> CloseReason:
+        await self.live.close()
+        return await self.live.wait_closed()
+
+    def of(self, *kinds: str) -> list[dict[str, Any]]:
+        return [message for message in self.got if message["type"] in kinds]
+
+    def messages(self, speaker: str = "") -> list[str]:
+        """What was said, as a model that takes over is told."""
+        history = self.live.checkpoint.history.messages
+        return [each.text for each in history if speaker in ("", each.speaker)]
 
     @property
     def item(self) -> str:
-        return next(event.item for event in reversed(self.got) if isinstance(event, Audio))
+        return str(self.of(SPEECH)[-1]["item"])
 
 
 def _runtime() -> SimpleNamespace:
@@ -105,19 +117,19 @@ async def test_a_user_breaks_in_while_the_answer_still_plays() -> None:
     caller = _Caller(saying(STORY, "Fine, I stop."))
     await caller.call()
     await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
-    await caller.until(TurnComplete)
+    await caller.until("turn_complete")
     assert caller.session.state is State.LISTENING
-    caller.conversation.heard(caller.item, 2500)
+    caller.live.report_playback(caller.item, 2500)
     await caller.say(silence(200) + speech("Please stop.") + silence(700))
-    await caller.until(TurnComplete, 2)
+    await caller.until("turn_complete", 2)
     assert [kind for kind, _ in caller.dialogue.told] == ["user", "interrupted", "user"]
     assert caller.dialogue.of("interrupted") == ["Once upon a time there was an old lighthouse"]
-    said = [each.text for each in caller.conversation.memory.said]
+    said = caller.messages()
     assert [bare(said[0]), bare(said[2]), said[3]] == ["tell me a story", "please stop", "Fine, I stop."]
     assert said[1].startswith("Once upon a time")
     assert "Martha" not in said[1]
-    assert not [event for event in caller.got if isinstance(event, Interrupted)]
-    assert (await caller.hang_up()).code == ""
+    assert not caller.of("interrupted")
+    assert await caller.hang_up() is ENDED
 
 
 @on_a_loop
@@ -131,20 +143,18 @@ async def test_stop_said_aloud_leaves_silence() -> None:
     caller = _Caller(plan)
     await caller.call()
     await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
-    await caller.until(TurnComplete)
-    caller.conversation.heard(caller.item, 2500)
-    before = len(caller.got)
+    await caller.until("turn_complete")
+    caller.live.report_playback(caller.item, 2500)
+    before = len(caller.of(SPEECH, "notification"))
     await caller.say(silence(200) + speech("Stop.") + silence(700))
-    await caller.until(TurnComplete, 2)
+    await caller.until("turn_complete", 2)
     assert caller.dialogue.asked[-1] == "stop"
-    assert not [each for each in caller.got[before:] if isinstance(each, Audio | Notice)]
+    assert len(caller.of(SPEECH, "notification")) == before
     assert caller.session.state is State.LISTENING
-    assert [bare(each.text) for each in caller.conversation.memory.said if each.speaker == "user"] == [
-        *("tell me a story", "stop")
-    ]
+    assert [bare(text) for text in caller.messages("user")] == ["tell me a story", "stop"]
     await caller.say(silence(200) + speech("Tell me a story.") + silence(700))
-    await caller.until(TurnComplete, 3)
-    assert caller.conversation.memory.said[-1].text == STORY
+    await caller.until("turn_complete", 3)
+    assert caller.messages()[-1] == STORY
     await caller.hang_up()
 
 
@@ -156,15 +166,15 @@ async def test_stop_in_writing_silences_what_still_plays() -> None:
 
     caller = _Caller(plan)
     await caller.call()
-    await caller.conversation.say("Tell me a story.")
-    await caller.until(TurnComplete)
-    caller.conversation.heard(caller.item, 2500)
-    await caller.conversation.say("stop")
-    await caller.until(TurnComplete, 2)
-    kinds = [type(each) for each in caller.got if not isinstance(each, Audio | Transcript)]
-    assert kinds == [TurnComplete, Interrupted, TurnComplete]
+    await caller.live.send_text("Tell me a story.")
+    await caller.until("turn_complete")
+    caller.live.report_playback(caller.item, 2500)
+    await caller.live.send_text("stop")
+    await caller.until("turn_complete", 2)
+    kinds = [each["type"] for each in caller.of("turn_complete", "interrupted", "notification")]
+    assert kinds == ["turn_complete", "interrupted", "turn_complete"]
     assert caller.session.state is State.LISTENING
-    said = [each.text for each in caller.conversation.memory.said]
+    said = caller.messages()
     assert said[1].startswith("Once upon a time")
     assert "Martha" not in said[1]
     assert said[2] == "stop"
@@ -186,14 +196,14 @@ async def test_an_interrupt_while_the_agent_thinks_brings_the_session_back_to_li
     await caller.say(silence(200) + speech("Think about it.") + silence(700))
     await thinking.wait()
     assert caller.session.state.value == "processing"
-    await caller.conversation.interrupt()
-    await caller.until(Interrupted)
+    await caller.live.interrupt()
+    await caller.until("interrupted")
     await asyncio.sleep(1.4)  # Longer than the dead air that a filler would end.
     assert caller.session.state is State.LISTENING
-    assert not [each for each in caller.got if isinstance(each, Audio | Notice)]
+    assert not caller.of(SPEECH, "notification")
     await caller.say(silence(200) + speech("Are you there?") + silence(700))
-    await caller.until(TurnComplete)
-    assert caller.conversation.memory.said[-1].text == "Yes."
+    await caller.until("turn_complete")
+    assert caller.messages()[-1] == "Yes."
     await caller.hang_up()
 
 
@@ -208,15 +218,14 @@ async def test_a_filler_is_heard_but_not_remembered() -> None:
     caller = _Caller(plan)
     await caller.call()
     await caller.say(silence(200) + speech("Think about it.") + silence(700))
-    await caller.until(Audio)
+    await caller.until(SPEECH)
     assert caller.item == "filler-1"
     assert caller.session.state is State.PROCESSING
-    caller.conversation.heard(caller.item, 200)
+    caller.live.report_playback(caller.item, 200)
     await caller.say(silence(200) + speech("Are you there?") + silence(700))
     go.set()
-    await caller.until(TurnComplete)
-    answers = [each.text for each in caller.conversation.memory.said if each.speaker == "assistant"]
-    assert answers == ["Yes."]
+    await caller.until("turn_complete")
+    assert caller.messages("assistant") == ["Yes."]
     await caller.hang_up()
 
 
@@ -229,13 +238,13 @@ async def test_a_user_types_in_the_middle_of_an_answer() -> None:
 
     caller = _Caller(plan)
     await caller.call()
-    await caller.conversation.say("Tell me a story.")
-    await caller.until(Audio)
-    caller.conversation.heard(caller.item, 500)
-    await caller.conversation.say("Something else, please.")
-    await caller.until(TurnComplete)
-    assert len([event for event in caller.got if isinstance(event, Interrupted)]) == 1
+    await caller.live.send_text("Tell me a story.")
+    await caller.until(SPEECH)
+    caller.live.report_playback(caller.item, 500)
+    await caller.live.send_text("Something else, please.")
+    await caller.until("turn_complete")
+    assert len(caller.of("interrupted")) == 1
     assert [kind for kind, _ in caller.dialogue.told] == ["user", "interrupted", "user"]
-    assert caller.conversation.memory.said[-1].text == "Of course."
+    assert caller.messages()[-1] == "Of course."
     assert caller.session.state is State.LISTENING
     await caller.hang_up()

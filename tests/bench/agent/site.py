@@ -9,22 +9,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 from jackfield import Mode
+from jackfield.protocol.close_codes import CloseReason
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield.transport.events import Closed, FormRequest, TextDelta, ToolCalls, Trouble, TurnComplete
+from jackfield.transport.events import FormRequest
 from jackfield.transport.protocol import Opening, VoiceSettings
-from jackfield_conversation.conversation import Conversation
-from jackfield_conversation.memory import Memory
-from jackfield_conversation.opening import Openings
+from jackfield.transport.troubles import TROUBLES
 from jackfield_local.agent.mind import Agent
 from jackfield_local.text import TextConnection
+from jackfield_sessions.hub import ClientQueue
+from jackfield_sessions.live_session import LiveSession
+from jackfield_sessions.model_connection import base_config
 
 from bench.agent.sessions import NO_ANSWER, PATIENCE, Call, Turn, open_question
 
@@ -56,44 +59,52 @@ class SilentTransport:
         """Nothing: the agent serves other conversations as well."""
 
 
-class Talk:
-    """A user in a conversation whose tools really run."""
+class Talk(ClientQueue):
+    """A user in a live session whose tools really run."""
 
     def __init__(self, transport: SilentTransport) -> None:
+        super().__init__(limit=0)
         self._transport = transport
         self._turn = Turn()
         self._news = asyncio.Event()
         self._ended = self._closed = False
         self._cards: list[str] = []
-        self.conversation: Conversation | None = None
+        self.live: LiveSession | None = None
 
-    async def deliver(self, event: Any) -> None:
-        """What reaches the client."""
-        if isinstance(event, TextDelta):
-            self._turn.said += event.text
-        elif isinstance(event, FormRequest):
-            self._turn.form = event
-        elif isinstance(event, ToolCalls):
-            self._turn.calls += [Call(each.tool_id, orjson.loads(each.arguments)) for each in event.calls]
-            # Words before a result are no answer.
-            self._turn.said = ""
-        elif isinstance(event, Trouble):
-            self._turn.said += f" [{event.code}: {event.detail}]"
-        self._closed = self._closed or isinstance(event, Closed)
-        self._ended = self._ended or isinstance(event, TurnComplete | Trouble | Closed)
+    def send(self, message: Mapping[str, Any] | str) -> None:
+        """Note what reaches the client."""
+        if isinstance(message, str):
+            # Text deltas come encoded.
+            self._turn.said += orjson.loads(message)["text"]
+            return
+        match message["type"]:
+            case "form_request":
+                self._turn.form = FormRequest(message["formId"], message["tool"], message["values"])
+            case "tool_start":
+                self._turn.calls.append(Call(message["tool"], orjson.loads(message["arguments"])))
+                # Words before a result are no answer.
+                self._turn.said = ""
+            case "notification" if message["code"] in TROUBLES:
+                self._turn.said += f" [{message['code']}]"
+                self._ended = True
+            case "confirmation_required":
+                self._cards.append(message["token"])
+            case "turn_complete":
+                self._ended = True
         self._news.set()
 
-    def publish(self, name: str, fields: Any) -> None:
-        """What the runtime tells the client besides."""
-        if name == "confirmation_required":
-            self._cards.append(fields["token"])
+    def close(self, closing: CloseReason) -> None:
+        """Note that nothing more comes."""
+        super().close(closing)
+        self._closed = self._ended = True
+        self._news.set()
 
     async def says(self, text: str) -> Turn:
         """What follows from a message, up to the end of the answer; its cards are left open."""
-        assert self.conversation is not None
+        assert self.live is not None
         self._turn, self._cards = Turn(), []
         began = time.perf_counter()
-        await self._until_answered(self.conversation.say(text))
+        await self._until_answered(self.live.send_text(text))
         self._turn.seconds = time.perf_counter() - began
         connection = self._transport.connection
         if not self._closed and connection is not None:
@@ -102,11 +113,11 @@ class Talk:
 
     async def approves(self) -> str:
         """What is said once the user approved the last card; nothing where there is none."""
-        assert self.conversation is not None
+        assert self.live is not None
         if not self._cards:
             return ""
         self._turn = Turn()
-        await self._until_answered(self.conversation.resolve_confirmation(self._cards.pop(), approve=True))
+        await self._until_answered(self.live.resolve_confirmation(self._cards.pop(), approve=True))
         return self._turn.said
 
     async def _until_answered(self, doing: Any) -> None:
@@ -131,16 +142,14 @@ class Site:
     async def opening(self, agent: Agent, mode: Mode) -> Opening:
         """What a conversation in a mode begins with."""
         session = await self.runtime.open_session(mode, user=USER)
-        openings = Openings(
+        config = base_config(
             self.runtime.registry,
             session,
             SilentTransport(agent),
-            Memory(),
             instructions=INSTRUCTIONS,
             voice=VoiceSettings(),
-            forms=True,
         )
-        return openings((), None)
+        return replace(config, forms=mode == "text")
 
     def writers(self, mode: Mode) -> frozenset[str]:
         """The tools that change something without a card that the user has to approve first."""
@@ -156,25 +165,18 @@ class Site:
         shutil.rmtree(self._folder / "calendars", ignore_errors=True)
         transport = SilentTransport(agent)
         talk = Talk(transport)
-        session = await self.runtime.open_session(mode, user=USER, publish=talk.publish)
-        conversation = Conversation(
-            self.runtime,
-            session,
-            transport,
-            talk.deliver,
-            instructions=INSTRUCTIONS,
-            dead_air=PATIENCE,
-            forms=forms,
+        session = await self.runtime.open_session(mode, user=USER)
+        talk.live = live = LiveSession(
+            self.runtime, session, transport, instructions=INSTRUCTIONS, dead_air=PATIENCE, forms=forms
         )
-        talk.conversation = conversation
-        await conversation.open()
+        live.attach(talk)
+        await live.open()
         await agent.ready()
-        running = asyncio.create_task(conversation.run())
+        live.start()
         try:
             yield talk
         finally:
-            await conversation.close()
-            await running
+            await live.close()
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 from jackfield_client import connect
+from jackfield_client.messages import Audio, SpeechStopped, TurnComplete
 from jackfield_client.session import Session
-from jackfield_client.wire.messages import Audio, SpeechStopped, TurnComplete
 from jackfield_local.models.speech import engines, missing
 
 from bench.hosting.programs import running

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from jackfield import Mode
-from jackfield_conversation.output import LIMIT
+from jackfield.truncation import LIMIT
 from jackfield_testkit import ToolTestContext, capability
 from jackfield_tool_read_file.handler import execute
 

@@ -31,7 +31,7 @@ class Conversation:
         self.session = Session(mode, "1.0.0", session_id="s-1", user="ann", publish=self._publish)
         self.notes: list[dict[str, Any]] = []
 
-    def _publish(self, event: str, fields: Mapping[str, Any]) -> None:
+    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
         if not self.connected:
             raise ConnectionResetError("the socket is closed")
         self.sent.append((event, fields))

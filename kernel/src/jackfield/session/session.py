@@ -9,8 +9,8 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import orjson
 
@@ -22,20 +22,32 @@ from jackfield.store import Store
 
 RECOVERY_SECONDS = 24 * 3600
 
+FORMAT = 2
+"""The format of everything that is saved of a session; it grows with every change of a stored name."""
+
 SAID_LIMIT = 4000
 """How much of what a user says in a turn is remembered, in characters."""
 
 _log = logging.getLogger(__name__)
 
-Publish = Callable[[str, Mapping[str, Any]], None]
+
+class Publish(Protocol):
+    """Tells the clients of a session what happens in it."""
+
+    def __call__(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
+        """Publish an event; `once` where another process may have published it before."""
 
 
 # What an intent changes for the turn it was asked in.
 _OF_A_TURN = ("suppress_audio", "suppress_transcript")
 
 
-def _nobody(event: str, fields: Mapping[str, Any]) -> None:
+def _nobody(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
     """Where events go while no client is connected."""
+
+
+class SessionFormatError(Exception):
+    """A session was saved by a version of Jackfield with another format."""
 
 
 class Session:
@@ -146,6 +158,7 @@ class Session:
         """Keep what it takes to go on after a reconnect or a restart."""
         self._revision += 1
         wire = {
+            "format": FORMAT,
             "revision": self._revision,
             "mode": self.mode,
             "user": self.user,
@@ -172,11 +185,18 @@ class Session:
 
     @classmethod
     async def resume(cls, session_id: str, store: Store, publish: Publish = _nobody) -> Session | None:
-        """A session as its latest holder saved it, or nothing when it was not or is too old."""
+        """A session as its latest holder saved it, or nothing when it was not or is too old.
+
+        `SessionFormatError` when another version of Jackfield saved it.
+        """
         saved = await record.latest(store, _name(session_id))
         if saved is None:
             return None
         wire = orjson.loads(saved.value)
+        if wire.get("format") != FORMAT:
+            raise SessionFormatError(
+                f"Session {session_id} was saved by another version of Jackfield; begin a new one."
+            )
         session = cls(wire["mode"], wire["registryVersion"], session_id=session_id, publish=publish)
         session.user, session.roles, session.began = wire["user"], frozenset(wire["roles"]), wire["began"]
         session.holder = saved.holder

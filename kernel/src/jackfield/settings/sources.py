@@ -15,7 +15,7 @@ from jackfield.settings.reader import SettingsError, SettingsFaults, read_settin
 CONFIG_FILE = "jackfield.toml"
 PREFIX = "JACKFIELD_"
 
-TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports")
+TABLES = ("policies", "intents", "capabilities", "stores", "observers", "transports", "endpoints")
 """Each holds a table for every offer of its kind, such as `[policies.budgets]`."""
 
 SECTIONS = ("host",)

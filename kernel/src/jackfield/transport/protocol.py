@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, Literal, NamedTuple, Protocol, TypeGuard
 
 from jackfield.contract.context import Mode
 from jackfield.transport.events import Event, Speaker
@@ -75,6 +75,9 @@ class Opening:
 
     forms: bool = False
     """Whether the client can show a tool's arguments as a form."""
+
+    purpose: Literal["session", "summary"] = "session"
+    """What the connection is for: a session with a user, or one summary of what was said in one."""
 
 
 class TransportError(Exception):

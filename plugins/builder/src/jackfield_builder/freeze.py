@@ -118,11 +118,11 @@ def _plugins(plugins: Plugins, installation: Installation) -> list[dict[str, Any
                 },
                 # A host without its observers would not record what it is meant to record.
                 "observes": any(each.plugin == entry for each in plugins.of("jackfield_observers")),
-                # Observers and commands come and go with extras, and no session notices them.
+                # Observers, endpoints and commands change nothing about a session.
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
                     for hook in KINDS
-                    if hook not in {"jackfield_observers", "jackfield_commands"}
+                    if hook not in {"jackfield_observers", "jackfield_endpoints", "jackfield_commands"}
                 },
             }
         )

@@ -15,8 +15,8 @@ from jackfield.session.session import Session
 from jackfield.transport.events import Closed, Event, TextDelta, ToolCalls, Trouble, TurnComplete
 from jackfield.transport.protocol import Connection, Opening, ToolResult, Transport, TransportError
 from jackfield.transport.troubles import TROUBLES
+from jackfield.truncation import cut
 from jackfield_capability_types.agents import Tell
-from jackfield_conversation.output import cut
 
 from jackfield_agents.settings import AgentsSettings
 

@@ -16,7 +16,6 @@ from jackfield_cli.report import echo
 
 if TYPE_CHECKING:
     from jackfield.contract.context import Mode
-    from jackfield.contract.response import ToolResponse
     from jackfield.governance import Call
     from jackfield.orchestrator import Answer
     from jackfield.runtime import Runtime
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 
 LONGEST_NAME = 200
+
+# The answer and the decisions about it are shown by themselves.
+_ANSWER_EVENTS = frozenset({"tool_complete", "tool_decisions", "tool_error"})
 
 
 def _plain(_: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -128,24 +130,6 @@ class _UnansweredError(Exception):
     """The person at the terminal went away from the question."""
 
 
-class _Trail:
-    """Remembers the last call that was answered, for its decisions."""
-
-    def __init__(self) -> None:
-        self.call: Call | None = None
-
-    def call_finished(self, call: Call, response: ToolResponse) -> None:  # noqa: ARG002
-        self.call = call
-
-    def session_opened(self, session: Session, *, prompt_tokens: int, declaration_tokens: int) -> None: ...
-
-    def turn_began(self, session: Session) -> None: ...
-
-    def session_ended(self, session: Session) -> None: ...
-
-    async def close(self) -> None: ...
-
-
 async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) -> tuple[dict[str, Any], bool]:
     """What there is to show, and whether it is about a tool that only reads."""
     from jackfield.contract.call import ToolCall
@@ -153,14 +137,15 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
 
     from jackfield_cli.interrupting import interruptible
 
-    trail = _Trail()
-    runtime = await Runtime.start(settings, observers=[trail])
+    runtime = await Runtime.start(settings)
     try:
         if (asked["session_id"] or asked["user"]) and runtime.provision.store_name == "memory":
             _warn_of_forgetting(settings)
         events: list[dict[str, Any]] = []
 
-        def publish(event: str, fields: Mapping[str, Any]) -> None:
+        def publish(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:  # noqa: ARG001
+            if event in _ANSWER_EVENTS:
+                return
             events.append({"event": event, **fields})
             if event == "tool_progress" and not quiet:
                 echo(click.style(f"  {fields['message']}", dim=True), err=True)
@@ -170,17 +155,19 @@ async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) ->
             (answer,) = await runtime.orchestrator.handle(
                 session, [ToolCall(asked["tool"], asked["arguments"], asked["call_id"])]
             )
-        _warn_of_an_id(asked["call_id"], trail.call)
+        call = answer.call
+        _warn_of_an_id(asked["call_id"], call)
         answer = await _confirmed(runtime, session, answer, approve=asked["yes"], quiet=quiet)
+        call = answer.call or call
         await session.save_unless_moved(runtime.store)
         shown = {
             "answer": json.loads(answer.wire),
             "session": session.id,
             "turn": session.turn.number,
-            "decisions": trail.call.trail() if trail.call else {},
+            "decisions": call.trail() if call else {},
             "events": [{**event, "token": "(hidden)"} if "token" in event else event for event in events],
         }
-        return shown, trail.call is None or trail.call.tool.reads
+        return shown, call is None or call.tool.reads
     finally:
         await runtime.close()
 
@@ -285,7 +272,7 @@ async def _confirmed(
         echo(card)
         approve = _asked()
     with interruptible(runtime.orchestrator, session):
-        answer = await runtime.resolve_confirmation(session, pending, approve=approve)
+        answer = await runtime.resolve_pending(session, pending, approve=approve)
     state = state_of(answer.wire)
     if state is CallState.EXPIRED:
         raise click.ClickException("The question was open for too long; nothing was run. Call again.")

@@ -13,7 +13,7 @@ from jackfield_cli.report import echo, print_table
 if TYPE_CHECKING:
     from jackfield.contract.snapshot import Snapshot
     from jackfield.settings import Settings
-    from jackfield_conversation.prompt import FixedPrompt
+    from jackfield_sessions.instructions import FixedPrompt
 
 
 def show_tokens(
@@ -21,10 +21,10 @@ def show_tokens(
 ) -> None:
     """Print the tokens of every tool that is offered, and of the prompt of each mode."""
     try:
-        from jackfield_conversation.prompt import tool_tokens
+        from jackfield_sessions.instructions import tool_tokens
     except ImportError:
         raise click.ClickException(
-            "--tokens needs jackfield-conversation, which composes prompts; jackfield-host brings it, and so "
+            "--tokens needs jackfield-sessions, which composes prompts; jackfield-host brings it, and so "
             "does pip install 'jackfield-cli[tokens]'"
         ) from None
     prompts = _prompts(snapshot, settings, withheld)
@@ -62,7 +62,7 @@ def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]
     from jackfield.provision import Provision
     from jackfield.registry.registry import RegistryError
     from jackfield.settings import SettingsError
-    from jackfield_conversation.prompt import fixed_prompt, folders, token_budget
+    from jackfield_sessions.instructions import fixed_prompt, folders, token_budget
 
     try:
         provision = Provision.of(snapshot, settings)

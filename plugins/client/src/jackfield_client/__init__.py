@@ -21,46 +21,78 @@ if TYPE_CHECKING:
         TurnedAwayError,
         UnreachableError,
     )
-    from jackfield_client.session import Session, connect
-    from jackfield_client.wire.messages import (
+    from jackfield_client.messages import (
         Audio,
+        ChatMessage,
         ConfirmationRequired,
         ConfirmationSettled,
-        Custom,
+        CustomEvent,
         Dormant,
+        ErrorMessage,
         FormClosed,
         FormRequest,
         GoingAway,
-        HostError,
         Interrupted,
         Message,
         Notification,
         Reconnecting,
         Reset,
         Resumed,
-        Said,
+        SessionInfo,
         SessionStatus,
         SpeechStarted,
         SpeechStopped,
         TextDelta,
         ToolComplete,
         ToolDecisions,
-        ToolError,
+        ToolErrorEvent,
         ToolProgress,
         ToolStart,
         Transcript,
         TurnComplete,
-        Unknown,
-        Welcome,
+        UnknownMessage,
     )
+    from jackfield_client.session import Session, connect
 
 __all__ = [
-    "Audio", "ClientError", "ConfirmationRequired", "ConfirmationSettled", "Custom", "Dormant", "FormClosed",
-    "FormRequest", "GoingAway", "HostError", "Interrupted", "LostError", "Message", "Notification",
-    "ProtocolError", "Reconnecting", "RefusedError", "Reset", "Resumed", "Said", "Session",
-    "SessionOverError", "SessionStatus", "SpeechStarted", "SpeechStopped", "TextDelta", "ToolComplete",
-    "ToolDecisions", "ToolError", "ToolProgress", "ToolStart", "Transcript", "TurnComplete",
-    "TurnedAwayError", "Unknown", "UnreachableError", "Welcome", "connect",
+    "Audio",
+    "ChatMessage",
+    "ClientError",
+    "ConfirmationRequired",
+    "ConfirmationSettled",
+    "CustomEvent",
+    "Dormant",
+    "ErrorMessage",
+    "FormClosed",
+    "FormRequest",
+    "GoingAway",
+    "Interrupted",
+    "LostError",
+    "Message",
+    "Notification",
+    "ProtocolError",
+    "Reconnecting",
+    "RefusedError",
+    "Reset",
+    "Resumed",
+    "Session",
+    "SessionInfo",
+    "SessionOverError",
+    "SessionStatus",
+    "SpeechStarted",
+    "SpeechStopped",
+    "TextDelta",
+    "ToolComplete",
+    "ToolDecisions",
+    "ToolErrorEvent",
+    "ToolProgress",
+    "ToolStart",
+    "Transcript",
+    "TurnComplete",
+    "TurnedAwayError",
+    "UnknownMessage",
+    "UnreachableError",
+    "connect",
 ]  # fmt: skip
 
 
@@ -88,7 +120,7 @@ def _talk() -> click.Command:
 def __getattr__(name: str) -> Any:
     # The build imports this module of every plugin, and should not have to load a WebSocket for it.
     if name in __all__:
-        for module in ("session", "wire.messages", "errors"):
+        for module in ("session", "messages", "errors"):
             found = import_module(f"jackfield_client.{module}")
             if hasattr(found, name):
                 return getattr(found, name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield_client.wire.messages import Said, TextDelta
+from jackfield_client.messages import ChatMessage, TextDelta
 
 MOST_KEPT = 262_144
 """Characters of an answer that are remembered; what is longer is passed on by its position alone."""
@@ -26,7 +26,7 @@ class Answers:
             return None
         if delta.answer != self._answer:
             self._answer, self._shown = delta.answer, ""
-        shown, at = self._shown, delta.at_character
+        shown, at = self._shown, delta.offset
         if at >= len(shown):
             return self._tell(delta.text, at) if delta.text else None
         behind = shown[at:]
@@ -38,9 +38,9 @@ class Answers:
 
     def returned(self, answer: int, text: str) -> TextDelta | None:
         """What of an answer that is under way came while nobody listened."""
-        return self.add(TextDelta(answer, 0, text))
+        return self.add(TextDelta(answer=answer, offset=0, text=text))
 
-    def finish(self, said: Said) -> TextDelta | None:
+    def finish(self, said: ChatMessage) -> TextDelta | None:
         """An answer is complete; what of it has not been told yet."""
         if said.speaker != "assistant" or said.answer is None or said.answer <= self._complete:
             return None
@@ -52,13 +52,13 @@ class Answers:
         if cut or shown.rstrip() == said.text or (said.interrupted and shown):
             return None
         if shown and said.text.startswith(shown):
-            return TextDelta(said.answer, lead + len(shown), said.text[len(shown) :])
-        return TextDelta(said.answer, 0, said.text)
+            return TextDelta(answer=said.answer, offset=lead + len(shown), text=said.text[len(shown) :])
+        return TextDelta(answer=said.answer, offset=0, text=said.text)
 
     def _tell(self, text: str, at: int) -> TextDelta:
         self._shown = (self._shown + text)[:MOST_KEPT]
-        return TextDelta(self._answer, at, text)
+        return TextDelta(answer=self._answer, offset=at, text=text)
 
     def _anew(self, text: str) -> TextDelta:
         self._shown = text[:MOST_KEPT]
-        return TextDelta(self._answer, 0, text)
+        return TextDelta(answer=self._answer, offset=0, text=text)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-import orjson
+from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE, CloseReason, NextStep
+from jackfield.protocol.codec import encode
+from jackfield.protocol.messages import ClientMessage, End, Resume, Start
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed
 
 from jackfield_client.backoff import FIRST_SECONDS, MOST_SECONDS, delays
+from jackfield_client.dial import LEFT, LOST, DialOptions, close_reason, dial
 from jackfield_client.errors import (
     ClientError,
     LostError,
@@ -21,10 +23,8 @@ from jackfield_client.errors import (
     UnreachableError,
 )
 from jackfield_client.intake import Intake
+from jackfield_client.messages import CaughtUp, Dormant, Message, Reconnecting, Resumed, SessionInfo
 from jackfield_client.unsettled import Unsettled
-from jackfield_client.wire.closings import LEFT, LOST, Closing, Then, closing_of
-from jackfield_client.wire.line import Dialling, dial
-from jackfield_client.wire.messages import CaughtUp, Dormant, Message, Reconnecting, Resumed, Welcome
 
 MOST_UNREAD = 256
 """How many messages wait to be taken; beyond that the host has to wait."""
@@ -43,7 +43,9 @@ MOST_FRUITLESS = 3
 class Opening(NamedTuple):
     """How a session begins, or is taken up again."""
 
-    place: Mapping[str, Any]
+    time_zone: str | None = None
+    language: str | None = None
+    forms: bool = False
     handover: str | None = None
     resume: str | None = None
     last_event: int = 0
@@ -52,10 +54,10 @@ class Opening(NamedTuple):
 class Carrier:
     """Holds the connection: reads it, has it back when it is lost, and says again what did not arrive."""
 
-    def __init__(self, dialling: Dialling, opening: Opening, patience: float) -> None:
-        self.welcome: Welcome
+    def __init__(self, dialling: DialOptions, opening: Opening, patience: float) -> None:
+        self.info: SessionInfo
         """The newest greeting."""
-        self.closing: Closing | None = None
+        self.closing: CloseReason | None = None
         """Why the session is over here, once it is."""
         self._dialling = dialling
         self._opening = opening
@@ -108,16 +110,16 @@ class Carrier:
 
     # What the user does.
 
-    async def deliver(self, payload: Mapping[str, Any]) -> None:
+    async def deliver(self, message: ClientMessage) -> None:
         """Say something that must arrive: now, or when the connection is back."""
         self._check()
-        waiting = self._unsettled.add(payload)
+        waiting = self._unsettled.add(message)
         self._wanted.set()
         # Behind what has to be said again, in the order in which it was said first.
-        if self._catching_up is None and await self._write(payload):
+        if self._catching_up is None and await self._write(message):
             self._unsettled.sent(waiting)
 
-    async def send(self, message: Mapping[str, Any] | bytes, *, wakes: bool = False) -> None:
+    async def send(self, message: ClientMessage | bytes, *, wakes: bool = False) -> None:
         """Say something that is of use only now."""
         self._check()
         if wakes:
@@ -130,7 +132,7 @@ class Carrier:
             return
         self._ending = True
         self._wanted.set()
-        await self._write({"type": "end"})
+        await self._write(End())
         with suppress(TimeoutError):
             await asyncio.wait_for(self._over.wait(), END_SECONDS)
 
@@ -138,12 +140,12 @@ class Carrier:
         if self.closing is not None:
             raise SessionOverError(f"The session is over: {self.closing.reason}.")
 
-    async def _write(self, message: Mapping[str, Any] | bytes) -> bool:
+    async def _write(self, message: ClientMessage | bytes) -> bool:
         line = self._line
         if line is None:
             return False
         try:
-            await line.send(message if isinstance(message, bytes) else orjson.dumps(message).decode())
+            await line.send(message if isinstance(message, bytes) else encode(message).decode())
         except ConnectionClosed:
             # Whoever reads the connection notices too, and has it back.
             return False
@@ -156,7 +158,7 @@ class Carrier:
         line = await dial(self._dialling)
         try:
             async with asyncio.timeout(WELCOME_SECONDS):
-                await line.send(orjson.dumps(self._first(token)).decode())
+                await line.send(encode(self._first(token)).decode())
                 while (greeting := self.intake.greeting(await line.recv())) is None:
                     pass
         except ConnectionClosed as closed:
@@ -169,17 +171,27 @@ class Carrier:
             await line.close()
             raise
         self._line = line
-        self.welcome, messages = greeting
+        self.info, messages = greeting
         return messages
 
-    def _first(self, token: str | None) -> dict[str, Any]:
-        place = dict(self._opening.place)
-        if token is not None:
-            return {"type": "resume", "token": token, "lastEvent": self.intake.last_event, **place}
-        more = {"handover": self._opening.handover} if self._opening.handover else {}
-        return {"type": "start", **place, **more}
+    def _first(self, token: str | None) -> ClientMessage:
+        opening = self._opening
+        if token is None:
+            return Start(
+                handover=opening.handover,
+                time_zone=opening.time_zone,
+                language=opening.language,
+                forms=opening.forms,
+            )
+        return Resume(
+            token=token,
+            last_event=self.intake.last_event,
+            time_zone=opening.time_zone,
+            language=opening.language,
+            forms=opening.forms,
+        )
 
-    async def _hear(self) -> Closing:
+    async def _hear(self) -> CloseReason:
         """Read a connection to its end; why it ended."""
         line = self._line
         while line is not None:
@@ -215,30 +227,37 @@ class Carrier:
         # Whoever iterates takes everything that was told before the end.
         await self._told.put(None)
 
-    async def _carry_on(self, greeting: list[Message]) -> Closing:
+    async def _carry_on(self, greeting: list[Message]) -> CloseReason:
         while True:
             self._caught_up.clear()
-            if self.welcome.resumed:
+            if self.info.resumed:
                 self._catching_up = asyncio.create_task(self._catch_up())
             for message in greeting:
                 await self._told.put(message)
             if self._ending:
-                await self._write({"type": "end"})
+                await self._write(End())
             closing = await self._hear()
             self._stop_catching_up()
             self._fruitless = 0 if self.intake.went_on() else self._fruitless + 1
-            if closing.name == "provider" and (self.intake.hopeless or self._fruitless > MOST_FRUITLESS):
+            if self._gives_up(closing):
                 raise self.intake.refusal(closing)
-            renewed = closing.then is Then.NEW_TOKEN and callable(self._dialling.token)
-            if closing.then is Then.FAILED or (closing.then is Then.NEW_TOKEN and not renewed):
-                raise self.intake.refusal(closing)
-            if closing.then is Then.OVER:
+            if closing.next_step is NextStep.DONE:
                 return closing
             greeting = await self._return(closing)
 
-    async def _return(self, closing: Closing) -> list[Message]:
+    def _gives_up(self, closing: CloseReason) -> bool:
+        """Whether the client does not reconnect after a close, although the session is not over."""
+        match closing.next_step:
+            case NextStep.FAIL:
+                return True
+            case NextStep.RESUME_WITH_NEW_TOKEN:
+                return not callable(self._dialling.token)
+        fruitless = self.intake.hopeless or self._fruitless > MOST_FRUITLESS
+        return closing is PROVIDER_UNAVAILABLE and fruitless
+
+    async def _return(self, closing: CloseReason) -> list[Message]:
         """Have the connection back; what the host says to it."""
-        if closing.then is Then.WHEN_WANTED:
+        if closing.next_step is NextStep.RESUME_ON_INPUT:
             self._wanted.clear()
             await self._told.put(Dormant(closing.reason))
             if not len(self._unsettled):
@@ -246,13 +265,13 @@ class Carrier:
         until = time.monotonic() + self._patience
         reason, least = closing.reason, self._least()
         attempt = 0
-        for delay in delays(at_once=closing.then is not Then.SOON):
+        for delay in delays(at_once=closing.next_step is not NextStep.RESUME_LATER):
             attempt += 1
             seconds = max(delay, least)
             await self._told.put(Reconnecting(reason, attempt, seconds))
             await asyncio.sleep(seconds)
             try:
-                return await self._join(self.welcome.token)
+                return await self._join(self.info.token)
             except ClientError as error:
                 if not error.passing:
                     raise
@@ -272,11 +291,11 @@ class Carrier:
     async def _catch_up(self) -> None:
         """When all that was missed is told, say again what had not arrived."""
         await self._caught_up.wait()
-        await self._told.put(Resumed(self.welcome.state, len(self._unsettled)))
+        await self._told.put(Resumed(self.info.state, len(self._unsettled)))
         written: list[Any] = []
         while waiting := next((each for each in self._unsettled.again() if each not in written), None):
             written.append(waiting)
-            if not await self._write(waiting.payload):
+            if not await self._write(waiting.message):
                 return
             self._unsettled.sent(waiting)
         self._catching_up = None
@@ -287,5 +306,5 @@ class Carrier:
             self._catching_up = None
 
 
-def _closing(closed: ConnectionClosed) -> Closing:
-    return closing_of(closed.rcvd.code if closed.rcvd else None)
+def _closing(closed: ConnectionClosed) -> CloseReason:
+    return close_reason(closed.rcvd.code if closed.rcvd else None)

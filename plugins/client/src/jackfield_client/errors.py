@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jackfield_client.wire.closings import Closing, Then
+from jackfield.protocol.close_codes import CloseReason, NextStep
 
 
 class ClientError(Exception):
@@ -35,11 +35,11 @@ class RefusedError(ClientError):
 class TurnedAwayError(ClientError):
     """The host knows who asks, and does not give or does not keep the session."""
 
-    def __init__(self, closing: Closing, message: str, retry_after: float | None = None) -> None:
+    def __init__(self, closing: CloseReason, message: str, retry_after: float | None = None) -> None:
         super().__init__(message or f"{closing.reason[:1].upper()}{closing.reason[1:]}.")
         self.closing = closing
         self.retry_after = retry_after
-        self.passing = closing.then in (Then.AT_ONCE, Then.SOON)
+        self.passing = closing.next_step in (NextStep.RESUME_NOW, NextStep.RESUME_LATER)
 
 
 class LostError(ClientError):

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+
+from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE, CloseReason
+from jackfield.protocol.codec import InvalidMessageError, decode, parse_host_message
 
 from jackfield_client.answers import Answers
 from jackfield_client.errors import ProtocolError, TurnedAwayError
-from jackfield_client.unsettled import Unsettled
-from jackfield_client.wire.closings import Closing
-from jackfield_client.wire.messages import (
+from jackfield_client.messages import (
     Audio,
-    HostError,
+    AudioItem,
+    ChatMessage,
+    ErrorMessage,
     Message,
     Notification,
     Reset,
-    Said,
+    SessionInfo,
     TextDelta,
     ToolComplete,
-    Welcome,
+    UnknownMessage,
 )
-from jackfield_client.wire.reading import decoded, event_id, read
+from jackfield_client.unsettled import Unsettled
 
 REFUSED = ("authentication", "quota_exhausted")
 """Troubles with the provider that no other connection mends."""
@@ -36,22 +38,22 @@ class Intake:
         self._unsettled = unsettled
         self._answers = Answers()
         self._item = ""
-        self._complaint: HostError | None = None
+        self._complaint: ErrorMessage | None = None
         self._verdict: Notification | None = None
         self._went_on = False
 
-    def greeting(self, frame: str | bytes) -> tuple[Welcome, list[Message]] | None:
+    def greeting(self, frame: str | bytes) -> tuple[SessionInfo, list[Message]] | None:
         """The greeting of a connection and what it brings along; None for what comes in its place."""
         if isinstance(frame, bytes):
             raise ProtocolError("The host sent sound before it said which session this is.")
-        value = decoded(frame)
-        message = read(value)
-        if isinstance(message, HostError):
+        _, message = _read(frame)
+        if isinstance(message, ErrorMessage):
             self._complaint = message
-        if not isinstance(message, Welcome):
+        if not isinstance(message, SessionInfo):
             return None
         self._complaint, self._item = None, ""
-        tail = self._returned(value.get("partial")) if self._written else None
+        partial = message.partial
+        tail = self._answers.returned(partial.answer, partial.text) if self._written and partial else None
         return message, [message, tail] if tail else [message]
 
     def messages(self, frame: str | bytes) -> Iterator[Message]:
@@ -60,12 +62,10 @@ class Intake:
             self._went_on = True
             yield Audio(self._item, frame)
             return
-        value = decoded(frame)
-        if value["type"] == "audio":
-            self._item = str(value.get("item", ""))
+        number, message = _read(frame)
+        if isinstance(message, AudioItem):
+            self._item = message.item
             return
-        message = read(value)
-        number = event_id(value)
         if number is not None:
             if number <= self.last_event:
                 return
@@ -82,9 +82,9 @@ class Intake:
         """Whether the provider refuses this host for a reason that only whoever runs it can mend."""
         return self._verdict is not None
 
-    def refusal(self, closing: Closing) -> TurnedAwayError:
+    def refusal(self, closing: CloseReason) -> TurnedAwayError:
         """Why the host does not go on, in its own words where it has said any."""
-        if self._verdict is not None and closing.name == "provider":
+        if self._verdict is not None and closing is PROVIDER_UNAVAILABLE:
             return TurnedAwayError(closing, f"{self._verdict.text} {self._verdict.suggestion}".strip())
         said = self._complaint
         if said is None or said.code != closing.name:
@@ -93,28 +93,36 @@ class Intake:
 
     def _understood(self, message: Message) -> Iterator[Message]:
         self._unsettled.see(message)
-        self._went_on = self._went_on or isinstance(message, TextDelta | Said | ToolComplete)
+        self._went_on = self._went_on or isinstance(message, TextDelta | ChatMessage | ToolComplete)
         if isinstance(message, TextDelta):
             news = self._answers.add(message)
             if news:
                 yield news
             return
-        if isinstance(message, HostError):
+        if isinstance(message, ErrorMessage):
             self._complaint = message
         elif isinstance(message, Notification):
             self._verdict = message if message.code in REFUSED else None
         elif isinstance(message, Reset) and message.reason == "unknown":
             self.last_event = 0
-        elif isinstance(message, Said) and self._written:
+        elif isinstance(message, ChatMessage) and self._written:
             missing = self._answers.finish(message)
             if missing:
                 yield missing
         yield message
 
-    def _returned(self, partial: Any) -> TextDelta | None:
-        if not isinstance(partial, dict):
-            return None
-        answer, text = partial.get("answer"), partial.get("text")
-        if not isinstance(answer, int) or not isinstance(text, str):
-            raise ProtocolError("The host sent `session` with a `partial` that is none.")
-        return self._answers.returned(answer, text)
+
+def _read(frame: str) -> tuple[int | None, Message]:
+    """The message of a text frame, and its id if it is an event, also of an unknown type."""
+    try:
+        value = decode(frame)
+        message = parse_host_message(value)
+    except InvalidMessageError as error:
+        raise ProtocolError(
+            f"The host sent an invalid message: {error}. Is this the address of a host?"
+        ) from None
+    event_id = value.get("id")
+    number = event_id if isinstance(event_id, int) else None
+    if message is None:
+        return number, UnknownMessage(value.pop("type"), value)
+    return number, message

@@ -8,16 +8,27 @@ from collections.abc import AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from jackfield_client.address import address
+from jackfield.protocol.close_codes import CloseReason
+from jackfield.protocol.messages import (
+    MAX_CONTEXT_LENGTH,
+    MAX_TEXT_LENGTH,
+    AddContext,
+    Approve,
+    Cancel,
+    Decline,
+    FormDismiss,
+    FormSubmit,
+    Interrupt,
+    Playback,
+    Text,
+)
+
 from jackfield_client.carrier import Carrier, Opening
-from jackfield_client.wire.closings import Closing
-from jackfield_client.wire.line import Dialling, Token
-from jackfield_client.wire.messages import Message, Welcome
+from jackfield_client.dial import DialOptions, Token, parse_address
+from jackfield_client.messages import Message, SessionInfo
 
 Mode = Literal["text", "voice"]
 
-LONGEST_TEXT = 8000
-LONGEST_NOTE = 4000
 LARGEST_FRAME = 48_000
 """Bytes of sound in a frame; a second of it."""
 
@@ -43,20 +54,19 @@ def connect(
 
     `token` says who the user is, where the host asks for one; a coroutine function is asked for a new one
     before each connection. `resume` is the token of an earlier session
-    (`session.welcome.token`) to go on with, `last_event` the largest event id that was seen of it. `handover`
+    (`session.info.token`) to go on with, `last_event` the largest event id that was seen of it. `handover`
     is the token of a text session whose pending request a voice session takes up. With `forms` the host may
     ask with a `FormRequest` instead of words. A lost connection is retried for `patience` seconds. `insecure`
     lets `token` be sent without encryption.
     """
-    read = address(url)
-    if token and not (read.secure or read.loopback or insecure):
+    address = parse_address(url)
+    if token and not (address.secure or address.loopback or insecure):
         raise ValueError(
-            f"the token would be sent to {read.base} for everybody on the way to read; use https://, "
+            f"the token would be sent to {address.base} for everybody on the way to read; use https://, "
             "or say that it is meant so (insecure)"
         )
-    place: dict[str, Any] = {"timeZone": time_zone, "language": language, "forms": forms}
-    opening = Opening({name: value for name, value in place.items() if value}, handover, resume, last_event)
-    return Session(Carrier(Dialling(read, mode, token, ssl), opening, patience))
+    opening = Opening(time_zone, language, forms, handover, resume, last_event)
+    return Session(Carrier(DialOptions(address, mode, token, ssl), opening, patience))
 
 
 class Session:
@@ -84,12 +94,12 @@ class Session:
             yield message
 
     @property
-    def welcome(self) -> Welcome:
+    def info(self) -> SessionInfo:
         """What the host said first: ids, tools, and the token that takes the session up again."""
-        return self._carrier.welcome
+        return self._carrier.info
 
     @property
-    def closing(self) -> Closing | None:
+    def closing(self) -> CloseReason | None:
         """Why the session is over here, once it is."""
         return self._carrier.closing
 
@@ -107,31 +117,30 @@ class Session:
         """The user writes; whatever the assistant was saying is over."""
         if not text.strip():
             raise ValueError("there is nothing to say")
-        said = {"type": "text", "text": _within(text, LONGEST_TEXT), "clientId": secrets.token_hex(8)}
-        await self._carrier.deliver(said)
+        message = Text(text=_within(text, MAX_TEXT_LENGTH), client_id=secrets.token_hex(8))
+        await self._carrier.deliver(message)
 
     async def note(self, text: str, *, urgent: bool = False) -> None:
         """Something the model should know that the user did not say."""
-        priority = "high" if urgent else "low"
-        note = {"type": "context", "text": _within(text, LONGEST_NOTE), "priority": priority}
-        await self._carrier.deliver(note)
+        message = AddContext(text=_within(text, MAX_CONTEXT_LENGTH), priority="high" if urgent else "low")
+        await self._carrier.deliver(message)
 
     async def approve(self, token: str) -> None:
         """The user approves what a `ConfirmationRequired` asked for."""
-        await self._carrier.deliver({"type": "approve", "token": token})
+        await self._carrier.deliver(Approve(token=token))
 
     async def decline(self, token: str) -> None:
         """The user declines what a `ConfirmationRequired` asked for."""
-        await self._carrier.deliver({"type": "decline", "token": token})
+        await self._carrier.deliver(Decline(token=token))
 
     async def submit_form(self, form_id: str, values: Mapping[str, Any]) -> None:
         """The user completed the form of a `FormRequest`; its tool is called with these values."""
-        said = {"type": "form_submit", "formId": form_id, "values": dict(values)}
-        await self._carrier.deliver({**said, "clientId": secrets.token_hex(8)})
+        message = FormSubmit(form_id=form_id, values=dict(values), client_id=secrets.token_hex(8))
+        await self._carrier.deliver(message)
 
     async def dismiss_form(self, form_id: str) -> None:
         """The user does not want to complete the form of a `FormRequest`."""
-        await self._carrier.deliver({"type": "form_dismiss", "formId": form_id})
+        await self._carrier.deliver(FormDismiss(form_id=form_id))
 
     async def send_audio(self, pcm: bytes) -> None:
         """The user speaks: PCM16, 24 kHz, mono, some 20 ms at a time; waits for a host that is behind."""
@@ -142,15 +151,15 @@ class Session:
 
     async def heard(self, item: str, ms: int) -> None:
         """The user has heard so many milliseconds of an item; to be told a few times a second."""
-        await self._carrier.send({"type": "playback", "item": item, "ms": ms})
+        await self._carrier.send(Playback(item=item, ms=ms))
 
     async def interrupt(self) -> None:
         """The user wants the assistant to stop."""
-        await self._carrier.send({"type": "interrupt"})
+        await self._carrier.send(Interrupt())
 
     async def cancel(self, call_id: str) -> None:
         """The user does not want to wait for a tool; one that writes goes on to its end."""
-        await self._carrier.send({"type": "cancel", "callId": call_id})
+        await self._carrier.send(Cancel(call_id=call_id))
 
     async def end(self) -> None:
         """The user hangs up, and the session cannot be taken up again; wait until that is settled."""

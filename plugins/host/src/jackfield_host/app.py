@@ -7,39 +7,46 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from jackfield.settings import Settings, SettingsFaults
+from jackfield_sessions.manager import SessionManager
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.routing import Route, WebSocketRoute
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 
-from jackfield_host.endpoints.console import file, page
+from jackfield_host import errors
 from jackfield_host.endpoints.protocol import asyncapi
-from jackfield_host.endpoints.sockets import TextSocket, VoiceSocket
+from jackfield_host.endpoints.visit import authenticate
 from jackfield_host.errors import answered
 from jackfield_host.house import House
 from jackfield_host.lifecycle.checks import start_runtime
 from jackfield_host.lifecycle.readiness import Readiness
 from jackfield_host.openapi import OPERATIONS
-from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.operations.watchers import counting
+from jackfield_host.plugin_endpoints import EndpointServices, create_endpoints
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
 from jackfield_host.security.headers import SecurityHeaders
+from jackfield_host.security.identity import Refused
 from jackfield_host.security.limits import SizeLimits
 from jackfield_host.settings import HostSettings
-from jackfield_host.talks.switchboard import Switchboard
+from jackfield_host.websocket import WebSocketEndpoint
 
 ROUTES: list[Route | WebSocketRoute] = [
-    WebSocketRoute("/ws/text", TextSocket()),
-    WebSocketRoute("/ws/voice", VoiceSocket()),
+    WebSocketRoute("/ws/text", WebSocketEndpoint("text")),
+    WebSocketRoute("/ws/voice", WebSocketEndpoint("voice")),
     Route("/asyncapi.json", asyncapi),
-    Route("/", page),
-    Route("/console/{path:path}", file),
     *(operation.route() for operation in OPERATIONS),
 ]
+
+NO_CONSOLE = """\
+This is a Jackfield host. It serves no console: install jackfield-console and run `jackfield build`.
+GET /openapi.json lists the endpoints, GET /asyncapi.json describes the WebSockets.
+"""
 
 ALLOWED_HEADERS = (
     "Authorization",
@@ -64,23 +71,50 @@ async def opened(
 
     `faults` are those that were found before; `certain` is false if keys of the settings file are faulty.
     """
-    decisions = Decisions()
     faults = SettingsFaults() if faults is None else faults
     async with AsyncExitStack() as closing:
         gate = faults.collect(lambda: Gate(options))
-        runtime = await start_runtime(settings, [decisions], faults, closing, certain=certain)
+        runtime = await start_runtime(settings, faults, closing, certain=certain)
         assert gate is not None  # noqa: S101 - without faults there is one
         transport = runtime.transport()
         closing.push_async_callback(transport.close)
-        switchboard = Switchboard(runtime, transport, settings, options)
+        sessions = SessionManager(runtime, transport, settings, options)
         rate = options.requests_per_minute / 60
         requests = Allowances(rate, max(1.0, rate * 10))
-        decisions.tell(switchboard.talks)
-        trend = Trend(counting(runtime.orchestrator.observers), switchboard.talks)
+        trend = Trend(counting(runtime.orchestrator.observers), sessions.live)
         choice = runtime.provision.provider_choice
         downloads = Downloads(choice.downloads, choice.name)
         closing.push_async_callback(downloads.close)
-        yield House(options, gate, switchboard, requests, Readiness(switchboard), decisions, trend, downloads)
+        services = EndpointServices(runtime, sessions, options)
+        endpoints = create_endpoints(services, (route.path for route in ROUTES), faults)
+        faults.check()
+        yield House(
+            options, gate, sessions, requests, Readiness(sessions), trend, downloads, tuple(endpoints)
+        )
+
+
+def routes_of(house: House) -> list[BaseRoute]:
+    """The host's own routes and those of plugins."""
+    routes: list[BaseRoute] = [*ROUTES, *(route for each in house.endpoints for route in each.routes)]
+    if not any("/" in each.paths for each in house.endpoints):
+        routes.append(Route("/", no_console))
+    return routes
+
+
+async def no_console(request: Request) -> Response:
+    """What `/` answers without the console."""
+    try:
+        await authenticate(House.of(request), request.scope, "public")
+    except Refused as error:
+        return errors.of(error).response()
+    return PlainTextResponse(NO_CONSOLE)
+
+
+def methods_of(house: House) -> list[str]:
+    """The HTTP methods that a page of another origin may use, where that origin is allowed."""
+    routes = (route for endpoint in house.endpoints for route in endpoint.routes)
+    used = {method for route in routes for method in getattr(route, "methods", None) or ()}
+    return sorted({"GET", "POST"} | used - {"HEAD", "OPTIONS"})
 
 
 def application(house: House) -> Starlette:
@@ -88,7 +122,8 @@ def application(house: House) -> Starlette:
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        watching = [asyncio.create_task(each.watch()) for each in (house.switchboard, house.trend)]
+        background = (house.sessions.run_maintenance(), house.trend.watch())
+        watching = [asyncio.create_task(work) for work in background]
         try:
             yield
         finally:
@@ -96,16 +131,16 @@ def application(house: House) -> Starlette:
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
-            await house.switchboard.close()
+            await house.sessions.close()
 
     app = Starlette(
-        routes=ROUTES,
+        routes=routes_of(house),
         middleware=[
             # Outermost, so that a page elsewhere can also read why it was refused.
             Middleware(
                 CORSMiddleware,
                 allow_origins=house.options.origins,
-                allow_methods=("GET", "POST"),
+                allow_methods=methods_of(house),
                 allow_headers=ALLOWED_HEADERS,
                 expose_headers=("Retry-After", "WWW-Authenticate"),
             ),

@@ -7,27 +7,35 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from jackfield.protocol.close_codes import (
+    BANNED,
+    ENDED,
+    PROVIDER_UNAVAILABLE,
+    REPLACED,
+    RESTARTING,
+    TOO_MANY_SESSIONS,
+    UNKNOWN_SESSION,
+)
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import SessionRefused
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.security.identity import Refused
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.wire.closing import BANNED, ENDED, FULL, PROVIDER, REPLACED, RESTARTING, UNKNOWN
 
 _log = logging.getLogger(__name__)
 
 _STATUSES = {
     BANNED.name: 403,
-    UNKNOWN.name: 404,
+    UNKNOWN_SESSION.name: 404,
     ENDED.name: 410,
     REPLACED.name: 409,
-    FULL.name: 429,
-    PROVIDER.name: 503,
+    TOO_MANY_SESSIONS.name: 429,
+    PROVIDER_UNAVAILABLE.name: 503,
     RESTARTING.name: 503,
 }
-"""The status with which a client is turned away, by why it is."""
+"""The status with which a client is turned refused, by why it is."""
 
 _SENTENCES = {
     404: ("no_such_path", "There is nothing at this address; GET /openapi.json lists what there is."),
@@ -89,8 +97,8 @@ def of(error: Exception) -> HttpError:
             return error
         case Refused():
             return HttpError(error.status, error.code, error.sentence, headers=error.headers)
-        case TurnedAwayError():
-            return _turned_away(error)
+        case SessionRefused():
+            return _refused_session(error)
         case StoreUnavailableError():
             _log.error("a request failed: the store is unavailable: %s", error)
             return HttpError(
@@ -108,14 +116,14 @@ def of(error: Exception) -> HttpError:
             return HttpError(500, "internal", "The host failed at that.", suggestion="Try again.")
 
 
-def _turned_away(away: TurnedAwayError) -> HttpError:
-    closing = away.closing
+def _refused_session(refused: SessionRefused) -> HttpError:
+    closing = refused.closing
     return HttpError(
         _STATUSES.get(closing.name, 503),
         closing.name,
-        away.message,
-        suggestion=closing.advice if away.retry_after is None else None,
-        retry_after=away.retry_after,
+        refused.message,
+        suggestion=closing.advice if refused.retry_after is None else None,
+        retry_after=refused.retry_after,
     )
 
 

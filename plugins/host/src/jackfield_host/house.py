@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from jackfield_sessions.manager import SessionManager
 from starlette.requests import HTTPConnection
 
 from jackfield_host.lifecycle.readiness import Readiness
-from jackfield_host.operations.decisions import Decisions
 from jackfield_host.operations.downloads import Downloads
 from jackfield_host.operations.figures import Trend
 from jackfield_host.security.allowances import Allowances
 from jackfield_host.security.gate import Gate
 from jackfield_host.settings import HostSettings
-from jackfield_host.talks.switchboard import Switchboard
+
+if TYPE_CHECKING:
+    from jackfield_host.plugin_endpoints import PluginEndpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +26,13 @@ class House:
 
     options: HostSettings
     gate: Gate
-    switchboard: Switchboard
+    sessions: SessionManager
     requests: Allowances
     readiness: Readiness
-    decisions: Decisions
     trend: Trend
     downloads: Downloads
+    endpoints: tuple[PluginEndpoint, ...] = ()
+    """The endpoints of plugins."""
     began: float = field(default_factory=time.monotonic)
 
     @classmethod

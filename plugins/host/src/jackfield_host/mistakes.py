@@ -79,7 +79,7 @@ def explained(
     kind = where.pop(0) if tagged and where else ""
     told = first.get("ctx", {})
     match first["type"]:
-        case "extra_forbidden":
+        case "extra_forbidden" | "unexpected_keyword_argument":
             sentence = f"there is no such member; {meant(where[-1], members(kind))}"
         case "union_tag_invalid":
             where, known = ["type"], [each.strip("' ") for each in str(told["expected_tags"]).split(",")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
@@ -22,10 +22,10 @@ from jackfield_host.endpoints.execute import EXECUTE
 from jackfield_host.endpoints.health import HEALTH, STATUS
 from jackfield_host.endpoints.operation import Operation, Said
 from jackfield_host.endpoints.operations import AUDIT, DIFFERENCE, SESSIONS, STATS, TRANSCRIPT
-from jackfield_host.endpoints.rendering import RENDER
 from jackfield_host.endpoints.showing import METRICS, REGISTRY, TOOL, TOOLS
 from jackfield_host.endpoints.tasks import TASKS
 from jackfield_host.endpoints.visit import Visit
+from jackfield_host.plugin_endpoints import PluginEndpoint, describe_routes
 from jackfield_host.wire.answers import Failed
 
 _REF = "#/components/schemas/{model}"
@@ -52,9 +52,9 @@ _FAILS_WITH_BODY = {
 _FAILS_WITH_SESSION = {400: "No session is named."}
 
 
-async def openapi(_: Visit) -> Response:
+async def openapi(visit: Visit) -> Response:
     """The document; it holds no secret."""
-    return Response(_written(), media_type=_DOCUMENT)
+    return Response(_encoded(visit.house.endpoints), media_type=_DOCUMENT)
 
 
 OPENAPI = Operation(
@@ -68,25 +68,35 @@ OPENAPI = Operation(
 
 OPERATIONS = (
     SESSION, SDP, CHAT, EXECUTE, CONFIRMATIONS, TASKS, EVENTS, TOOLS, TOOL, REGISTRY, HEALTH, STATUS, METRICS,
-    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, DIFFERENCE, RENDER, DOWNLOADS,
+    SESSIONS, TRANSCRIPT, AUDIT, CALLS, SETTLE, STATS, DIFFERENCE, DOWNLOADS,
     START_DOWNLOAD, OPENAPI,
 )  # fmt: skip
 """Every endpoint of the HTTP side."""
 
 
-@cache
-def _written() -> bytes:
-    return orjson.dumps(document())
+@lru_cache(maxsize=1)
+def _encoded(endpoints: tuple[PluginEndpoint, ...]) -> bytes:
+    return orjson.dumps(document(endpoints))
 
 
-def document() -> dict[str, Any]:
-    """The OpenAPI document of the host."""
+def document(endpoints: Iterable[PluginEndpoint] = ()) -> dict[str, Any]:
+    """The OpenAPI document of the host, with the endpoints of plugins."""
     _, schemas = models_json_schema(
         [(model, "validation") for model in _models(OPERATIONS)], ref_template=_REF, by_alias=True
     )
     paths: dict[str, Any] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _described(operation)
+    components: dict[str, Any] = schemas["$defs"]
+    for endpoint in endpoints:
+        described = describe_routes(endpoint)
+        for path, operations in described.get("paths", {}).items():
+            paths[path] = {
+                method: _completed(operation, public=endpoint.offer.auth == "public")
+                for method, operation in operations.items()
+            }
+        # A plugin cannot change what a schema of the host means.
+        components = {**described.get("components", {}).get("schemas", {}), **components}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -96,7 +106,7 @@ def document() -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": schemas["$defs"],
+            "schemas": components,
             "securitySchemes": {
                 "bearer": {
                     "type": "http",
@@ -141,6 +151,22 @@ def _described(operation: Operation) -> dict[str, Any]:
     return described
 
 
+def _completed(operation: Mapping[str, Any], *, public: bool) -> dict[str, Any]:
+    """The description of a plugin's operation, with what the host adds to every operation."""
+    fails = dict(_FAILS_FOR_ALL)
+    if not public:
+        fails |= _FAILS_FOR_SOMEBODY
+    if "requestBody" in operation:
+        fails |= _FAILS_WITH_BODY
+    responses = {str(status): _failure(meaning) for status, meaning in fails.items()}
+    completed = {**operation, "responses": dict(sorted((responses | operation["responses"]).items()))}
+    return completed if public else {"security": [{}, {"bearer": []}], **completed}
+
+
+def _failure(meaning: str) -> dict[str, Any]:
+    return {"description": meaning, "content": _content("application/json", Failed)}
+
+
 def _responses(operation: Operation) -> dict[str, Any]:
     fails = dict(_FAILS_FOR_ALL)
     if operation.enter is not Visit.screened:
@@ -150,10 +176,7 @@ def _responses(operation: Operation) -> dict[str, Any]:
     if operation.body is not None:
         fails |= _FAILS_WITH_BODY
     fails |= operation.fails
-    responses: dict[str, Any] = {
-        str(status): {"description": meaning, "content": _content("application/json", Failed)}
-        for status, meaning in fails.items()
-    }
+    responses = {str(status): _failure(meaning) for status, meaning in fails.items()}
     for status, forms in operation.answers.items():
         content: dict[str, Any] = {}
         for said in forms:

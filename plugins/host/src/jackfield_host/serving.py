@@ -102,12 +102,12 @@ class Server(uvicorn.Server):
         self._draining = asyncio.create_task(self._drain(sig, frame))
 
     async def _drain(self, sig: int, frame: FrameType | None) -> None:
-        switchboard = self._house.switchboard
-        held = len(switchboard.talks)
+        sessions = self._house.sessions
+        held = len(sessions.live)
         _log.info("told to stop: no new sessions, running tools finish; sessions to hand on: %d", held)
         self._supervisor.stopping(self._house.options.drain_seconds + CLOSE_SECONDS + LEAVE_SECONDS)
         try:
-            await switchboard.drain()
+            await sessions.drain()
             _log.info("drained")
         except Exception:  # noqa: BLE001 - whatever it is, the host has to stop
             self.status = 1
@@ -236,6 +236,6 @@ async def running(
         try:
             yield url
         finally:
-            await house.switchboard.drain()
+            await house.sessions.drain()
             server.should_exit = True
             await serving

@@ -96,8 +96,11 @@ class TestRuntime:
 
     def session(self, mode: Mode = "text", **facts: Any) -> Session:
         """Make a session whose published events are recorded in `events`."""
-        facts.setdefault("publish", lambda event, fields: self.events.append((event, fields)))
+        facts.setdefault("publish", self._publish)
         return Session(mode, VERSION, **facts)
+
+    def _publish(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:  # noqa: ARG002
+        self.events.append((event, fields))
 
     async def resolve(self, session: Session, token: str, *, approve: bool = True) -> Answer | None:
         """Approve or reject a call that needs confirmation; None if the token is not of this session."""

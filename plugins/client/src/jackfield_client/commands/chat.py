@@ -10,8 +10,9 @@ from jackfield_client.commands.options import Place, host, run, with_host
 from jackfield_client.own_host import Wanted
 
 if TYPE_CHECKING:
-    from jackfield_client.wire.closings import Closing
-    from jackfield_client.wire.messages import Welcome
+    from jackfield.protocol.close_codes import CloseReason
+
+    from jackfield_client.messages import SessionInfo
 
 
 @click.command()
@@ -49,7 +50,7 @@ def chat(
     run(converse())
 
 
-def _introduce(welcome: Welcome) -> None:
+def _introduce(welcome: SessionInfo) -> None:
     """Say which provider answers and why, and how to get a better one, as far as the host tells."""
     from jackfield_client.terminal.wording import one_line
 
@@ -64,10 +65,10 @@ def _introduce(welcome: Welcome) -> None:
         click.echo(click.style(line, dim=True), err=True)
 
 
-def _take_leave(place: Place, closing: Closing | None, *, at_terminal: bool) -> None:
+def _take_leave(place: Place, closing: CloseReason | None, *, at_terminal: bool) -> None:
     from jackfield_client import keepsakes
 
-    if closing is not None and closing.name in ("ended", "too_long"):
+    if closing is not None and closing.name in ("ended", "max_duration"):
         keepsakes.forget(place.known_as)
     if closing is not None and at_terminal:
         click.echo(f"({closing.reason})", err=True)
@@ -98,7 +99,7 @@ async def _converse(place: Place, *, insecure: bool, approve: bool, resume: bool
         raise click.UsageError(f"{error}; --insecure says so.") from None
     try:
         async with Lines() as lines, session:
-            welcome = session.welcome
+            welcome = session.info
             keepsakes.keep(place.known_as, keepsakes.Keepsake(welcome.token, welcome.session))
             _introduce(welcome)
             fine = await Chat(session, lines, approve=approve).run()
@@ -107,6 +108,6 @@ async def _converse(place: Place, *, insecure: bool, approve: bool, resume: bool
             _take_leave(place, session.closing, at_terminal=lines.terminal)
             return fine
     except TurnedAwayError as away:
-        if away.closing.name in ("ended", "unknown"):
+        if away.closing.name in ("ended", "unknown_session"):
             keepsakes.forget(place.known_as)
         raise

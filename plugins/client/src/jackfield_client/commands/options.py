@@ -56,10 +56,10 @@ async def host(url: str | None, token_env: str | None, wanted: Wanted) -> AsyncI
     for name, value in wanted._asdict().items():
         if value is not None:
             raise click.UsageError(f"--{name} is for a host of one's own; the one at {url} has its settings.")
-    from jackfield_client.address import address
+    from jackfield_client.dial import parse_address
 
     try:
-        base = address(url).base
+        base = parse_address(url).base
     except ValueError as error:
         raise click.UsageError(f"{error}.") from None
     yield Place(url, _token(token_env), f"{base} by {token_env}" if token_env else base)

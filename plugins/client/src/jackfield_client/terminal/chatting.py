@@ -26,7 +26,7 @@ class Chat:
         self._session = session
         self._lines = lines
         self._screen = Screen(prompting=lines.terminal)
-        self._showing = Showing(self._screen, history=session.welcome.resumed)
+        self._showing = Showing(self._screen, history=session.info.resumed)
         self._decisions = Decisions(session, self._screen, lines, approve=approve)
         self._turn = Turn()
         self._following: asyncio.Task[None]
@@ -45,7 +45,7 @@ class Chat:
         return not self._turn.failed
 
     async def _take_turns(self) -> None:
-        if self._session.welcome.resumed:
+        if self._session.info.resumed:
             self._turn.begin(acknowledged=True)
             await self._while_it_lasts(self._turn.over.wait())
         while not self._following.done():

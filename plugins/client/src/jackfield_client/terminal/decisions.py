@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from jackfield_client.messages import ConfirmationRequired, ConfirmationSettled, Message, is_outcome
 from jackfield_client.session import Session
 from jackfield_client.terminal.lines import Lines
 from jackfield_client.terminal.screen import Screen
-from jackfield_client.wire.messages import ConfirmationRequired, ConfirmationSettled, Message, is_outcome
 
 MOST = 64
 """How many calls wait; of more than that the oldest are left to expire."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from jackfield_client import messages
+from jackfield_client.messages import Message
 from jackfield_client.terminal import wording
 from jackfield_client.terminal.screen import Screen
-from jackfield_client.wire import messages
-from jackfield_client.wire.messages import Message
 
 
 class Showing:
@@ -24,24 +24,24 @@ class Showing:
         match message:
             case messages.TextDelta():
                 self._write(message)
-            case messages.Said(speaker="user") if self._history:
+            case messages.ChatMessage(speaker="user") if self._history:
                 screen.line(f"> {message.text}")
-            case messages.Said(speaker="assistant") | messages.TurnComplete() | messages.Interrupted():
+            case messages.ChatMessage(speaker="assistant") | messages.TurnComplete() | messages.Interrupted():
                 screen.finish()
             case messages.Notification():
                 screen.notice(f"{message.text} {message.suggestion}")
-            case messages.HostError():
+            case messages.ErrorMessage():
                 screen.notice(f"{message.message} {message.suggestion or ''}")
             case messages.Reset():
                 screen.notice("Some of what happened in this session is no longer kept.")
-            case messages.Custom(name="chat_message"):
+            case messages.CustomEvent(name="chat_message"):
                 screen.notice(str(message.fields.get("text", "")))
             case _:
                 self._show_tool(message)
                 self._show_connection(message)
 
     def _write(self, delta: messages.TextDelta) -> None:
-        if delta.at_character == 0 and delta.answer == self._answer:
+        if delta.offset == 0 and delta.answer == self._answer:
             self._screen.finish()
             self._screen.line("(the answer begins anew)")
         self._answer = delta.answer
@@ -55,7 +55,7 @@ class Showing:
                 self._screen.line(wording.tool_progress(message))
             case messages.ToolComplete():
                 self._screen.line(wording.tool_complete(message))
-            case messages.ToolError():
+            case messages.ToolErrorEvent():
                 self._screen.line(wording.tool_error(message))
 
     def _show_connection(self, message: Message) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from jackfield_client.wire.messages import (
+from jackfield_client.messages import (
+    ChatMessage,
     ConfirmationSettled,
-    HostError,
+    ErrorMessage,
     Interrupted,
     Message,
     Notification,
     Resumed,
-    Said,
     TextDelta,
     TurnComplete,
 )
@@ -47,17 +47,17 @@ class Turn:
     def see(self, message: Message) -> None:
         """Follow the session."""
         match message:
-            case Said(speaker="user") | ConfirmationSettled():
+            case ChatMessage(speaker="user") | ConfirmationSettled():
                 self._acknowledged = True
-            case Said() | TextDelta():
+            case ChatMessage() | TextDelta():
                 self._answered = True
             case Notification():
                 self._trouble = self._trouble or message.code != "working"
-            case HostError():
+            case ErrorMessage():
                 self.fail()
             case TurnComplete() | Interrupted() if self._acknowledged:
                 self._end()
-            case Resumed(said_again=0) if message.state in IDLE:
+            case Resumed(resent=0) if message.state in IDLE:
                 self._end()
 
     def _end(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from jackfield_client.errors import ClientError, RefusedError, TurnedAwayError
-from jackfield_client.wire.messages import ToolComplete, ToolError, ToolProgress
+from jackfield_client.messages import ToolComplete, ToolErrorEvent, ToolProgress
 
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters but for tab and newline, and those that turn the direction of writing."""
@@ -55,7 +55,7 @@ _OUTCOMES = {
 """What became of a call that did not simply fail, by its state."""
 
 
-def tool_error(event: ToolError) -> str:
+def tool_error(event: ToolErrorEvent) -> str:
     """What became of a call that did not succeed."""
     state = "waiting" if event.error_type == "CONFIRMATION_REQUIRED" else event.state
     if state in _OUTCOMES:
@@ -69,9 +69,9 @@ def explained(error: ClientError) -> str:
     text = one_line(str(error))
     if isinstance(error, TurnedAwayError) and error.closing.name == "banned" and error.retry_after:
         return f"You are banned from this host for another {duration(error.retry_after)}."
-    if isinstance(error, TurnedAwayError) and error.closing.name == "provider":
+    if isinstance(error, TurnedAwayError) and error.closing.name == "provider_unavailable":
         return f"The host cannot reach its model. {text}"
-    if isinstance(error, TurnedAwayError) and error.closing.name == "unknown":
+    if isinstance(error, TurnedAwayError) and error.closing.name == "unknown_session":
         return f"{text} Begin a new one, without --resume."
     if isinstance(error, RefusedError) and error.status == 401:
         return f"{text} Put a token into an environment variable and name it with --token-env."

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from jackfield_client.messages import ChatMessage, Interrupted, Message, SessionStatus, Transcript
 from jackfield_client.terminal.screen import Screen
-from jackfield_client.wire.messages import Interrupted, Message, Said, SessionStatus, Transcript
 
 _LABELS = {"user": "you", "assistant": "assistant"}
 
@@ -22,7 +22,7 @@ class Captions:
         """Show what belongs to the words, and what the session is doing."""
         if isinstance(message, Transcript) and message.speaker in _LABELS:
             (self._end if message.final else self._go_on)(message.speaker, message.text)
-        elif isinstance(message, Said) and message.speaker in _LABELS:
+        elif isinstance(message, ChatMessage) and message.speaker in _LABELS:
             # What is left of an answer that was cut short has been shown.
             if not message.interrupted:
                 self._end(message.speaker, message.text)

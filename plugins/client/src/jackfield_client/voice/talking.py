@@ -8,7 +8,9 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 
+from jackfield_client import messages
 from jackfield_client.errors import ClientError
+from jackfield_client.messages import Message
 from jackfield_client.session import Session
 from jackfield_client.terminal.decisions import Decisions
 from jackfield_client.terminal.screen import Screen
@@ -19,8 +21,6 @@ from jackfield_client.voice.captions import Captions
 from jackfield_client.voice.loudspeaker import Loudspeaker
 from jackfield_client.voice.recording import Recording
 from jackfield_client.voice.wav import Sound
-from jackfield_client.wire import messages
-from jackfield_client.wire.messages import Message
 
 SILENCE = bytes(FRAME_MS * BYTES_PER_MS)
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
+from jackfield.protocol.close_codes import ENDED, PROVIDER_UNAVAILABLE, UNKNOWN_SESSION
 from jackfield.transport.protocol import BrowserTransport, TransportError
 from jackfield.transport.troubles import TROUBLES
+from jackfield_sessions.admission import SessionRefused
+from jackfield_sessions.browser_calls import BrowserCallTransport, has_browser_calls, prepare
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import NAMED, Operation, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.admission import TurnedAwayError
-from jackfield_host.talks.beside import Beside, has_browser_calls, prepare
 from jackfield_host.wire.answers import BrowserAnswer, BrowserSession
 from jackfield_host.wire.bodies import OFFER, OfferBody
-from jackfield_host.wire.closing import ENDED, UNKNOWN
 
 
 async def session(visit: Visit) -> Response:
@@ -23,10 +23,10 @@ async def session(visit: Visit) -> Response:
     visit.check_mode("voice")
     transport = _browser_transport(visit)
     try:
-        prepared, secret = await prepare(visit.switchboard, transport, visit.identity)
+        prepared, secret = await prepare(visit.sessions, transport, visit.identity)
     except TransportError as error:
         raise _unreachable(error) from None
-    tools = visit.switchboard.runtime.registry.summaries("voice")
+    tools = visit.sessions.runtime.registry.summaries("voice")
     return JSONResponse(
         {
             "client_secret": secret.value,
@@ -39,53 +39,54 @@ async def session(visit: Visit) -> Response:
 
 
 async def sdp(visit: Visit) -> Response:
-    """Exchange a browser's offer, and stand beside its call from then on."""
+    """Exchange a browser's offer; the host joins the call for tools and transcripts."""
     visit.check_mode("voice")
     transport = _browser_transport(visit)
     body = await visit.body(OfferBody)
     if not re.match(OFFER, body.sdp):
         raise HttpError(400, "invalid_sdp", "The body, at sdp: this is no offer of a peer with sound.")
     token = visit.required_token()
-    beside = Beside(transport, body.sdp)
+    call = BrowserCallTransport(transport, body.sdp)
     try:
         kept = await visit.session()
         if kept.id != body.session_id:
             raise HttpError(409, "other_session", "The header names another session than the body.")
         if kept.mode != "voice":
             raise HttpError(409, "wrong_mode", "This session is one of text.")
-        talk = await visit.switchboard.resume(token, visit.identity, transport=beside)
-    except TurnedAwayError as away:
-        await beside.hang_up()
-        raise _refused(away, beside) from None
-    talk.on_end = beside.hang_up
-    return JSONResponse({"sdp": beside.answer})
+        live = await visit.sessions.resume(token, visit.identity, transport=call)
+    except SessionRefused as refused:
+        await call.hang_up()
+        raise _refused(refused, call) from None
+    live.on_end = call.hang_up
+    return JSONResponse({"sdp": call.answer})
 
 
 def _browser_transport(visit: Visit) -> BrowserTransport:
-    transport = visit.switchboard.transport
+    transport = visit.sessions.transport
     if not has_browser_calls(transport):
         raise HttpError(
             503,
             "no_browser_calls",
-            f"The provider {visit.switchboard.briefing.provider} is not set up for calls of a browser's own.",
+            f"The provider {visit.sessions.factory.provider} is not set up for calls of a browser's own.",
             suggestion="Use the WebSocket /ws/voice.",
         )
     return transport
 
 
-def _refused(away: TurnedAwayError, beside: Beside) -> Exception:
-    if away.closing in (UNKNOWN, ENDED):
+def _refused(refused: SessionRefused, call: BrowserCallTransport) -> Exception:
+    if refused.closing in (UNKNOWN_SESSION, ENDED):
         return HttpError(
-            401, "session_expired", away.message, suggestion="Get a new session from GET /session."
+            401, "session_expired", refused.message, suggestion="Get a new session from GET /session."
         )
-    if beside.refusal is not None and beside.refusal.code == "invalid_request_error":
+    if call.refusal is not None and call.refusal.code == "invalid_request_error":
         return HttpError(400, "invalid_sdp", "The provider does not accept this offer.")
-    return away
+    return refused
 
 
 def _unreachable(error: TransportError) -> HttpError:
     kind = TROUBLES[error.code]
-    return HttpError(503, "provider", f"{kind.sentence} {kind.suggestion}", retry_after=error.retry_after)
+    sentence = f"{kind.sentence} {kind.suggestion}"
+    return HttpError(503, PROVIDER_UNAVAILABLE.name, sentence, retry_after=error.retry_after)
 
 
 SESSION = Operation(
@@ -105,7 +106,7 @@ SDP = Operation(
     sdp,
     body=OfferBody,
     parameters=(NAMED,),
-    answers={200: (Said("The provider's answer; the host stands beside the call.", BrowserAnswer),)},
+    answers={200: (Said("The provider's answer; the host joins the call.", BrowserAnswer),)},
     fails={
         400: "The offer is none, or the provider does not accept it.",
         409: "The session is one of text, or header and body name two.",

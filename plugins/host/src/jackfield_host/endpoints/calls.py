@@ -22,7 +22,7 @@ async def calls(visit: Visit) -> Response:
     check_operates(visit)
     limit = asked_limit(visit)
     found = sorted(
-        await visit.switchboard.runtime.ledger.in_doubt(), key=lambda each: (each.claimed_at, each.key)
+        await visit.sessions.runtime.ledger.in_doubt(), key=lambda each: (each.claimed_at, each.key)
     )
     shown = [_shown(each) for each in found[:limit]]
     return JSONResponse({"complete": len(found) <= limit, "calls": shown})
@@ -32,7 +32,7 @@ async def settle(visit: Visit) -> Response:
     """Record what the operator found out about one of them."""
     check_operates(visit)
     body = await visit.body(SettleBody)
-    wire = await visit.switchboard.runtime.settle_call(
+    wire = await visit.sessions.runtime.settle_call(
         body.key, ran=body.ran, by=visit.identity.user, data=body.data
     )
     if wire is None:

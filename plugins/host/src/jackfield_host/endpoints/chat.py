@@ -7,6 +7,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from jackfield.protocol.close_codes import CloseReason, NextStep
+from jackfield.protocol.codec import to_wire
+from jackfield.protocol.messages import ErrorMessage
+from jackfield_sessions.hub import ClientQueue
+from jackfield_sessions.live_session import LiveSession
+from jackfield_sessions.session_factory import ClientLocale
 from sse_starlette import ServerSentEvent
 from starlette.responses import JSONResponse, Response
 
@@ -15,43 +21,41 @@ from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.streaming import Stream, fetched, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.briefing import Place
-from jackfield_host.talks.outlet import Outlet
-from jackfield_host.talks.talk import Talk
-from jackfield_host.talks.welcome import welcome
 from jackfield_host.wire.answers import ChatAnswer, StreamedEvent
 from jackfield_host.wire.bodies import ChatBody
-from jackfield_host.wire.closing import Closing
 
 Messages = AsyncGenerator[dict[str, Any], None]
 
-_ANSWERED = Closing("answered", 1000, "the turn is over", "")
+_ANSWERED = CloseReason("answered", 1000, "the turn is over", "", NextStep.DONE)
 
 _NO_ANSWER = frozenset({"store_unavailable", "provider_unavailable", "internal"})
 """Errors after which no answer to what was said will come."""
 
 
-class _Turn(Outlet):
+class _Turn(ClientQueue):
     """Hears a conversation from a user's message to the end of its answer."""
 
-    def __init__(self, talk: Talk, limit: int) -> None:
-        super().__init__(limit, sound=False)
-        self._talk = talk
+    def __init__(self, live: LiveSession, limit: int) -> None:
+        super().__init__(limit, audio=False)
+        self._live = live
         self._begun = False
 
-    def tell(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any] | str) -> None:
         """Send a message, and nothing behind the last one."""
-        super().tell(message)
+        super().send(message)
+        if isinstance(message, str):
+            # A text delta is never the last one.
+            return
         if message["type"] == "message" and message["speaker"] == "user":
             self._begun = True
         elif self._is_last(message):
             self.close(_ANSWERED)
 
-    def close(self, closing: Closing) -> None:
-        """Send what waits, then nothing more; whether or not anybody fetches it, the talk is left."""
+    def close(self, closing: CloseReason) -> None:
+        """Send what waits, then nothing more; whether or not anybody fetches it, the session is left."""
         super().close(closing)
         # Not at once: whoever tells this is still going through those who listen.
-        asyncio.get_running_loop().call_soon(self._talk.leave, self)
+        asyncio.get_running_loop().call_soon(self._live.detach, self)
 
     def _is_last(self, message: Mapping[str, Any]) -> bool:
         match message["type"]:
@@ -61,7 +65,7 @@ class _Turn(Outlet):
                 return self._begun
             case "interrupted":
                 # An answer that was cut short by these very words is another one than theirs.
-                return self._begun and not self._talk.conversation.journal.owed
+                return self._begun and not self._live.checkpoint.response_pending
         return False
 
 
@@ -71,24 +75,24 @@ async def chat(visit: Visit) -> Response:
     body = await visit.body(ChatBody)
     if not body.message.strip():
         raise HttpError(400, "invalid", "The body, at message: there is nothing in it.")
-    talk = await _talk(visit, Place(body.time_zone, body.language))
-    turn = _Turn(talk, visit.house.options.queue_bytes)
-    first = welcome(visit.switchboard, talk, resumed=visit.token is not None, operator=operates(visit))
-    talk.feed.attach(turn)
-    talk.say(body.message)
-    messages = _messages(talk, turn, first)
+    live = await _live_session(visit, ClientLocale(body.time_zone, body.language))
+    turn = _Turn(live, visit.house.options.queue_bytes)
+    info = visit.sessions.session_info(live, resumed=visit.token is not None, operator=operates(visit))
+    live.hub.attach(turn)
+    live.send_text(body.message)
+    messages = _messages(live, turn, to_wire(info))
     if _wants_json(visit):
         return JSONResponse(await _collected(messages))
-    return Stream(_events(talk, messages))
+    return Stream(_events(live, messages))
 
 
-async def _talk(visit: Visit, place: Place) -> Talk:
+async def _live_session(visit: Visit, locale: ClientLocale) -> LiveSession:
     if visit.token is None:
-        return await visit.switchboard.open("text", visit.identity, place)
+        return await visit.sessions.open("text", visit.identity, locale)
     session = await visit.session()
     if session.mode != "text":
         raise HttpError(409, "wrong_mode", f"This session is one of /ws/{session.mode}.")
-    return await visit.switchboard.resume(visit.token, visit.identity, place)
+    return await visit.sessions.resume(visit.token, visit.identity, locale)
 
 
 def _wants_json(visit: Visit) -> bool:
@@ -96,7 +100,7 @@ def _wants_json(visit: Visit) -> bool:
     return "application/json" in accepted and EVENT_STREAM not in accepted
 
 
-async def _messages(talk: Talk, turn: _Turn, first: dict[str, Any]) -> Messages:
+async def _messages(live: LiveSession, turn: _Turn, first: dict[str, Any]) -> Messages:
     """The messages of a turn; whoever stops listening does not stop it."""
     try:
         yield first
@@ -106,22 +110,18 @@ async def _messages(talk: Talk, turn: _Turn, first: dict[str, Any]) -> Messages:
         if turn.closing is not None and turn.closing is not _ANSWERED:
             yield _cut_off(turn.closing)
     finally:
-        talk.leave(turn)
+        live.detach(turn)
 
 
-async def _events(talk: Talk, messages: Messages) -> AsyncIterator[ServerSentEvent]:
+async def _events(live: LiveSession, messages: Messages) -> AsyncIterator[ServerSentEvent]:
     async with aclosing(messages):
         async for message in messages:
-            yield sent(talk.session.id, message)
+            yield sent(live.session.id, message)
 
 
-def _cut_off(closing: Closing) -> dict[str, Any]:
-    return {
-        "type": "error",
-        "code": closing.name,
-        "message": f"The answer was cut off: {closing.reason}.",
-        "suggestion": closing.advice,
-    }
+def _cut_off(closing: CloseReason) -> dict[str, Any]:
+    message = f"The answer was cut off: {closing.reason}."
+    return to_wire(ErrorMessage(code=closing.name, message=message, suggestion=closing.advice))
 
 
 async def _collected(messages: Messages) -> dict[str, Any]:

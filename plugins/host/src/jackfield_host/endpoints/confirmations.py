@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 from jackfield.outcomes import CallState, state_of
+from jackfield_sessions.late_outcomes import UNKNOWN_CONFIRMATION, contradicts, decided_before
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.talk import UNKNOWN_CONFIRMATION, decided_before, decides_otherwise
 from jackfield_host.wire.answers import Decided
 from jackfield_host.wire.bodies import DecisionBody
 
@@ -20,7 +20,7 @@ async def decide(visit: Visit) -> Response:
     """Carry out a decision, and answer with what became of the call."""
     body = await visit.body(DecisionBody)
     session = await visit.session()
-    answer = await visit.switchboard.desk.decide(
+    answer = await visit.sessions.resolve_confirmation(
         session, visit.request.path_params["token"], approve=body.approve
     )
     if answer is None:
@@ -29,7 +29,7 @@ async def decide(visit: Visit) -> Response:
     state = state_of(answer.wire)
     envelope = orjson.loads(answer.wire)
     # A decision that is repeated gets the outcome; one that contradicts what was decided is told so.
-    status = 409 if answer.replayed and decides_otherwise(state, approve=body.approve) else 200
+    status = 409 if answer.replayed and contradicts(state, approve=body.approve) else 200
     result: dict[str, Any] = {
         "approved": state not in (CallState.DECLINED, CallState.EXPIRED),
         "state": state.value,

@@ -8,10 +8,14 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from jackfield.protocol.close_codes import EXPIRED_TOKEN, RESTARTING
+from jackfield.protocol.codec import to_wire
+from jackfield.protocol.messages import ErrorMessage, GoingAway, HostMessage, Reset, ResetReason
 from jackfield.session.session import Session
 from jackfield.store import Store, StoreUnavailableError
+from jackfield_sessions.events import follow, replay, stream
 from sse_starlette import ServerSentEvent
 from starlette.responses import Response
 
@@ -19,9 +23,7 @@ from jackfield_host.endpoints.operation import EVENT_STREAM, NAMED, Operation, P
 from jackfield_host.endpoints.streaming import Stream, first, number_of, sent
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks.events import follow, replay, stream
 from jackfield_host.wire.answers import StreamedEvent
-from jackfield_host.wire.closing import EXPIRED, RESTARTING
 
 _log = logging.getLogger(__name__)
 
@@ -36,21 +38,21 @@ _M = TypeVar("_M")
 async def events(visit: Visit) -> Response:
     """Tell what was missed, then what happens."""
     session = await visit.session(ended=True)
-    user, listeners = visit.identity.user, visit.switchboard.listeners
+    user, listeners = visit.identity.user, visit.sessions.listeners
     most = visit.house.options.sessions_per_user
     if visit.request.method == "GET" and listeners[user] >= most:
         raise HttpError(429, "too_many_streams", f"You may listen to {most} streams at once, and do.")
-    if visit.switchboard.draining:
+    if visit.sessions.draining:
         raise HttpError(503, RESTARTING.name, "The host is restarting; try again.", retry_after=1.0)
     seen = visit.request.headers.get(LAST_SEEN, "")
-    after, reset = await _place(session, visit.switchboard.runtime.store, seen)
+    after, reset = await _place(session, visit.sessions.runtime.store, seen)
     return Stream(_told(visit, session, after, reset))
 
 
-async def _place(session: Session, store: Store, seen: str) -> tuple[int, str]:
+async def _place(session: Session, store: Store, seen: str) -> tuple[int, ResetReason | None]:
     """Where to go on from, and why what the client has seen may be incomplete."""
     if not seen:
-        return 0, ""
+        return 0, None
     number = number_of(seen, session.id)
     if number is None:
         return 0, "unknown"
@@ -58,16 +60,18 @@ async def _place(session: Session, store: Store, seen: str) -> tuple[int, str]:
     if number and (not around or around[-1].id < number):
         return 0, "unknown"
     following = [entry.id for entry in around if entry.id > number]
-    return number, "expired" if following and following[0] != number + 1 else ""
+    return number, "expired" if following and following[0] != number + 1 else None
 
 
-async def _told(visit: Visit, session: Session, after: int, reset: str) -> AsyncIterator[ServerSentEvent]:
-    switchboard, user = visit.switchboard, visit.identity.user
-    store = switchboard.runtime.store
-    switchboard.listeners[user] += 1
+async def _told(
+    visit: Visit, session: Session, after: int, reset: ResetReason | None
+) -> AsyncIterator[ServerSentEvent]:
+    sessions, user = visit.sessions, visit.identity.user
+    store = sessions.runtime.store
+    sessions.listeners[user] += 1
     try:
         if reset:
-            yield sent(session.id, {"type": "reset", "reason": reset})
+            yield sent(session.id, to_wire(Reset(reason=reset)))
         if not session.active:
             # Nothing more will happen in it.
             for message in (await replay(session, store, after)).messages:
@@ -77,13 +81,13 @@ async def _told(visit: Visit, session: Session, after: int, reset: str) -> Async
             async for message in following:
                 yield sent(session.id, message)
         if last := _last(visit):
-            yield sent(session.id, last)
+            yield sent(session.id, to_wire(last))
     except StoreUnavailableError as error:
         # The client comes back with the last id it has seen.
         _log.warning("a stream of events ends: the store is unavailable: %s", error)
     finally:
-        switchboard.listeners[user] -= 1
-        switchboard.listeners += Counter()  # Who listens to nothing is forgotten.
+        sessions.listeners[user] -= 1
+        sessions.listeners += Counter()  # Who listens to nothing is forgotten.
 
 
 async def _until_over(
@@ -100,14 +104,14 @@ async def _until_over(
 
 
 async def _over(visit: Visit, session: Session) -> None:
-    switchboard = visit.switchboard
-    while not (switchboard.stopping.is_set() or _expired(visit)):
+    sessions = visit.sessions
+    while not (sessions.stopping.is_set() or _expired(visit)):
         with suppress(TimeoutError):
             async with asyncio.timeout(_next_look(visit)):
-                await switchboard.stopping.wait()
+                await sessions.stopping.wait()
         with suppress(StoreUnavailableError):
             # Whichever host carries the session writes down that it has ended.
-            kept = await Session.resume(session.id, switchboard.runtime.store)
+            kept = await Session.resume(session.id, sessions.runtime.store)
             if kept is None or not kept.active:
                 return
 
@@ -121,17 +125,13 @@ def _expired(visit: Visit) -> bool:
     return visit.identity.expires is not None and visit.identity.expires <= time.time()
 
 
-def _last(visit: Visit) -> dict[str, Any] | None:
-    if visit.switchboard.stopping.is_set():
-        return {"type": "going_away", "reason": RESTARTING.reason}
+def _last(visit: Visit) -> HostMessage | None:
+    if visit.sessions.stopping.is_set():
+        return GoingAway(reason=RESTARTING.reason)
     if not _expired(visit):
         return None
-    return {
-        "type": "error",
-        "code": EXPIRED.name,
-        "message": f"The stream ends: {EXPIRED.reason}.",
-        "suggestion": EXPIRED.advice,
-    }
+    message = f"The stream ends: {EXPIRED_TOKEN.reason}."
+    return ErrorMessage(code=EXPIRED_TOKEN.name, message=message, suggestion=EXPIRED_TOKEN.advice)
 
 
 EVENTS = Operation(

@@ -10,19 +10,22 @@ from typing import Any
 
 import orjson
 from jackfield import ErrorType
+from jackfield.confirmation import PendingConfirmation
 from jackfield.contract.call import ToolCall
 from jackfield.contract.response import Failure
 from jackfield.ledger import is_stable
 from jackfield.orchestrator import Answer
-from jackfield.session.session import Session
+from jackfield.protocol.close_codes import UNKNOWN_SESSION
+from jackfield.protocol.codec import to_wire
+from jackfield.session.session import Session, SessionFormatError
+from jackfield_sessions.admission import SessionRefused, check_access
+from jackfield_sessions.events import events_for_call
+from jackfield_sessions.session_factory import NO_LOCALE
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import MAY_BE_NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError, waiting
-from jackfield_host.talks import record
-from jackfield_host.talks.admission import check
-from jackfield_host.talks.briefing import NOWHERE
 from jackfield_host.wire.answers import Card, Result
 from jackfield_host.wire.bodies import ExecuteBody
 
@@ -59,11 +62,11 @@ async def execute(visit: Visit) -> Response:
     session = await _session(visit, key)
     call_id = _call_id(session, key)
     call = ToolCall(visit.request.path_params["tool"], orjson.dumps(body.arguments), call_id)
-    runtime = visit.switchboard.runtime
-    again = bool(key and await record.of_call(session, runtime.store, call_id))
-    answer = await visit.switchboard.desk.run(session, call, again=again, group=group)
+    runtime = visit.sessions.runtime
+    again = bool(key and await events_for_call(session, runtime.store, call_id))
+    answer = await visit.sessions.direct_calls.run(session, call, again=again, group=group)
     result = _result(answer, call_id, session, None if visit.token else session.token)
-    result["decisions"] = visit.house.decisions.of(session.id, call_id)
+    result["decisions"] = answer.decisions
     failure = answer.response.failure
     if failure is None:
         return JSONResponse(result)
@@ -71,7 +74,7 @@ async def execute(visit: Visit) -> Response:
     result["error"] = error.wire
     if error.status == 202 and answer.key:
         pending = await runtime.confirmations.of_key(session.id, answer.key)
-        result["confirmation"] = _card(pending and pending.card(session))
+        result["confirmation"] = card(pending, session) if pending else None
     return JSONResponse(result, error.status, headers=waiting(error.retry_after))
 
 
@@ -125,23 +128,26 @@ async def _session(visit: Visit, key: str | None) -> Session:
     """The session that is named, or one of the user's own for this call."""
     if visit.token is not None:
         return await visit.session()
-    switchboard, identity = visit.switchboard, visit.identity
-    if switchboard.draining or identity.session:
-        await switchboard.admission.admit(identity)
+    sessions, identity = visit.sessions, visit.identity
+    if sessions.draining or identity.session:
+        await sessions.admission.admit(identity)
     if key is None:
         return await _opened(visit)
     session_id, secret = _derived(identity.user, key)
-    kept = await Session.resume(session_id, switchboard.runtime.store)
+    try:
+        kept = await Session.resume(session_id, sessions.runtime.store)
+    except SessionFormatError as error:
+        raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
     if kept is None:
         return await _opened(visit, session_id=session_id, secret=secret)
-    check(kept, secret, identity)
+    check_access(kept, secret, identity)
     return kept
 
 
 async def _opened(visit: Visit, **named: str) -> Session:
-    switchboard, identity = visit.switchboard, visit.identity
+    sessions, identity = visit.sessions, visit.identity
     mode = identity.mode or "text"
-    return await switchboard.briefing.session(mode, identity, NOWHERE, switchboard.transport, **named)
+    return await sessions.factory.create(mode, identity, NO_LOCALE, sessions.transport, **named)
 
 
 def _result(answer: Answer, call_id: str, session: Session, token: str | None) -> dict[str, Any]:
@@ -176,8 +182,10 @@ def _error(failure: Failure) -> HttpError:
     )
 
 
-def _card(told: dict[str, Any] | None) -> dict[str, Any] | None:
-    return told and {name: told[name] for name in (*Card.model_fields,) if name in told}
+def card(pending: PendingConfirmation, session: Session) -> dict[str, Any]:
+    """What the user is asked to approve, as `Card` describes it."""
+    event = to_wire(pending.event(session))
+    return {name: event[name] for name in (str(field.alias) for field in Card.model_fields.values())}
 
 
 EXECUTE = Operation(

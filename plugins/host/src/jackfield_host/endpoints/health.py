@@ -6,14 +6,14 @@ import time
 from importlib.metadata import version
 from typing import Any
 
+from jackfield.protocol import PROTOCOL
 from jackfield.provision import ProviderChoice
+from jackfield_sessions.browser_calls import has_browser_calls
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Said
 from jackfield_host.endpoints.operations import operates
 from jackfield_host.endpoints.visit import Visit
-from jackfield_host.talks.beside import has_browser_calls
-from jackfield_host.wire import PROTOCOL
 from jackfield_host.wire.answers import Health, Status
 
 
@@ -21,14 +21,14 @@ async def health(visit: Visit) -> Response:
     """Whether the host can take sessions; nothing here tells of anybody."""
     house = visit.house
     standing = await house.readiness.look()
-    provider = standing.parts["provider"] and visit.switchboard.reachable
+    provider = standing.parts["provider"] and visit.sessions.model_reachable
     status = "unhealthy" if not standing.ready else "healthy" if provider else "degraded"
     answer = {
         "status": status,
         "registry": standing.parts["registry"],
         "store": standing.parts["store"],
         "provider": provider,
-        "active_sessions": len(visit.switchboard.talks),
+        "active_sessions": len(visit.sessions.live),
         "uptime": round(time.monotonic() - house.began, 3),
     }
     return JSONResponse(answer, 200 if standing.ready else 503)
@@ -36,16 +36,16 @@ async def health(visit: Visit) -> Response:
 
 async def status(visit: Visit) -> Response:
     """What somebody who uses the host can know about it."""
-    house, switchboard, options = visit.house, visit.switchboard, visit.house.options
-    talks, user = switchboard.talks.values(), visit.identity.user
-    registry = switchboard.runtime.registry
+    house, sessions, options = visit.house, visit.sessions, visit.house.options
+    live, user = sessions.live.values(), visit.identity.user
+    registry = sessions.runtime.registry
     return JSONResponse(
         {
             "user": user,
-            "provider": switchboard.briefing.provider,
-            "providerChoice": _choice(switchboard.briefing.choice) if operates(visit) else None,
-            "modes": sorted(switchboard.transport.modes),
-            "browserCalls": has_browser_calls(switchboard.transport),
+            "provider": sessions.factory.provider,
+            "providerChoice": _choice(sessions.factory.provider_choice) if operates(visit) else None,
+            "modes": sorted(sessions.transport.modes),
+            "browserCalls": has_browser_calls(sessions.transport),
             "registry": registry.version,
             "versions": {
                 "host": version("jackfield-host"),
@@ -53,10 +53,10 @@ async def status(visit: Visit) -> Response:
                 "protocol": PROTOCOL,
             },
             "uptime": round(time.monotonic() - house.began, 3),
-            "draining": switchboard.draining,
+            "draining": sessions.draining,
             "sessions": {
-                "active": len(talks),
-                "yours": sum(talk.session.user == user for talk in talks),
+                "active": len(live),
+                "yours": sum(each.session.user == user for each in live),
                 "most": options.max_sessions,
                 "mostYours": options.sessions_per_user,
             },

@@ -6,20 +6,16 @@ import asyncio
 import time
 from typing import Any
 
+from jackfield_sessions.archive import StoredSession, find, recent_sessions, session_record
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.archive.record import as_json_lines, as_markdown, record
-from jackfield_host.archive.sessions import KeptSession, find
 from jackfield_host.endpoints.operation import Operation, Parameter, Said
-from jackfield_host.endpoints.showing import OPERATOR
-from jackfield_host.endpoints.visit import Visit
+from jackfield_host.endpoints.visit import OPERATOR, Visit, is_operator, not_operator
 from jackfield_host.errors import HttpError
-from jackfield_host.house import House
 from jackfield_host.operations.comparison import comparison
-from jackfield_host.operations.conversations import latest
 from jackfield_host.operations.figures import SAMPLE_SECONDS, decisions, metrics_of, tools, totals
 from jackfield_host.operations.watchers import recording
-from jackfield_host.security.identity import Identity
+from jackfield_host.transcripts import as_json_lines, as_markdown
 from jackfield_host.wire.operations import (
     AuditAnswer,
     ConversationList,
@@ -43,11 +39,6 @@ FORMS = {
 _INSTALL = "Install jackfield-observability and run `jackfield build`."
 
 
-def is_operator(house: House, identity: Identity) -> bool:
-    """Whether somebody may see what concerns others: an operator, or whoever is alone on the machine."""
-    return not house.gate.asks_for_token or OPERATOR in identity.roles
-
-
 def operates(visit: Visit) -> bool:
     """Whether the request comes from an operator."""
     return is_operator(visit.house, visit.identity)
@@ -56,19 +47,19 @@ def operates(visit: Visit) -> bool:
 def check_operates(visit: Visit) -> None:
     """Let operators alone go on."""
     if not operates(visit):
-        raise HttpError(403, "not_operator", f"This is for whoever has the role `{OPERATOR}`.")
+        raise not_operator()
 
 
 async def sessions(visit: Visit) -> Response:
     """The latest conversations: one's own, and an operator's all."""
     everybodys = operates(visit)
     limit = asked_limit(visit)
-    store = visit.switchboard.runtime.store
+    store = visit.sessions.runtime.store
     if visit.identity.session is not None:
         own = await find(store, visit.identity.session)
         found, complete = [own] if own else [], True
     else:
-        found, complete = await latest(store, limit, None if everybodys else visit.identity.user)
+        found, complete = await recent_sessions(store, limit, None if everybodys else visit.identity.user)
     return JSONResponse(
         {
             "everybodys": everybodys,
@@ -82,11 +73,11 @@ async def transcript(visit: Visit) -> Response:
     """What was said in a conversation, to look at or to take away."""
     form = _choice(visit, "format", tuple(FORMS)) or "json"
     session_id = visit.request.path_params["session"]
-    store = visit.switchboard.runtime.store
+    store = visit.sessions.runtime.store
     kept = await find(store, session_id)
     if kept is None or not _may_read(visit, kept):
         raise HttpError(404, "unknown_session", "There is no such session; transcripts are kept for 7 days.")
-    lines = await record(store, session_id)
+    lines = await session_record(store, session_id)
     if form == "json":
         return JSONResponse({"session": _conversation(visit, kept), "lines": lines})
     write = as_markdown if form == "markdown" else as_json_lines
@@ -98,21 +89,21 @@ async def transcript(visit: Visit) -> Response:
     )
 
 
-def _may_read(visit: Visit, kept: KeptSession) -> bool:
+def _may_read(visit: Visit, kept: StoredSession) -> bool:
     if visit.identity.session not in (None, kept.id):
         return False
     return operates(visit) or kept.user == visit.identity.user
 
 
-def _conversation(visit: Visit, kept: KeptSession) -> dict[str, Any]:
-    talk = visit.switchboard.talks.get(kept.id)
+def _conversation(visit: Visit, kept: StoredSession) -> dict[str, Any]:
+    live = visit.sessions.live.get(kept.id)
     return {
         "session": kept.id,
         "user": kept.user,
         "mode": kept.mode,
-        "state": talk.session.state.value if talk else kept.state,
-        "here": talk is not None,
-        "heard": talk is not None and talk.feed.heard,
+        "state": live.session.state.value if live else kept.state,
+        "here": live is not None,
+        "heard": live is not None and live.hub.has_clients,
         "beganAt": kept.began,
         "lastAt": kept.last,
         "turns": kept.turns,
@@ -126,7 +117,7 @@ async def audit(visit: Visit) -> Response:
     limit = asked_limit(visit)
     ok = _choice(visit, "ok", ("true", "false"))
     given = visit.request.query_params
-    kept = recording(visit.switchboard.runtime.orchestrator.observers)
+    kept = recording(visit.sessions.runtime.orchestrator.observers)
     if kept is None:
         raise HttpError(404, "no_audit", "Nothing is recorded here.", suggestion=_INSTALL)
     tail = await asyncio.to_thread(
@@ -142,16 +133,16 @@ async def audit(visit: Visit) -> Response:
 async def stats(visit: Visit) -> Response:
     """The figures of this process, and how they have grown."""
     check_operates(visit)
-    trend, switchboard = visit.house.trend, visit.switchboard
+    trend, sessions = visit.house.trend, visit.sessions
     if trend.counting is None:
         raise HttpError(404, "no_metrics", "Nothing is counted here.", suggestion=_INSTALL)
     counted = await asyncio.to_thread(metrics_of, trend.counting)
     return JSONResponse(
         {
             "uptime": round(time.monotonic() - visit.house.began, 3),
-            "open": len(switchboard.talks),
+            "open": len(sessions.live),
             "totals": totals(counted),
-            "tools": tools(counted, switchboard.runtime.registry),
+            "tools": tools(counted, sessions.runtime.registry),
             "decisions": decisions(counted),
             "sampleSeconds": SAMPLE_SECONDS,
             "samples": list(trend.samples),
@@ -161,7 +152,7 @@ async def stats(visit: Visit) -> Response:
 
 async def registry_diff(visit: Visit) -> Response:
     """What changed since the registry before this one."""
-    found = await asyncio.to_thread(comparison, visit.switchboard.runtime.registry)
+    found = await asyncio.to_thread(comparison, visit.sessions.runtime.registry)
     if found is None:
         raise HttpError(
             404,

@@ -8,11 +8,11 @@ from typing import Any, get_args
 
 from jackfield import Mode
 from jackfield.registry.registry import RegisteredTool
-from jackfield_conversation.prompt import tool_tokens
+from jackfield_sessions.instructions import tool_tokens
 from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoints.operation import Operation, Parameter, Said
-from jackfield_host.endpoints.visit import Visit
+from jackfield_host.endpoints.visit import Visit, is_operator, not_operator
 from jackfield_host.errors import HttpError
 from jackfield_host.wire.answers import RegistryAnswer, ToolDetails, ToolList, ToolSummary
 
@@ -26,7 +26,7 @@ METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 async def tools(visit: Visit) -> Response:
     """The tools that are offered, all or those of a mode."""
-    registry = visit.switchboard.runtime.registry
+    registry = visit.sessions.runtime.registry
     modes = visit.request.query_params.getlist("mode")
     if any(mode not in MODES for mode in modes) or len(modes) > 1:
         raise HttpError(400, "invalid", f"The query, at mode: one of {', '.join(MODES)} is wanted.")
@@ -36,14 +36,14 @@ async def tools(visit: Visit) -> Response:
         {
             "registry": registry.version,
             "tools": [_summary(tool, visit) for tool in found],
-            "prompts": [prompt.to_wire() for prompt in visit.switchboard.briefing.prompts],
+            "prompts": [prompt.to_wire() for prompt in visit.sessions.factory.prompts],
         }
     )
 
 
 async def tool(visit: Visit) -> Response:
     """Everything about one tool that a client can use."""
-    registry = visit.switchboard.runtime.registry
+    registry = visit.sessions.runtime.registry
     asked = visit.request.path_params["tool"]
     found = registry.get(asked)
     if found is None:
@@ -74,7 +74,7 @@ async def tool(visit: Visit) -> Response:
 def _summary(tool: RegisteredTool, visit: Visit) -> dict[str, Any]:
     facts = tool.manifest.metadata()
     names = [field.alias for field in ToolSummary.model_fields.values() if field.alias in facts]
-    tokens = tool_tokens(visit.switchboard.briefing.prompts, tool.id)
+    tokens = tool_tokens(visit.sessions.factory.prompts, tool.id)
     return {
         **{name: facts[name] for name in names if name},
         "summary": tool.frozen.summary,
@@ -84,7 +84,7 @@ def _summary(tool: RegisteredTool, visit: Visit) -> dict[str, Any]:
 
 async def registry(visit: Visit) -> Response:
     """The registry that sessions are pinned to."""
-    held = visit.switchboard.runtime.registry
+    held = visit.sessions.runtime.registry
     snapshot = held.snapshot()
     parts = [
         {
@@ -126,9 +126,9 @@ def _plugin(frozen: Mapping[str, Any]) -> dict[str, Any]:
 
 async def metrics(visit: Visit) -> Response:
     """What the observer `metrics` has counted, for Prometheus."""
-    if visit.house.gate.asks_for_token and OPERATOR not in visit.identity.roles:
-        raise HttpError(403, "not_operator", f"Metrics are for whoever has the role `{OPERATOR}`.")
-    for observer in visit.switchboard.runtime.orchestrator.observers:
+    if not is_operator(visit.house, visit.identity):
+        raise not_operator()
+    for observer in visit.sessions.runtime.orchestrator.observers:
         if write := getattr(observer, "prometheus", None):
             return Response(write(), media_type=METRICS_TYPE)
     raise HttpError(

@@ -8,11 +8,10 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Mapping
 from typing import Any, TypeVar
 
 import orjson
+from jackfield_sessions.hub import ClientQueue, Frame
 from sse_starlette import EventSourceResponse, ServerSentEvent
 from sse_starlette.sse import SendTimeoutError
 from starlette.types import Receive, Scope, Send
-
-from jackfield_host.talks.outlet import Frame, Outlet
 
 _log = logging.getLogger(__name__)
 
@@ -49,10 +48,10 @@ def sent(session_id: str, message: Mapping[str, Any]) -> ServerSentEvent:
     )
 
 
-async def fetched(outlet: Outlet) -> AsyncGenerator[dict[str, Any], None]:
-    """The messages of an outlet, one at a time as they are asked for, until it is closed."""
+async def fetched(queue: ClientQueue) -> AsyncGenerator[dict[str, Any], None]:
+    """The messages of a queue, one at a time as they are asked for, until it is closed."""
     handed: asyncio.Queue[Frame] = asyncio.Queue(1)
-    running = asyncio.create_task(outlet.run(handed.put))
+    running = asyncio.create_task(queue.run(handed.put))
     try:
         while True:
             frame = await first(handed.get(), running)

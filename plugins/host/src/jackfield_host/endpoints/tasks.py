@@ -6,19 +6,19 @@ from collections.abc import Iterable
 from typing import Any
 
 import orjson
+from jackfield.call_events import SHOWN
 from jackfield.ledger import CallStatus, is_stable, stable_key
 from jackfield.outcomes import CallState, in_doubt
 from jackfield.session.session import Session
-from jackfield_conversation.output import cut
-from jackfield_conversation.telling import SHOWN
+from jackfield.truncation import cut
+from jackfield_sessions.events import events_for_call
 from starlette.responses import JSONResponse, Response
 
-from jackfield_host.endpoints.execute import call_id_of, hashed_call_id
+from jackfield_host.endpoints.execute import call_id_of, card, hashed_call_id
 from jackfield_host.endpoints.operation import NAMED, Operation, Parameter, Said
 from jackfield_host.endpoints.visit import Visit
 from jackfield_host.errors import HttpError
-from jackfield_host.talks import record
-from jackfield_host.wire.answers import Card, Task
+from jackfield_host.wire.answers import Task
 
 Message = dict[str, Any]
 
@@ -35,7 +35,7 @@ async def task(visit: Visit) -> Response:
 
 
 async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] | None:
-    told = await record.of_call(session, visit.switchboard.runtime.store, call_id)
+    told = await events_for_call(session, visit.sessions.runtime.store, call_id)
     status = await _status(visit, session, call_id, told)
     if status is None or (status.state is CallState.NEVER_RUN and not told and status.wire is None):
         return None
@@ -46,8 +46,7 @@ async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] 
     if status.pending is not None:
         found["tool"] = status.pending.tool_id
         if status.state is CallState.WAITING:
-            card = status.pending.card(session)
-            found["confirmation"] = {name: card[name] for name in Card.model_fields if name in card}
+            found["confirmation"] = card(status.pending, session)
         if status.state is CallState.EXPIRED:
             found["endedAt"] = status.pending.expires_at
     if status.state is CallState.IN_DOUBT:
@@ -59,7 +58,7 @@ async def _task(visit: Visit, session: Session, call_id: str) -> dict[str, Any] 
 
 async def _status(visit: Visit, session: Session, call_id: str, told: list[Message]) -> CallStatus | None:
     """What the claim of a call says; of a call without a stable id only its events are known."""
-    runtime = visit.switchboard.runtime
+    runtime = visit.sessions.runtime
     asked = next((each for each in reversed(told) if each["type"] == "confirmation_required"), None)
     if asked is not None:
         pending = await runtime.confirmations.find(session, asked["token"])

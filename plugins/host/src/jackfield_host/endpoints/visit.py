@@ -8,15 +8,16 @@ from typing import TypeVar
 from jackfield.registry.reading import read_arguments
 from jackfield.session.session import Session
 from jackfield.strict_json import StrictJsonError
+from jackfield_sessions.admission import Identity
+from jackfield_sessions.manager import SessionManager
 from pydantic import ValidationError
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import Scope
 
 from jackfield_host.errors import HttpError
 from jackfield_host.house import House
 from jackfield_host.mistakes import explained
 from jackfield_host.security.gate import Arrival
-from jackfield_host.security.identity import Identity
-from jackfield_host.talks.switchboard import Switchboard
 from jackfield_host.wire.bodies import Body
 
 SESSION = "Jackfield-Session"
@@ -31,6 +32,41 @@ ANYBODY = Identity("")
 _B = TypeVar("_B", bound=Body)
 
 
+OPERATOR = "operator"
+"""The role of the users who may see what concerns others."""
+
+
+def is_operator(house: House, identity: Identity) -> bool:
+    """Whether a user has the role of an operator; on a host without tokens, everybody has."""
+    return not house.gate.asks_for_token or OPERATOR in identity.roles
+
+
+def not_operator() -> HttpError:
+    """The refusal for a user without the role of an operator."""
+    return HttpError(403, "not_operator", f"This needs the role `{OPERATOR}`.")
+
+
+async def authenticate(house: House, scope: Scope, auth: str = "user") -> Identity | None:
+    """Who sends a request: checks the names of host and origin, the token, the rate limit and bans.
+
+    With the `auth` `public` only the names are checked, and the user is not known; with `operator` the user
+    needs that role.
+    """
+    arrival = Arrival.of(scope)
+    if auth == "public":
+        house.gate.screen(arrival, page=True)
+        return None
+    identity = house.gate.admit(arrival)
+    seconds = house.requests.take(identity.user)
+    if seconds > 0:
+        limit = f"{house.options.requests_per_minute:g} requests per minute"
+        raise HttpError(429, "too_many_requests", f"Rate limit reached: {limit}.", retry_after=seconds)
+    await house.sessions.admission.check_ban(identity)
+    if auth == "operator" and not is_operator(house, identity):
+        raise not_operator()
+    return identity
+
+
 class Visit:
     """A request that was let in."""
 
@@ -43,17 +79,8 @@ class Visit:
     async def admitted(cls, request: Request) -> Visit:
         """Let a request in: somebody who may come in, not too often, and not banned."""
         house = House.of(request)
-        identity = house.gate.admit(Arrival.of(request.scope))
-        seconds = house.requests.take(identity.user)
-        if seconds > 0:
-            raise HttpError(
-                429,
-                "too_many_requests",
-                f"You may send {house.options.requests_per_minute:g} requests a minute, and have.",
-                retry_after=seconds,
-            )
-        await house.switchboard.admission.check_ban(identity)
-        return cls(request, house, identity)
+        identity = await authenticate(house, request.scope)
+        return cls(request, house, identity or ANYBODY)
 
     @classmethod
     async def screened(cls, request: Request) -> Visit:
@@ -63,9 +90,9 @@ class Visit:
         return cls(request, house, ANYBODY)
 
     @property
-    def switchboard(self) -> Switchboard:
-        """The host's conversations."""
-        return self.house.switchboard
+    def sessions(self) -> SessionManager:
+        """The host's sessions."""
+        return self.house.sessions
 
     @property
     def token(self) -> str | None:
@@ -84,7 +111,7 @@ class Visit:
 
     async def session(self, *, ended: bool = False) -> Session:
         """The session that has to be named, live or as it was kept; one that has `ended` to look back at."""
-        session = await self.switchboard.kept(self.required_token(), self.identity, ended=ended)
+        session = await self.sessions.load_session(self.required_token(), self.identity, ended=ended)
         self.check_mode(session.mode)
         return session
 

@@ -70,20 +70,20 @@ class Announcement(NamedTuple):
 
 def announcement(house: House, settings: Settings, port: int, sources: tuple[str, ...]) -> Announcement:
     """What there is to say about a house that listens on a port."""
-    switchboard = house.switchboard
-    registry = switchboard.runtime.registry
+    sessions = house.sessions
+    registry = sessions.runtime.registry
     return Announcement(
         url=url(house.options.address, port),
         others=others(house.options.address, port),
         registry=registry.version,
         registry_file=str(settings.registry),
         deployment=registry.deployment.value,
-        provider=switchboard.briefing.provider,
-        provider_reason=switchboard.briefing.choice.reason,
-        provider_hints=switchboard.briefing.choice.hints,
-        modes=tuple(sorted(switchboard.transport.modes)),
-        prompt=tuple(prompt.excess or prompt.figures for prompt in switchboard.briefing.prompts),
-        store=switchboard.runtime.provision.store_name,
+        provider=sessions.factory.provider,
+        provider_reason=sessions.factory.provider_choice.reason,
+        provider_hints=sessions.factory.provider_choice.hints,
+        modes=tuple(sorted(sessions.transport.modes)),
+        prompt=tuple(prompt.excess or prompt.figures for prompt in sessions.factory.prompts),
+        store=sessions.runtime.provision.store_name,
         offered=tuple(sorted(registry.tools)),
         withheld=dict(sorted(registry.withdrawn.items())),
         token=_token(house),

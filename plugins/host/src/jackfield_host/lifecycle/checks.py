@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 from jackfield.contract.snapshot import SnapshotError
-from jackfield.orchestrator import Observer
 from jackfield.provision import Provision
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
@@ -21,7 +19,6 @@ PROBE = "readiness"
 
 async def start_runtime(
     settings: Settings,
-    observers: Sequence[Observer],
     faults: SettingsFaults,
     closing: AsyncExitStack,
     *,
@@ -48,7 +45,7 @@ async def start_runtime(
         provision.check_store(create=may_create)
         if faults:
             await _check_existing_store(provision)
-    runtime = await Runtime.assemble(registry, provision, settings, observers)
+    runtime = await Runtime.assemble(registry, provision, settings)
     await check_store(runtime.store, faults)
     faults.check()
     return runtime

@@ -8,9 +8,9 @@ import time
 from typing import NamedTuple
 
 from jackfield.store import StoreUnavailableError
+from jackfield_sessions.manager import SessionManager
 
 from jackfield_host.lifecycle.checks import PROBE
-from jackfield_host.talks.switchboard import Switchboard
 
 _log = logging.getLogger(__name__)
 
@@ -33,8 +33,8 @@ class Standing(NamedTuple):
 class Readiness:
     """Looks at what a session needs. Registry and provider were checked at the start and stay as they are."""
 
-    def __init__(self, switchboard: Switchboard) -> None:
-        self._switchboard = switchboard
+    def __init__(self, sessions: SessionManager) -> None:
+        self._sessions = sessions
         self._looking = asyncio.Lock()
         self._looked = float("-inf")
         self._store_good = True
@@ -45,15 +45,15 @@ class Readiness:
             if time.monotonic() - self._looked >= TRUSTED_SECONDS:
                 await self._look_at_store()
                 self._looked = time.monotonic()
-        draining = self._switchboard.draining
+        draining = self._sessions.draining
         parts = {"registry": True, "provider": True, "store": self._store_good}
         return Standing(all(parts.values()) and not draining, draining, parts)
 
     async def _look_at_store(self) -> None:
-        store = self._switchboard.runtime.store
+        store = self._sessions.runtime.store
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                await store.put(f"{PROBE}/{self._switchboard.host}", b"1", ttl=60.0)
+                await store.put(f"{PROBE}/{self._sessions.host_id}", b"1", ttl=60.0)
             good, why = True, ""
         except TimeoutError:
             good, why = False, f"the store did not answer within {PATIENCE_SECONDS:g} s"

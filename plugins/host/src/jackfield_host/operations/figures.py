@@ -85,10 +85,10 @@ def decisions(counted: Metrics) -> list[dict[str, Any]]:
 class Trend:
     """Looks at the totals now and then, and remembers."""
 
-    def __init__(self, counting: Counting | None, talks: Sized) -> None:
-        """`talks` are the conversations of this host."""
+    def __init__(self, counting: Counting | None, sessions: Sized) -> None:
+        """`sessions` are the live sessions of this host."""
         self.counting = counting
-        self._talks = talks
+        self._sessions = sessions
         self.samples: deque[dict[str, float]] = deque(maxlen=SAMPLES)
 
     async def watch(self) -> None:
@@ -97,7 +97,7 @@ class Trend:
             try:
                 # In a thread: percentiles of all tools take a few milliseconds to work out.
                 counted = await asyncio.to_thread(metrics_of, self.counting)
-                now = {"at": round(time.time(), 3), "open": len(self._talks), **totals(counted)}
+                now = {"at": round(time.time(), 3), "open": len(self._sessions), **totals(counted)}
             except Exception:  # noqa: BLE001 - an observer is somebody else's code; the host goes on without
                 _log.exception("the figures cannot be read; there will be no charts")
                 return

@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping
 from time import time
 from typing import Any, NamedTuple, Protocol
 
+from jackfield.protocol import PROTOCOL
+from jackfield_sessions.admission import Identity
 from starlette.datastructures import Headers
 
-from jackfield_host.security.identity import LOCAL, Identity, Refused
+from jackfield_host.security.identity import LOCAL, Refused
 from jackfield_host.security.keys import PREFIX, KeyRing
 from jackfield_host.security.origins import (
     LOOPBACK_NAMES,
@@ -23,7 +25,6 @@ from jackfield_host.security.origins import (
 )
 from jackfield_host.security.proxy_detection import came_through_proxy
 from jackfield_host.settings import AccessSettings
-from jackfield_host.wire import PROTOCOL
 
 TOKEN_PROTOCOL = "jackfield.token."  # noqa: S105 - how a token is announced, not one
 """What stands before a token, as base64url, among the subprotocols of a browser."""

@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from jackfield.contract.context import Mode
+from jackfield_sessions.admission import Identity
 
 MAX_NAME = 128
 """Characters in the name of a user or a role: they become keys in the store and words in the log."""
-
-
-class Identity(NamedTuple):
-    """Somebody the gate has let in."""
-
-    user: str
-    roles: frozenset[str] = frozenset()
-    session: str | None = None
-    """The only session the token is good for; None where it is good for all of the user's."""
-    mode: Mode | None = None
-    """The only mode the token is good for; None where it is good for both."""
-    expires: float | None = None
-    """When the token ends, in seconds since 1970; None where it does not."""
 
 
 LOCAL = Identity("local")

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from jackfield.contract.context import Mode
 from jackfield.settings import SettingsError
+from jackfield_sessions.admission import Identity
 from joserfc import jwt
 from joserfc.errors import (
     ClaimError,
@@ -24,7 +25,7 @@ from joserfc.jwa import JWSAlgModel
 from joserfc.jwk import ECKey, JWKRegistry, Key, KeySet, OctKey, OKPKey, RSAKey
 from joserfc.jws import JWSRegistry
 
-from jackfield_host.security.identity import Identity, Refused, usable_name
+from jackfield_host.security.identity import Refused, usable_name
 from jackfield_host.settings import Algorithm, JwtSettings
 
 MAX_KEY_FILE = 1_000_000

@@ -14,8 +14,9 @@ from hmac import compare_digest
 from typing import NamedTuple
 
 from jackfield.settings import SettingsError
+from jackfield_sessions.admission import Identity
 
-from jackfield_host.security.identity import Identity, Refused, usable_name
+from jackfield_host.security.identity import Refused, usable_name
 from jackfield_host.settings import KEY_NAME, KeySettings
 
 PREFIX = "jf_"

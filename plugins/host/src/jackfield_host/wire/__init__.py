@@ -1,4 +1,1 @@
-"""The protocol between host and client: what each side says, version 1."""
-
-PROTOCOL = "jackfield.1"
-"""The subprotocol of the WebSockets, and the version of every message."""
+"""What each side of the protocol says, and how it is documented."""

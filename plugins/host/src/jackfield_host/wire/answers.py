@@ -5,9 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from jackfield import Mode
-from pydantic import Field
+from jackfield.protocol.messages import OfferedTool
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
 
-from jackfield_host.wire.outgoing import OfferedTool, Outgoing
+
+class Outgoing(BaseModel):
+    """A part of what the host answers; clients ignore members that they do not know."""
+
+    model_config = ConfigDict(extra="allow", alias_generator=to_camel, populate_by_name=True)
 
 
 class Fault(Outgoing):
@@ -70,7 +76,7 @@ class Card(Outgoing):
     tool: str
     preview: str
     args: dict[str, Any]
-    expires_at: float = Field(alias="expires_at")
+    expires_at: float
     token: str | None = Field(
         None, description="For POST /confirmations/{token}; for the user's client alone."
     )

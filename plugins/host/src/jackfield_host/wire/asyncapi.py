@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.close_codes import CLOSE_REASONS
+from jackfield.protocol.codec import Message, message_type
+from jackfield.protocol.messages import ALL_MESSAGES, CLIENT_MESSAGES, HOST_MESSAGES
 
-from jackfield_host.wire import PROTOCOL
-from jackfield_host.wire.closing import CLOSINGS
-from jackfield_host.wire.incoming import OPENINGS, SPOKEN
-from jackfield_host.wire.outgoing import EVENTS, PASSING
+from jackfield_host.client_messages import SCHEMA_REF, message_schemas
 
-SAID_BY_CLIENT: tuple[type[BaseModel], ...] = (*OPENINGS, *SPOKEN)
-"""Every message of a client."""
-
-SAID_BY_HOST: tuple[type[BaseModel], ...] = (*PASSING, *EVENTS)
-"""Every message of the host."""
-
-_SCHEMAS = "#/components/schemas/"
 _MESSAGES = "#/components/messages/"
 
 _SOUND = {
@@ -33,22 +25,6 @@ _SOUND = {
         "schema": {"type": "string", "format": "binary", "description": "PCM16, 24 kHz, mono."},
     },
 }
-
-
-def type_of(message: type[BaseModel]) -> str:
-    """The name by which a message goes on the wire."""
-    (name,) = message.model_fields["type"].annotation.__args__  # type: ignore[union-attr]
-    return str(name)
-
-
-@cache
-def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schema of every class of message, by the name of the class; references are among them."""
-    as_read: Literal["validation"] = "validation"
-    messages = [(message, as_read) for message in (*SAID_BY_CLIENT, *SAID_BY_HOST)]
-    _, made = models_json_schema(messages, by_alias=True, ref_template=_SCHEMAS + "{model}")
-    found: dict[str, dict[str, Any]] = made["$defs"]
-    return found
 
 
 @cache
@@ -71,16 +47,16 @@ def document() -> dict[str, Any]:
         },
         "components": {
             "messages": {
-                **{message.__name__: _message(message) for message in (*SAID_BY_CLIENT, *SAID_BY_HOST)},
+                **{message.__name__: _message(message) for message in ALL_MESSAGES},
                 "Sound": _SOUND,
             },
-            "schemas": schemas(),
+            "schemas": message_schemas(),
         },
     }
 
 
 def _description() -> str:
-    codes = "\n".join(f"- {each.code} `{each.name}`: {each.reason}. {each.advice}" for each in CLOSINGS)
+    codes = "\n".join(f"- {each.code} `{each.name}`: {each.reason}. {each.advice}" for each in CLOSE_REASONS)
     return (
         f"JSON text frames, and on `/ws/voice` binary frames of speech. Subprotocol `{PROTOCOL}`. A client "
         "says `start` or `resume` first; the host answers with `session`, or with `error` and a close. What "
@@ -89,7 +65,7 @@ def _description() -> str:
 
 
 def _channel(mode: str) -> dict[str, Any]:
-    names = _names((*SAID_BY_CLIENT, *SAID_BY_HOST), mode)
+    names = _names(ALL_MESSAGES, mode)
     return {
         "address": f"/ws/{mode}",
         "title": f"A {mode} session",
@@ -100,7 +76,7 @@ def _channel(mode: str) -> dict[str, Any]:
 
 def _operation(verb: str, mode: str) -> dict[str, Any]:
     """What the host does: it receives what clients say, and sends what it says itself."""
-    said = SAID_BY_CLIENT if verb == "receive" else SAID_BY_HOST
+    said = CLIENT_MESSAGES if verb == "receive" else HOST_MESSAGES
     channel = f"#/channels/{mode}"
     return {
         "action": verb,
@@ -109,14 +85,14 @@ def _operation(verb: str, mode: str) -> dict[str, Any]:
     }
 
 
-def _names(messages: Iterable[type[BaseModel]], mode: str) -> list[str]:
+def _names(messages: Iterable[type[Message]], mode: str) -> list[str]:
     return [message.__name__ for message in messages] + (["Sound"] if mode == "voice" else [])
 
 
-def _message(message: type[BaseModel]) -> dict[str, Any]:
+def _message(message: type[Message]) -> dict[str, Any]:
     return {
-        "name": type_of(message),
-        "title": type_of(message),
+        "name": message_type(message),
+        "title": message_type(message),
         "summary": (message.__doc__ or "").strip(),
-        "payload": {"$ref": _SCHEMAS + message.__name__},
+        "payload": {"$ref": SCHEMA_REF + message.__name__},
     }

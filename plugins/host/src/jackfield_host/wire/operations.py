@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from jackfield_host.wire.outgoing import Outgoing
+from jackfield_host.wire.answers import Outgoing
 
 
 class Conversation(Outgoing):

@@ -13,7 +13,8 @@ UNKNOWN = "Etc/Unknown"
 """What a browser says that does not know where it is."""
 
 
-def _existing(name: str) -> str:
+def check_time_zone(name: str) -> str:
+    """The name of a time zone, if it exists; else a `ValueError` that suggests one."""
     if name == UNKNOWN:
         return name
     try:
@@ -30,5 +31,5 @@ def _known() -> tuple[str, ...]:
     return tuple(sorted(available_timezones()))
 
 
-TimeZone = Annotated[str, Field(max_length=64), AfterValidator(_existing)]
+TimeZone = Annotated[str, Field(max_length=64), AfterValidator(check_time_zone)]
 """The name of a time zone that exists."""

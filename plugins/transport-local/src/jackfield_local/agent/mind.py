@@ -12,7 +12,6 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from jackfield.transport.protocol import Opening, TransportError
-from jackfield_conversation.summary import INSTRUCTIONS as SUMMARISING
 from jackfield_embeddings import EmbeddingError
 
 from jackfield_local.agent.answers import ResponseStyle
@@ -98,8 +97,8 @@ class Agent:
 
     async def open(self, opening: Opening) -> Dialogue:
         """A new conversation; the first one with these tools has the model prepared for them."""
-        if opening.instructions == SUMMARISING:
-            # The model would take minutes, and the router writes no text: the digest of what was said serves.
+        if opening.purpose == "summary":
+            # The model would take minutes, and the router writes no text: the session has its own way.
             raise TransportError("invalid_request_error", "the local agent does not summarise")
         if isinstance(self._model, Engine) and (lack := lacking(self._settings)):
             raise TransportError("invalid_request_error", lack)

@@ -1,0 +1,8 @@
+"""The WebSocket protocol `jackfield.1`: messages, their JSON encoding, and close codes.
+
+Host, client and console read these definitions, so that a message exists once. `docs/protocol.md` is the
+reference for people; the host publishes the same as AsyncAPI.
+"""
+
+PROTOCOL = "jackfield.1"
+"""The WebSocket subprotocol, and the version of every message."""

@@ -1,0 +1,225 @@
+"""Messages as JSON: what either side sends, and what a client receives.
+
+The host validates what it receives more strictly than this, with validators compiled from the same classes.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import orjson
+
+from jackfield.protocol.messages import (
+    HOST_MESSAGES,
+    SENT_AS_NULL,
+    ClientMessage,
+    HostMessage,
+    SessionEvent,
+    TextDelta,
+    camel_case,
+)
+
+Message = ClientMessage | HostMessage
+
+_M = TypeVar("_M", bound=HostMessage)
+
+_LOGGED = ("type", "id", "at")
+"""What an event has besides the fields it was published with."""
+
+_JSON_TYPES: Mapping[Any, tuple[type, ...]] = {float: (float, int), Sequence: (list,), Mapping: (dict,)}
+
+_NESTED = (list, dict)
+
+_NAMES = {str: "a string", int: "an integer", float: "a number", bool: "a boolean", list: "an array"}
+
+
+class InvalidMessageError(ValueError):
+    """A message that does not follow the protocol; the text says what is wrong, for the peer's developer."""
+
+
+class Member(NamedTuple):
+    """One member of a message."""
+
+    wire: str
+    """Its name on the wire."""
+    name: str
+    """The name of its field."""
+    types: tuple[type, ...]
+    """The types of its JSON value; empty for any."""
+    required: bool
+    absent: Any
+    """The value for which it is left out; `MISSING` if it is always sent."""
+    item: type[HostMessage] | None
+    """The class of a nested object, or of the objects in an array."""
+
+
+def members(kind: type[Message]) -> tuple[Member, ...]:
+    """What a message consists of, in order."""
+    return _MEMBERS.get(kind) or _MEMBERS.setdefault(kind, _read_members(kind))
+
+
+def message_type(kind: type[Message]) -> str:
+    """The `type` of a class of messages."""
+    return next(str(each.default) for each in fields(kind) if each.name == "type")
+
+
+def to_wire(message: Message) -> dict[str, Any]:
+    """A message as the JSON object that is sent; an event has no `id` and `at` before it is in the log."""
+    wire: dict[str, Any] = {}
+    for member in members(type(message)):
+        value = getattr(message, member.name)
+        if value != member.absent:
+            wire[member.wire] = _plain(value) if member.item else value
+    if isinstance(message, SessionEvent) and not message.id:
+        del wire["id"], wire["at"]
+    return wire
+
+
+def event_fields(event: HostMessage) -> tuple[str, dict[str, Any]]:
+    """An event as a session publishes it: its type, and its members without `id` and `at`."""
+    wire = to_wire(event)
+    return wire.pop("type"), {name: value for name, value in wire.items() if name not in _LOGGED}
+
+
+def encode(message: Message | Mapping[str, Any]) -> bytes:
+    """A message as JSON in UTF-8; values that JSON cannot carry are replaced by the nearest that it can."""
+    wire = to_wire(message) if isinstance(message, ClientMessage | HostMessage) else message
+    try:
+        return orjson.dumps(wire, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return _repaired(wire)
+
+
+def encode_text_delta(*, answer: int, offset: int, text: str) -> str:
+    """`encode(TextDelta(...))` as text, without making the object: text deltas are the hot path."""
+    try:
+        quoted = orjson.dumps(text).decode()
+    except TypeError:
+        return encode(TextDelta(answer=answer, offset=offset, text=text)).decode()
+    return f'{{"type":"text_delta","answer":{answer},"offset":{offset},"text":{quoted}}}'
+
+
+def decode(text: str | bytes) -> dict[str, Any]:
+    """A text frame as a JSON object with a `type`; `InvalidMessageError` if it is none."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        raise InvalidMessageError("it is not JSON") from None
+    if not isinstance(value, dict) or not isinstance(value.get("type"), str):
+        raise InvalidMessageError("it is not a JSON object with a `type`")
+    return value
+
+
+def parse_host_message(value: Mapping[str, Any]) -> HostMessage | None:
+    """A message of the host, without members that are not defined here; None for an unknown type."""
+    kind = _HOST_TYPES.get(value["type"])
+    return None if kind is None else _parse(kind, value)
+
+
+def _parse(kind: type[_M], value: Mapping[str, Any]) -> _M:
+    given: dict[str, Any] = {}
+    for member in members(kind):
+        wire = member.wire
+        if wire in value:
+            each = value[wire]
+            # JSON has one kind of number, and in Python a bool is an int.
+            fits = isinstance(each, member.types) and (not isinstance(each, bool) or bool in member.types)
+            if member.types and not fits:
+                expected = _NAMES.get(member.types[0], "an object")
+                raise InvalidMessageError(f"`{wire}` is not {expected}")
+            given[member.name] = _parse_nested(member, each) if isinstance(each, _NESTED) else each
+        elif member.required:
+            raise InvalidMessageError(f"`{wire}` is missing")
+    return kind(**given)
+
+
+def _parse_nested(member: Member, value: Any) -> Any:
+    """An object or array: as the class of its field says, or as it is."""
+    if member.item is None:
+        return tuple(value) if isinstance(value, list) and list in member.types else value
+    if isinstance(value, list):
+        return tuple(_parse_nested(member, each) for each in value)
+    if not isinstance(value, dict):
+        raise InvalidMessageError(f"`{member.wire}` has an item that is not an object")
+    try:
+        return _parse(member.item, value)
+    except InvalidMessageError as error:
+        raise InvalidMessageError(f"in `{member.wire}`: {error}") from None
+
+
+def _read_members(kind: type[Message]) -> tuple[Member, ...]:
+    hints = get_type_hints(kind, include_extras=True)
+    return tuple(
+        Member(
+            camel_case(each.name),
+            each.name,
+            _json_types(hints[each.name]),
+            each.default is MISSING or each.name in _LOGGED or _is_constant(hints[each.name]),
+            _absent(each),
+            _item(hints[each.name]),
+        )
+        for each in fields(kind)
+    )
+
+
+def _absent(member: Field[Any]) -> Any:
+    default = member.default
+    left_out = (default is None or default is False) and member.metadata != SENT_AS_NULL
+    return default if left_out else MISSING
+
+
+def _is_constant(hint: Any) -> bool:
+    """Whether a member has one possible value, such as `type`."""
+    return get_origin(hint) is Literal and len(get_args(hint)) == 1
+
+
+def _json_types(hint: Any) -> tuple[type, ...]:
+    """What `isinstance` can check of a type hint; empty for anything."""
+    origin = get_origin(hint)
+    if hint is Any:
+        return ()
+    if origin is Annotated:
+        return _json_types(get_args(hint)[0])
+    if origin is Literal:
+        return (str,)
+    if origin is Union or isinstance(hint, types.UnionType):
+        return tuple(each for part in get_args(hint) for each in _json_types(part))
+    plain = origin or hint
+    if is_dataclass(plain):
+        return (dict,)
+    return _JSON_TYPES.get(plain, (plain,))
+
+
+def _item(hint: Any) -> type[HostMessage] | None:
+    """The class of messages in a type hint."""
+    if isinstance(hint, type) and is_dataclass(hint):
+        return hint  # type: ignore[return-value]
+    parts = get_args(hint)[:1] if get_origin(hint) is Annotated else get_args(hint)
+    return next((found for part in parts if (found := _item(part))), None)
+
+
+def _plain(value: Any) -> Any:
+    """A nested object, or an array of them, as JSON."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(each) for each in value]
+    return to_wire(value) if isinstance(value, HostMessage) else value
+
+
+def _repaired(wire: Mapping[str, Any]) -> bytes:
+    """Slowly: replaces halves of surrogate pairs, numbers beyond 64 bits, and keys that are not strings."""
+    text = json.dumps(wire, default=str, skipkeys=True)
+    value = json.loads(text, parse_constant=_null)
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _null(_: str) -> None:
+    """NaN and the infinities, for which JSON has no word."""
+
+
+_MEMBERS: dict[type[Message], tuple[Member, ...]] = {}
+
+_HOST_TYPES: Mapping[str, type[HostMessage]] = {message_type(kind): kind for kind in HOST_MESSAGES}

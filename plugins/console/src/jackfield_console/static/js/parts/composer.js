@@ -1,0 +1,63 @@
+// The input field, and the button that starts a call.
+
+import { element } from "../dom.js";
+import { MAX_TEXT_LENGTH } from "../protocol.js";
+import { icon } from "./icons.js";
+
+/** `say(text)` sends, `talk()` starts a call, `stop()` interrupts the answer. */
+export class Composer {
+  #input;
+  #send;
+
+  constructor({ say, talk, stop }) {
+    this.#input = element("textarea", {
+      id: "composer", rows: "1", maxlength: MAX_TEXT_LENGTH, placeholder: "Write a message",
+      "aria-label": "Message", autocomplete: "off",
+      on: {
+        input: () => this.#grow(),
+        keydown: (event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+            event.preventDefault();
+            form.requestSubmit();
+          }
+        },
+      },
+    });
+    this.#send = element("button", { class: "primary icon", "aria-label": "Send", title: "Send (Enter)" }, icon("send"));
+    this.stop = element("button", {
+      type: "button", class: "icon", "aria-label": "Stop the answer", title: "Stop the answer", hidden: true,
+      on: { click: stop },
+    }, icon("stop"));
+    this.talk = element("button", {
+      type: "button", class: "icon", "aria-label": "Talk", title: "Talk by voice", on: { click: talk },
+    }, icon("microphone"));
+    const form = element("form", {
+      class: "composer",
+      on: {
+        submit: (event) => {
+          event.preventDefault();
+          const text = this.#input.value.trim();
+          if (!text) return;
+          this.#input.value = "";
+          this.#grow();
+          say(text);
+        },
+      },
+    }, this.#input, this.stop, this.talk, this.#send);
+    this.root = form;
+  }
+
+  /** Enables or disables input. */
+  enable(enabled) {
+    for (const each of this.root.elements) each.disabled = !enabled;
+  }
+
+  focus() {
+    this.#input.focus();
+  }
+
+  #grow() {
+    this.#input.style.height = "auto";
+    this.#input.style.height = `${Math.min(this.#input.scrollHeight + 2, 180)}px`;
+  }
+}

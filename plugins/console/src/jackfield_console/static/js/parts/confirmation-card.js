@@ -1,0 +1,109 @@
+// The card of a call that waits for confirmation: preview, arguments, deadline and two buttons.
+
+import { element, readable, replace } from "../dom.js";
+import { countdown } from "./countdown.js";
+
+/** The text of a closed card, by the state of its call. */
+const SENTENCES = {
+  declined: ["declined", "This was declined. Nothing was run."],
+  expired: ["expired", "This has expired, and nothing was run. Ask again if you still want it."],
+  in_doubt: ["approved", "This was approved. It may or may not have taken effect."],
+  never_run: ["approved", "This was approved, but the host stopped before it took effect."],
+};
+
+const APPROVED = ["approved", "This was approved. It runs once."];
+
+/** One confirmation; only a click calls `decide`. */
+export class Confirmation {
+  state = "open";
+
+  /** `decide(approve)` returns whether the decision was sent; it expires in `seconds`. */
+  constructor(asked, seconds, decide) {
+    this.callId = asked.callId;
+    this.tool = asked.tool;
+    this.#decide = decide;
+    this.#foot = element("div", { class: "stack" });
+    this.#card = element("div", { class: "confirmation card", role: "group", "aria-label": "Confirmation" },
+      element("div", { class: "row spread" },
+        element("span", { class: "hint" }, "May I?"), element("code", {}, asked.tool)),
+      ...preview(asked.preview),
+      details(asked.args),
+      this.#foot);
+    this.root = element("li", {}, this.#card);
+    if (seconds > 0) this.#ask(seconds);
+    else this.#expire();
+  }
+
+  #decide;
+  #card;
+  #foot;
+  /** Whether the decision was sent and the host has not answered yet. */
+  #unanswered = false;
+
+  /** The host has recorded a decision, from this page or elsewhere. */
+  settle(approved) {
+    this.#unanswered = false;
+    this.#end(approved ? "approved" : "declined",
+      approved ? "You approved this. It runs once." : "You declined this. Nothing was run.");
+  }
+
+  /** The call has an outcome. A decision that the user made here stays visible. */
+  conclude(state) {
+    if (this.state === "approved" || this.state === "declined") return;
+    this.#end(...(SENTENCES[state] ?? APPROVED));
+  }
+
+  /** The host did not accept the decision; a card that is closed already says why. */
+  refuse(message, suggestion) {
+    if (!this.#unanswered) return false;
+    this.#unanswered = false;
+    if (this.state === "sent") this.#end("refused", `${message}${suggestion ? ` ${suggestion}` : ""}`);
+    return true;
+  }
+
+  #ask(seconds) {
+    const approve = element("button", { type: "button", class: "primary", on: { click: () => this.#say(true) } }, "Approve");
+    const decline = element("button", { type: "button", on: { click: () => this.#say(false) } }, "Decline");
+    replace(this.#foot, element("div", { class: "row" }, approve, decline,
+      element("span", { class: "hint" }, "Expires in ", countdown(seconds, () => this.#expire()))));
+  }
+
+  #say(approve) {
+    if (this.state !== "open") return;
+    if (!this.#decide(approve)) {
+      this.#foot.append(element("p", { class: "hint", role: "status" }, "No connection. Decide again after it is restored."));
+      return;
+    }
+    this.state = "sent";
+    this.#unanswered = true;
+    for (const button of this.#foot.querySelectorAll("button")) button.disabled = true;
+  }
+
+  #expire() {
+    if (this.state === "open") {
+      // Another window may have approved it in time; only the host knows whether it ran.
+      this.#end("expired", "The confirmation has expired. Ask again if you still want it.");
+    }
+  }
+
+  #end(state, sentence) {
+    this.state = state;
+    this.#card.dataset.state = state;
+    replace(this.#foot, element("p", { role: "status", class: "outcome" }, sentence));
+  }
+}
+
+/** The question, and below it the rest of the preview. */
+function preview(text) {
+  const [question, ...more] = text.split("\n");
+  return [element("p", { class: "preview" }, question),
+    more.length > 0 && element("p", { class: "preview-more" }, more.join("\n").trim())];
+}
+
+function details(args) {
+  const rows = Object.entries(args ?? {});
+  if (!rows.length) return null;
+  return element("details", {}, element("summary", {}, "Arguments"),
+    element("dl", { class: "facts" },
+      rows.map(([name, value]) => [element("dt", {}, name), element("dd", {}, readable(value))])));
+}

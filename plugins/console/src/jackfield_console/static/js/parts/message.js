@@ -1,0 +1,84 @@
+// A message in the conversation: plain text while it arrives, rendered when it is complete.
+
+import { element, replace, showSanitised } from "../dom.js";
+
+const NAMES = { user: "You", assistant: "Assistant" };
+
+/** One message of either speaker. */
+export class MessageEntry {
+  /** `decorate` receives the complete message's element, to add citations. */
+  constructor(api, speaker, { mode = "text", decorate = () => {} } = {}) {
+    this.speaker = speaker;
+    this.#api = api;
+    this.#decorate = decorate;
+    this.#body = element("div", { class: "said" });
+    this.#note = element("span", { class: "note" });
+    this.root = element("li", { class: `message ${speaker}`, data: { speaker } },
+      element("div", { class: "who" }, NAMES[speaker], mode === "voice" && element("span", { class: "tag" }, "spoken"),
+        this.#note),
+      this.#body);
+  }
+
+  #api;
+  #decorate;
+  #body;
+  #note;
+  #characters = [];
+  #version = 0;
+  complete = false;
+
+  get text() {
+    return this.#characters.join("");
+  }
+
+  /** Writes a piece at an offset in characters, as the host counts them. */
+  write(offset, text) {
+    const piece = [...text];
+    const there = this.#characters.slice(offset, offset + piece.length);
+    if (there.join("") === text) return;
+    this.#characters = [...this.#characters.slice(0, offset), ...piece];
+    this.#show();
+  }
+
+  /** Appends a piece. */
+  add(text) {
+    this.write(this.#characters.length, text);
+  }
+
+  /** Shows the complete message. */
+  async finish(text, { interrupted = false } = {}) {
+    this.#characters = [...text];
+    this.complete = true;
+    this.#show();
+    this.#note.textContent = interrupted ? "interrupted" : "";
+    if (this.speaker === "user") return;
+    const version = this.#version;
+    try {
+      const { html } = await this.#api.post("render", { markdown: text });
+      if (version !== this.#version) return;
+      showSanitised(this.#body, html);
+      this.#body.classList.add("prose");
+    } catch {
+      // Plain Markdown is readable, too.
+    }
+    this.#decorate(this.#body);
+  }
+
+  /** Shows a note next to the speaker, such as that the message waits for the connection. */
+  remark(words) {
+    this.#note.textContent = words;
+  }
+
+  #show() {
+    this.#version += 1;
+    this.#body.classList.remove("prose");
+    this.root.hidden = false;
+    this.root.classList.toggle("coming", !this.complete);
+    replace(this.#body, this.text || "…");
+  }
+}
+
+/** A notice of the host, between the messages. */
+export function notice(text, suggestion = "") {
+  return element("li", { class: "notice" }, element("p", {}, text, suggestion && ` ${suggestion}`));
+}

@@ -1,0 +1,123 @@
+// Sources: records that tools found, and citations of them in answers.
+
+import { element, readable, replace, showSanitised } from "../dom.js";
+
+/** A shorter title would match everywhere. */
+const MIN_TITLE_LENGTH = 4;
+
+/** The records of this conversation, by id. */
+export class Sources {
+  #records = new Map();
+
+  /** Adds the records in the result of a tool. */
+  take(data) {
+    const found = [data?.results, data?.records].flat().filter((each) => each && typeof each === "object");
+    for (const each of found) {
+      if (typeof each.id === "string" && typeof each.title === "string") {
+        this.#records.set(each.id, { ...this.#records.get(each.id), ...each });
+      }
+    }
+  }
+
+  clear() {
+    this.#records.clear();
+  }
+
+  /** Turns titles and ids of records in an answer into buttons that call `open`. */
+  cite(root, open) {
+    const names = new Map();
+    for (const record of this.#records.values()) {
+      for (const name of [record.title, record.id]) {
+        if (name.length >= MIN_TITLE_LENGTH) names.set(name.toLowerCase(), record);
+      }
+    }
+    if (!names.size) return;
+    const longest = [...names.keys()].sort((a, b) => b.length - a.length).map(escaped);
+    const pattern = new RegExp(`\\[?(?<![\\p{L}\\p{N}])(${longest.join("|")})(?![\\p{L}\\p{N}])\\]?`, "giu");
+    for (const text of texts(root)) split(text, pattern, names, open);
+  }
+}
+
+function escaped(text) {
+  return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+}
+
+function texts(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const found = [];
+  while (walker.nextNode()) {
+    if (!walker.currentNode.parentElement.closest("a, button, pre")) found.push(walker.currentNode);
+  }
+  return found;
+}
+
+function split(text, pattern, names, open) {
+  const parts = [];
+  let end = 0;
+  for (const match of text.data.matchAll(pattern)) {
+    const record = names.get(match[1].toLowerCase());
+    parts.push(text.data.slice(end, match.index), chip(record, match[1], open));
+    end = match.index + match[0].length;
+  }
+  if (!parts.length) return;
+  text.replaceWith(...parts, text.data.slice(end));
+}
+
+function chip(record, words, open) {
+  return element("button", {
+    type: "button", class: "chip", title: `Source: ${record.title}`, on: { click: () => open(record) },
+  }, words);
+}
+
+/** The side panel of a record; `kb_get` loads the complete record. */
+export function sourcesPanel(api, record, close) {
+  const body = element("div", { class: "prose" }, element("p", {}, record.snippet ?? ""));
+  const facts = element("dl", { class: "facts" });
+  const show = (known) => replace(facts, factsOf(known));
+  show(record);
+  loadWhole(api, record).then(({ whole, html }) => {
+    show({ ...record, ...whole });
+    if (html) {
+      showSanitised(body, html);
+      // The title is shown above.
+      const first = body.firstElementChild;
+      if (first?.matches("h1") && first.textContent === record.title) first.remove();
+    }
+    if (!html) replace(body, element("p", {}, whole.text));
+  }).catch((error) => {
+    body.append(element("p", { class: "hint" }, `Only the passage that was found is available. ${error.message}`));
+  });
+  return element("section", { class: "stack source", "aria-label": "Source" },
+    element("div", { class: "row spread" },
+      element("h2", {}, record.title),
+      element("button", { type: "button", class: "small", on: { click: close } }, "Close")),
+    facts, body);
+}
+
+async function loadWhole(api, record) {
+  // In its own session, so that it does not use up the budget of the assistant.
+  const answer = await api.post("execute/kb_get", { arguments: { ids: [record.id] } }, { session: null });
+  const whole = answer.envelope?.data?.records?.[0];
+  if (!whole) throw new Error("The record no longer exists.");
+  const { html } = await api.post("render", { markdown: whole.text }).catch(() => ({ html: "" }));
+  return { whole, html };
+}
+
+function factsOf(record) {
+  const shown = [
+    ["Id", record.id],
+    ["Kind", record.type],
+    ["Source", record.source_type],
+    ["Updated", record.last_updated?.slice(0, 10)],
+    ["Tags", record.tags?.join(", ")],
+    ["Score", record.score === undefined ? null : `${Math.round(record.score * 100)} %`],
+  ];
+  const rows = shown.filter(([, value]) => value).map(([name, value]) => [
+    element("dt", {}, name), element("dd", {}, readable(value)),
+  ]);
+  if (/^(https?|mailto):/.test(record.url ?? "")) {
+    rows.push([element("dt", {}, "Address"),
+      element("dd", {}, element("a", { href: record.url, target: "_blank", rel: "noopener noreferrer" }, record.url))]);
+  }
+  return rows;
+}

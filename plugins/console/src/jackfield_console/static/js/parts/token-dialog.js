@@ -1,0 +1,33 @@
+// The dialog for the access token, which is kept for this tab.
+
+import { element } from "../dom.js";
+
+let open = null;
+
+/** Asks for a token; `why` is what the host said about the previous one. */
+export function askForToken(api, why = "") {
+  if (open) return;
+  const input = element("input", {
+    id: "token-input", type: "password", autocomplete: "off", spellcheck: "false", required: true,
+  });
+  const form = element("form", { method: "dialog", class: "stack" },
+    element("h2", {}, "Who are you?"),
+    element("p", {}, why || "This host requires an access token. Ask the operator for one."),
+    element("label", { for: "token-input" }, "Token"),
+    input,
+    element("p", { class: "hint" }, "An API key made with ", element("code", {}, "jackfield key NAME"),
+      ", or a JSON Web Token. It is kept in this tab until you close it."),
+    element("div", { class: "row end" },
+      element("button", { type: "button", on: { click: () => open.close() } }, "Not now"),
+      element("button", { class: "primary" }, "Come in")));
+  open = element("dialog", { "aria-label": "Token" }, form);
+  form.addEventListener("submit", () => {
+    api.token = input.value.trim();
+  });
+  open.addEventListener("close", () => {
+    open.remove();
+    open = null;
+  });
+  document.body.append(open);
+  open.showModal();
+}

@@ -1,0 +1,157 @@
+// One tool call, from start to outcome.
+
+import { duration, element, readable, readableJson, replace } from "../dom.js";
+import { decisionList } from "./policy-order.js";
+import { OUTCOMES } from "./format.js";
+
+/** What the error types mean, and which policy rejected the call. */
+const MEANINGS = {
+  VALIDATION: "The arguments were invalid; the model was told why.",
+  NOT_FOUND: "There is no such tool.",
+  INTERNAL: "The tool failed.",
+  MODE_RESTRICTED: "The mode policy rejected it: the tool is not available in this mode.",
+  BUDGET_EXCEEDED: "The budget policy rejected it: this turn has used up its calls.",
+  CONFIRMATION_REQUIRED: "The confirmation policy holds it until you decide.",
+  LOOP_DETECTED: "The loop policy rejected it: the model repeated a call.",
+  SESSION_INACTIVE: "The session that it needs has ended.",
+  SESSION_ACTIVE: "The session that it would start exists already.",
+  TRANSIENT: "A temporary failure; it may work later.",
+  PERMANENT: "It cannot work with this request.",
+  CONFLICT: "The data has changed meanwhile.",
+  AUTH: "Access was denied.",
+  RATE_LIMIT: "It was called too often.",
+};
+
+const STATES = {
+  running: ["running", "accent"],
+  waiting: ["waiting for you", "warn"],
+  done: ["done", "good"],
+  failed: ["failed", "bad"],
+  declined: ["declined", ""],
+  expired: ["expired", ""],
+  in_doubt: ["in doubt", "warn"],
+  never_run: ["not run", ""],
+  unknown: ["unknown", "warn"],
+};
+
+/** What happens to a call in doubt. */
+const DOUBT = "The host stopped while the call ran. It is not repeated; an operator can check what happened and settle it.";
+
+/** The state of a call, shown as a card in the conversation and as a row of the timeline. */
+export class Call extends EventTarget {
+  state = "running";
+  progress = null;
+  result = undefined;
+  error = null;
+  durationMs = null;
+  /** What each policy decided; not known for calls before this page was loaded. */
+  decisions = null;
+
+  constructor(started, mode) {
+    super();
+    this.tool = started.tool;
+    this.callId = started.callId;
+    this.description = started.description;
+    this.arguments = started.arguments;
+    this.budgetMs = started.budgetMs;
+    this.at = started.at;
+    this.mode = mode;
+  }
+
+  /** Handles an event of the call. */
+  take(event) {
+    if (event.type === "tool_progress") {
+      this.progress = event;
+    } else if (event.type === "tool_decisions") {
+      this.decisions = event.decisions;
+    } else if (event.type === "confirmation_settled") {
+      this.state = event.approved ? "running" : "declined";
+      this.error = null;
+    } else {
+      this.durationMs = event.durationMs;
+      this.error = event.type === "tool_error" ? event : null;
+      this.result = this.error ? undefined : event.data;
+      this.state = this.error ? stateOf(this.error) : "done";
+    }
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** Whether the call ran to its end, so that its duration is meaningful. */
+  get timed() {
+    return this.durationMs !== null && (this.state === "done" || this.state === "failed");
+  }
+
+  /** The label and colour of the state. */
+  get words() {
+    return STATES[this.state];
+  }
+}
+
+/** The state that a `tool_error` event means; a newer host may send one that is unknown here. */
+function stateOf({ errorType, state }) {
+  if (errorType === "CONFIRMATION_REQUIRED") return "waiting";
+  return state in STATES ? state : "failed";
+}
+
+/** The card of a call; `cancel` is called when the user does not want to wait. */
+export function toolCard(call, cancel) {
+  const root = element("li", { class: "tool card", data: { tool: call.tool } });
+  const show = () => {
+    const open = root.querySelector("details")?.open ?? false;
+    root.dataset.state = call.state;
+    replace(root, head(call, cancel), call.state === "running" && progress(call), problem(call), inside(call, open));
+  };
+  call.addEventListener("change", show);
+  show();
+  return root;
+}
+
+function head(call, cancel) {
+  const [words, colour] = call.words;
+  return element("div", { class: "row spread" },
+    element("div", { class: "row" },
+      element("code", { class: "tool-name" }, call.tool),
+      element("span", { class: `tag ${colour}` }, words),
+      call.timed && spent(call)),
+    call.state === "running" && call.callId &&
+      element("button", { type: "button", class: "small plain", on: { click: cancel } }, "Cancel"));
+}
+
+function spent(call) {
+  const over = call.budgetMs && call.durationMs > call.budgetMs;
+  const words = call.budgetMs ? `${duration(call.durationMs)} of ${duration(call.budgetMs)}` : duration(call.durationMs);
+  return element("span", { class: over ? "spent over" : "spent" }, over ? `${words}, over budget` : words);
+}
+
+function progress(call) {
+  const { message = "Working", fraction = null } = call.progress ?? {};
+  const known = fraction === null ? {} : { value: fraction, max: 1 };
+  return element("div", { class: "progress" },
+    element("progress", { "aria-label": `Progress of ${call.tool}`, ...known }),
+    element("span", {}, message || "Working"));
+}
+
+function problem(call) {
+  if (OUTCOMES[call.state] && call.state !== "running") {
+    return element("div", { class: "tool-problem" }, element("p", {}, OUTCOMES[call.state]),
+      call.state === "in_doubt" && element("p", { class: "hint" }, DOUBT));
+  }
+  if (call.state !== "failed") return null;
+  const { errorType, message, suggestion } = call.error;
+  return element("div", { class: "tool-problem" },
+    element("p", {}, MEANINGS[errorType] ?? "It failed."),
+    element("p", { class: "hint" }, `${message}${suggestion ? ` ${suggestion}` : ""} `, element("code", {}, errorType)));
+}
+
+function inside(call, open) {
+  return element("details", { open },
+    element("summary", {}, call.result === undefined ? "Arguments" : "Arguments and result"),
+    call.description && element("p", { class: "hint" }, call.description),
+    labelled("Arguments", readableJson(call.arguments)),
+    call.result !== undefined && labelled("Result", readable(call.result)),
+    call.decisions && [element("div", { class: "label" }, "What each policy decided"), decisionList(call.decisions)]);
+}
+
+function labelled(label, text) {
+  return [element("div", { class: "label" }, label), element("pre", { tabindex: "0", "aria-label": label }, text)];
+}

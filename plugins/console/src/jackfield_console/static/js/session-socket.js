@@ -1,0 +1,293 @@
+// A session over a WebSocket: reconnects after every kind of loss, and delivers every event once.
+
+import { address } from "./api.js";
+import { CLOSE_CODES, PROTOCOL } from "./protocol.js";
+
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 8000;
+
+/** How many audio frames are kept while there is no connection: 8 seconds in frames of 20 milliseconds. */
+const MAX_FRAMES = 400;
+
+/** What the user reads when the socket does not reconnect by itself. */
+const SENTENCES = {
+  [CLOSE_CODES.ended]: "The session has ended.",
+  [CLOSE_CODES.idle]: "The connection was closed because the session was idle.",
+  [CLOSE_CODES.maxDuration]: "The session reached its maximum duration.",
+  [CLOSE_CODES.invalidMessage]: "Protocol mismatch between page and host. Reload the page.",
+  [CLOSE_CODES.banned]: "You are temporarily banned.",
+  [CLOSE_CODES.replaced]: "The session continues in another window.",
+  [CLOSE_CODES.expiredToken]: "Your token has expired.",
+};
+
+/**
+ * One session. Events: `message` (detail: a message of the host), `audio` (detail: ArrayBuffer), `state`, `session`
+ * (detail: the first message), `banned` (detail: message, retryAfter), `full` (detail: message), `closed` (detail:
+ * code, sentence).
+ *
+ * `state` is one of closed, connecting, open, reconnecting.
+ */
+export class SessionSocket extends EventTarget {
+  state = "closed";
+  /** The first message of the host: provider, tools, user. */
+  session = null;
+  /** Texts and forms of the user that the host has not echoed yet. */
+  unacknowledged = [];
+
+  #api;
+  #mode;
+  #storageKey;
+  #webSocket = null;
+  #lastEvent = 0;
+  #pause = FIRST_PAUSE_MS;
+  #timer = null;
+  #frames = [];
+  #handover = null;
+  /** Whether the socket should be connected. */
+  #wanted = false;
+  #opened = false;
+  #givenToken = null;
+  #refusal = null;
+
+  /** The token of a text session is stored for this tab, so that a reload resumes the session. */
+  constructor(api, mode) {
+    super();
+    this.#api = api;
+    this.#mode = mode;
+    this.#storageKey = mode === "text" ? "jackfield.session" : null;
+    addEventListener("online", () => this.state === "reconnecting" && this.retry());
+  }
+
+  get mode() {
+    return this.#mode;
+  }
+
+  get token() {
+    return this.session?.token ?? this.#givenToken ?? (this.#storageKey && sessionStorage.getItem(this.#storageKey));
+  }
+
+  /**
+   * Connects, unless it is connected: to an existing session by its `token`, or to a new one, which with `handover`
+   * takes over the pending request of the session with that token.
+   */
+  open({ token = null, handover = null } = {}) {
+    if (this.#wanted) return;
+    this.#wanted = true;
+    this.#opened = true;
+    this.#givenToken = token;
+    this.#handover = handover;
+    this.#connect();
+  }
+
+  /** Connects now: a ban has ended, there is a token, or the user asks for it. */
+  retry() {
+    if (!this.#opened) return;
+    this.#wanted = true;
+    clearTimeout(this.#timer);
+    if (!this.#webSocket) this.#connect();
+  }
+
+  /** Ends the session and starts a new one. */
+  startOver() {
+    if (this.state === "open") this.send({ type: "end" });
+    this.#drop();
+    this.#forget();
+    this.open();
+  }
+
+  /** Ends the session. */
+  end() {
+    if (this.state === "open") this.send({ type: "end" });
+    this.#wanted = false;
+    if (this.state !== "open") this.#close(CLOSE_CODES.ended);
+  }
+
+  /** Sends a text of the user, now or after reconnecting. */
+  sendText(text) {
+    this.#deliver({ type: "text", text });
+  }
+
+  /** Sends a completed form, now or after reconnecting. */
+  submitForm(formId, values) {
+    this.#deliver({ type: "form_submit", formId, values });
+  }
+
+  #deliver(message) {
+    // The host accepts each id once, however often the message is sent.
+    const sent = { ...message, clientId: `${Date.now().toString(36)}-${Math.random().toString(36).slice(2)}` };
+    this.unacknowledged.push(sent);
+    if (!this.send(sent)) this.retry();
+  }
+
+  /** Sends a message; false when there is no connection. */
+  send(message) {
+    if (this.state !== "open") return false;
+    this.#webSocket.send(JSON.stringify(message));
+    return true;
+  }
+
+  /** Sends an audio frame; while reconnecting, the last few seconds are kept. */
+  sendAudio(frame) {
+    if (this.state === "open") {
+      this.#webSocket.send(frame);
+    } else if (this.state === "reconnecting") {
+      this.#frames.push(frame);
+      if (this.#frames.length > MAX_FRAMES) this.#frames.shift();
+    }
+  }
+
+  #connect() {
+    const url = address(`ws/${this.#mode}`);
+    url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
+    const protocols = [PROTOCOL];
+    if (this.#api.token) protocols.push(`jackfield.token.${base64url(this.#api.token)}`);
+    this.#setState(this.session ? "reconnecting" : "connecting");
+    this.#refusal = null;
+    const webSocket = new WebSocket(url, protocols);
+    webSocket.binaryType = "arraybuffer";
+    let opened = false;
+    webSocket.addEventListener("open", () => {
+      opened = true;
+      webSocket.send(JSON.stringify(this.#firstMessage()));
+    });
+    webSocket.addEventListener("message", ({ data }) => webSocket === this.#webSocket && this.#receive(data));
+    webSocket.addEventListener("close", ({ code }) => webSocket === this.#webSocket && this.#onClose(code, opened));
+    this.#webSocket = webSocket;
+  }
+
+  #firstMessage() {
+    const locale = {
+      timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+      language: navigator.language,
+      // In voice, the assistant asks in words.
+      forms: this.#mode === "text",
+    };
+    if (this.token) return { type: "resume", token: this.token, lastEvent: this.#lastEvent, ...locale };
+    return { type: "start", ...(this.#handover ? { handover: this.#handover } : {}), ...locale };
+  }
+
+  #receive(data) {
+    if (typeof data !== "string") {
+      this.#emit("audio", data);
+      return;
+    }
+    const message = JSON.parse(data);
+    if (message.id !== undefined) {
+      if (message.id <= this.#lastEvent) return;
+      this.#lastEvent = message.id;
+    }
+    if (message.type === "session") this.#begin(message);
+    else if (message.type === "error" && message.code === "too_many_sessions") this.#emit("full", message);
+    else if (message.type === "error" && message.retryAfter !== undefined) this.#refusal = message;
+    else if (message.type === "message") this.#acknowledge((sent) => sent.clientId === message.clientId);
+    // A form that was refused or closed is not sent again; one with faults is, when the user has corrected it.
+    else if (["error", "form_closed"].includes(message.type) && message.formId) {
+      this.#acknowledge((sent) => sent.formId === message.formId);
+    }
+    // What was sent just before the connection broke may have arrived: then its echo was among the missed events.
+    else if (message.type === "caught_up") this.#resend();
+    this.#emit("message", message);
+  }
+
+  #begin(message) {
+    this.session = message;
+    this.#pause = FIRST_PAUSE_MS;
+    this.#handover = null;
+    if (this.#storageKey) sessionStorage.setItem(this.#storageKey, message.token);
+    this.#setState("open");
+    this.#emit("session", message);
+    for (const frame of this.#frames.splice(0)) this.#webSocket.send(frame);
+  }
+
+  #acknowledge(matches) {
+    this.unacknowledged = this.unacknowledged.filter((sent) => !matches(sent));
+  }
+
+  #resend() {
+    for (const sent of this.unacknowledged) this.send(sent);
+  }
+
+  #onClose(code, opened) {
+    this.#webSocket = null;
+    if (code === CLOSE_CODES.unknownSession) {
+      // What the host has not received is sent in a new session.
+      this.#forget();
+      this.#emit("message", { type: "reset", reason: "unknown" });
+      if (this.#mode === "text" && this.#wanted) this.#connect();
+      else this.#close(code);
+    } else if (code === CLOSE_CODES.banned) {
+      const detail = this.#refusal ?? { message: SENTENCES[code], retryAfter: 60 };
+      this.#close(code);
+      this.#emit("banned", detail);
+    } else if (code === CLOSE_CODES.tooManySessions && this.#mode === "voice") {
+      // With an open microphone, nobody waits until other sessions end.
+      this.#close(code);
+    } else if (code in SENTENCES) {
+      if (code === CLOSE_CODES.ended || code === CLOSE_CODES.maxDuration) this.#forget();
+      this.#close(code);
+    } else if (!this.#wanted) {
+      this.#close(CLOSE_CODES.ended);
+    } else {
+      this.#reconnect(opened);
+    }
+  }
+
+  #reconnect(opened) {
+    this.#setState(this.session ? "reconnecting" : "connecting");
+    const wait = this.#refusal ? this.#refusal.retryAfter * 1000 : this.#pause * (0.5 + Math.random());
+    this.#pause = Math.min(this.#pause * 2, MAX_PAUSE_MS);
+    this.#timer = setTimeout(async () => {
+      // A browser does not say why a handshake was refused; over HTTP the host does.
+      if (!opened && !(await this.#isAdmitted())) return;
+      if (this.#wanted && !this.#webSocket) this.#connect();
+    }, wait);
+  }
+
+  async #isAdmitted() {
+    try {
+      await this.#api.get("status", { session: null });
+    } catch (error) {
+      if (error.status === 401 || error.code === "banned") {
+        this.#close(0);
+        return false;
+      }
+    }
+    return true;
+  }
+
+  #close(code) {
+    this.#wanted = false;
+    this.#frames = [];
+    this.#setState("closed");
+    this.#emit("closed", { code, sentence: SENTENCES[code] ?? "" });
+  }
+
+  #drop() {
+    clearTimeout(this.#timer);
+    const webSocket = this.#webSocket;
+    this.#webSocket = null;
+    webSocket?.close(1000);
+    this.#wanted = false;
+  }
+
+  #forget() {
+    this.session = null;
+    this.#givenToken = null;
+    this.#lastEvent = 0;
+    if (this.#storageKey) sessionStorage.removeItem(this.#storageKey);
+  }
+
+  #setState(state) {
+    if (state === this.state) return;
+    this.state = state;
+    this.#emit("state", state);
+  }
+
+  #emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail }));
+  }
+}
+
+function base64url(text) {
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}

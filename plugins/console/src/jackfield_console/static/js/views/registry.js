@@ -1,0 +1,243 @@
+// The registry: tools, withheld tools with their reasons, policies, plugins and changes.
+
+import { ApiError } from "../api.js";
+import { duration, element, readable, replace, showSanitised } from "../dom.js";
+import { difference } from "../parts/diff.js";
+import { policyOrder } from "../parts/policy-order.js";
+import { ToolForm } from "../parts/tool-form.js";
+import { style } from "../styles.js";
+
+const HERE = "registry";
+
+/** Shows the view; the address names the tool: `#/registry/kb_search`. */
+export function mount(root, { api }) {
+  const view = new RegistryView(root, api);
+  const follow = () => view.follow();
+  const again = () => view.load();
+  addEventListener("hashchange", follow);
+  api.addEventListener("token", again);
+  view.load();
+  return () => {
+    removeEventListener("hashchange", follow);
+    api.removeEventListener("token", again);
+  };
+}
+
+class RegistryView {
+  #root;
+  #api;
+  #registry = null;
+  #tools = [];
+  #prompts = [];
+  #shown = null;
+  #list = element("nav", { class: "tool-list", "aria-label": "Tools" });
+  #pane = element("div", { class: "tool-pane" });
+
+  constructor(root, api) {
+    this.#root = root;
+    this.#api = api;
+  }
+
+  async load() {
+    try {
+      const [registry, { tools, prompts }] = await Promise.all(
+        [this.#api.get("registry"), this.#api.get("tools"), style("registry"), style("forms")]);
+      this.#registry = registry;
+      this.#tools = tools;
+      this.#prompts = prompts;
+    } catch (error) {
+      replace(this.#root, problem(error));
+      return;
+    }
+    this.#shown = null;
+    replace(this.#root, element("div", { class: "registry" }, this.#list, this.#pane));
+    this.#showList();
+    this.follow();
+  }
+
+  /** Shows the tool or page that the address names. */
+  follow() {
+    const [view, name = ""] = location.hash.replace(/^#\//, "").split("/").map(decodeURIComponent);
+    if (view !== HERE || !this.#registry || name === this.#shown) return;
+    this.#shown = name;
+    this.#root.firstChild.classList.toggle("chosen", name !== "");
+    for (const link of this.#list.querySelectorAll("a")) {
+      if (link.dataset.tool === name) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+    if (!name) this.#showOverview();
+    else if (name in this.#registry.withheld) this.#showWithheld(name);
+    else this.#showTool(name);
+  }
+
+  #showList() {
+    const filter = element("input", {
+      type: "search", placeholder: "Find a tool", "aria-label": "Find a tool",
+      on: { input: () => this.#filter(filter.value.trim().toLowerCase()) },
+    });
+    const withheld = Object.entries(this.#registry.withheld);
+    replace(this.#list,
+      element("a", { href: `#/${HERE}`, data: { tool: "" }, class: "entry about" }, element("strong", {}, "Registry"),
+        element("span", { class: "hint" }, this.#registry.version)),
+      filter,
+      element("h2", {}, `Offered (${this.#tools.length})`),
+      element("ul", {}, this.#tools.map((tool) => entry(tool.toolId, tool.summary))),
+      withheld.length ? [
+        element("h2", {}, `Withheld (${withheld.length})`),
+        element("ul", {}, withheld.map(([id, reason]) => entry(id, `It ${reason}.`, "withheld"))),
+      ] : null);
+  }
+
+  #filter(words) {
+    for (const item of this.#list.querySelectorAll("li")) {
+      item.hidden = !item.textContent.toLowerCase().includes(words);
+    }
+  }
+
+  async #showOverview() {
+    const told = this.#registry;
+    const changes = element("div", {}, element("p", { class: "hint" }, "…"));
+    replace(this.#pane,
+      element("h1", {}, "Registry ", element("code", {}, told.version)),
+      facts({
+        Deployment: told.deployment, Built: moment(told.builtAt), Commit: told.gitCommit?.slice(0, 12) ?? "none",
+        Kernel: told.kernel, Content: told.contentHash.slice(0, 23),
+      }),
+      section("Changes", changes),
+      section("Policies",
+        element("p", { class: "hint" }, "Policies run in this order; any can reject the call."),
+        policyOrder(told.chain)),
+      section("Prompt of a session",
+        element("p", { class: "hint" }, "Estimated at four characters per token. A guide that is not in the prompt is sent with the first error of its tool."),
+        table(["Mode", "Tokens", "Budget", "Declarations", "Guides in the prompt"], this.#prompts.map((prompt) =>
+          [prompt.mode, count(prompt.tokens), count(prompt.budget), count(prompt.declarations), `${prompt.guides} of ${prompt.tools}`])),
+        table(["Tool", "Declaration", "Summary", "Guide", "Guide in the prompt"],
+          this.#tools.filter((tool) => tool.tokens).map((tool) => [link(tool.toolId), count(tool.tokens.declaration),
+            count(tool.tokens.summary), count(tool.tokens.guide), tool.tokens.guideInPrompt.join(", ") || "no"]))),
+      section("Tools and their distributions", table(["Tool", "Version", "Distribution", "Its version"],
+        told.tools.map((tool) => [link(tool.toolId), tool.version, tool.distribution, tool.distributionVersion]))),
+      section("Plugins", table(["Plugin", "Distribution", "Version", "Offers"],
+        told.plugins.map((plugin) => [plugin.name, plugin.distribution, plugin.distributionVersion, offers(plugin.offers)]))));
+    replace(changes, await this.#difference());
+  }
+
+  async #difference() {
+    try {
+      return difference(await this.#api.get("registry/diff"));
+    } catch (error) {
+      return error.code === "no_previous" ? difference(null) : problem(error);
+    }
+  }
+
+  #showWithheld(name) {
+    const part = this.#registry.tools.find((tool) => tool.toolId === name);
+    replace(this.#pane, back(), element("h1", {}, name),
+      element("div", { class: "card problem stack", role: "status" },
+        element("p", {}, element("strong", {}, "Withheld. "), `It ${this.#registry.withheld[name]}.`),
+        element("p", { class: "hint" }, "Models do not see it, and calls to it are rejected. ",
+          "Install or configure what it needs, build the registry, and restart the host.")),
+      part ? facts({ Version: part.version, Distribution: `${part.distribution} ${part.distributionVersion}` }) : null);
+  }
+
+  async #showTool(name) {
+    replace(this.#pane, back(), element("h1", {}, name), element("p", { class: "hint" }, "…"));
+    let tool;
+    try {
+      tool = await this.#api.get(`tools/${encodeURIComponent(name)}`);
+    } catch (error) {
+      if (this.#shown === name) replace(this.#pane, back(), problem(error));
+      return;
+    }
+    if (this.#shown !== name) return;
+    const guide = element("div", { class: "prose" });
+    replace(this.#pane, back(),
+      element("header", { class: "stack" }, element("h1", {}, tool.toolId), element("p", {}, tool.description), tags(tool)),
+      element("div", { class: "columns" },
+        new ToolForm(this.#api, tool).root,
+        element("section", { class: "card stack", "aria-labelledby": "guide-title" },
+          element("h2", { id: "guide-title" }, "Guide"), guide)),
+      section("Schemas", schema("Parameters", tool.parameters), tool.returns ? schema("Result", tool.returns) : null,
+        Object.entries(tool.providerSchemas).map(([adapter, declared]) => schema(`As declared to ${adapter}`, declared))));
+    this.#render(tool.guide, guide);
+  }
+
+  async #render(markdown, place) {
+    try {
+      const { html } = await this.#api.post("render", { markdown });
+      showSanitised(place, html);
+      for (const block of place.querySelectorAll("pre, table")) block.tabIndex = 0;
+    } catch {
+      // Plain Markdown is better than nothing.
+      replace(place, element("pre", { tabindex: "0" }, markdown));
+    }
+  }
+}
+
+function entry(id, words, kind = "") {
+  return element("li", {}, element("a", { href: `#/${HERE}/${encodeURIComponent(id)}`, class: `entry ${kind}`, data: { tool: id } },
+    element("strong", {}, id), element("span", { class: "hint" }, words)));
+}
+
+function link(id) {
+  return element("a", { href: `#/${HERE}/${encodeURIComponent(id)}` }, id);
+}
+
+function back() {
+  return element("a", { href: `#/${HERE}`, class: "back" }, "← All tools");
+}
+
+function tags(tool) {
+  const confirmation = { true: "asks first", false: null, policy: "asks by policy" }[String(tool.requiresConfirmation)];
+  return element("div", { class: "row" },
+    element("span", { class: "tag accent" }, tool.category),
+    element("span", { class: `tag ${tool.sideEffects === "writes" ? "warn" : ""}` }, tool.sideEffects === "none" ? "no side effects" : tool.sideEffects.replace("_", " ")),
+    confirmation ? element("span", { class: "tag warn" }, confirmation) : null,
+    tool.allowedModes.map((mode) => element("span", { class: "tag" }, mode)),
+    element("span", { class: "tag" }, tool.idempotent ? "idempotent" : "not idempotent"),
+    element("span", { class: "tag" }, `budget ${duration(tool.latencyBudgetMs)}, at most ${duration(tool.timeoutMs)}`),
+    tool.requires.map((name) => element("span", { class: "tag" }, `needs ${name}`)),
+    tool.tokens ? element("span", { class: "hint" }, cost(tool.tokens)) : null,
+    element("span", { class: "hint" }, `${tool.version}, from ${tool.distribution} ${tool.distributionVersion}`));
+}
+
+function section(title, ...children) {
+  return element("section", { class: "card stack" }, element("h2", {}, title), children);
+}
+
+function facts(named) {
+  return element("dl", { class: "facts wide" },
+    Object.entries(named).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+}
+
+function table(heads, rows) {
+  return element("div", { class: "scroll", tabindex: "0" }, element("table", {},
+    element("thead", {}, element("tr", {}, heads.map((head) => element("th", { scope: "col" }, head)))),
+    element("tbody", {}, rows.map((cells) => element("tr", {}, cells.map((cell) => element("td", {}, cell)))))));
+}
+
+function offers(named) {
+  return Object.entries(named).map(([kind, names]) =>
+    element("div", {}, element("span", { class: "hint" }, `${kind.replaceAll("_", " ")}: `), names.join(", ")));
+}
+
+function schema(title, value) {
+  return element("details", {}, element("summary", {}, title), element("pre", { tabindex: "0" }, readable(value)));
+}
+
+function count(number) {
+  return number.toLocaleString("en");
+}
+
+function cost(tokens) {
+  const where = tokens.guideInPrompt.length ? `in the ${tokens.guideInPrompt.join(" and ")} prompt` : "not in the prompt";
+  return `${count(tokens.declaration)} tokens declared, guide of ${count(tokens.guide)} ${where}`;
+}
+
+function moment(text) {
+  return new Date(text).toLocaleString();
+}
+
+function problem(error) {
+  if (!(error instanceof ApiError)) throw error;
+  return element("p", { class: "card problem", role: "alert" }, error.message, error.suggestion ? ` ${error.suggestion}` : "");
+}

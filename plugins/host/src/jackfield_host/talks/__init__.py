@@ -1,1 +1,0 @@
-"""Sessions in conversation: what happens in them, who listens, and who holds them together."""

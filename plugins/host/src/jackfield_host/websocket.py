@@ -1,0 +1,393 @@
+"""`/ws/text` and `/ws/voice`: a session over a WebSocket, from the handshake to the close."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from jackfield import Mode
+from jackfield.protocol import PROTOCOL
+from jackfield.protocol.close_codes import (
+    ENDED,
+    EXPIRED_TOKEN,
+    INTERNAL,
+    INVALID_MESSAGE,
+    RESTARTING,
+    SLOW_CLIENT,
+    CloseReason,
+)
+from jackfield.protocol.codec import InvalidMessageError, encode, to_wire
+from jackfield.protocol.messages import (
+    AddContext,
+    Approve,
+    Cancel,
+    CaughtUp,
+    Decline,
+    End,
+    ErrorMessage,
+    FormDismiss,
+    FormSubmit,
+    Interrupt,
+    LaterMessage,
+    Playback,
+    Reset,
+    Start,
+    Text,
+)
+from jackfield.store import StoreUnavailableError
+from jackfield_sessions.admission import Identity, SessionRefused
+from jackfield_sessions.hub import ClientQueue, Frame
+from jackfield_sessions.live_session import LiveSession
+from jackfield_sessions.manager import MAINTENANCE_SECONDS
+from jackfield_sessions.session_factory import ClientLocale
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from jackfield_host.client_messages import parse_client_message, parse_first_message
+from jackfield_host.endpoints.visit import is_operator
+from jackfield_host.house import House
+from jackfield_host.security.allowances import Allowance
+from jackfield_host.security.gate import Arrival, spoken, understood
+from jackfield_host.security.identity import Refused
+
+_log = logging.getLogger(__name__)
+
+CLOSE_SECONDS = 5.0
+"""How long a client that does not read may keep its connection once the host closes it."""
+
+BYTES_PER_SECOND = 48_000
+"""Audio: PCM16, 24 kHz, mono."""
+
+MIN_FRAME_BYTES = 480
+"""A shorter audio frame counts as 10 ms, because each frame costs as much to handle."""
+
+PLAYBACK_REPORTS_PER_SECOND = 50.0
+
+MAX_INVALID_MESSAGES = 10
+"""The host closes the connection of a client that sends so many invalid messages."""
+
+BAN_CHECK_SECONDS = 1.0
+"""How often the host checks, while the user speaks, whether the user was banned elsewhere."""
+
+
+class WebSocketEndpoint:
+    """The ASGI application at `/ws/text` or `/ws/voice`."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        websocket = WebSocket(scope, receive, send)
+        house = House.of(websocket)
+        try:
+            identity = self._authenticate(house, scope)
+        except Refused as refused:
+            await websocket.send_denial_response(
+                _denial(refused.status, refused.code, refused.sentence, refused.headers)
+            )
+            return
+        if denial := _wrong_protocol(websocket) or _refusal(house, identity):
+            await websocket.send_denial_response(denial)
+            return
+        await websocket.accept(spoken(websocket.headers))
+        closing = await WebSocketSession(house, websocket, identity, self._mode).run()
+        if closing is not None:
+            await _close(websocket, closing)
+
+    def _authenticate(self, house: House, scope: Scope) -> Identity:
+        identity = house.gate.admit(Arrival.of(scope))
+        if identity.mode not in (None, self._mode):
+            raise Refused("bad_token")
+        return identity
+
+
+def _wrong_protocol(websocket: WebSocket) -> JSONResponse | None:
+    """The denial for a client of another version of the protocol."""
+    if understood(websocket.headers):
+        return None
+    sentence = f"This host speaks the subprotocol {PROTOCOL}, and the client offers only others."
+    return _denial(400, "unknown_protocol", sentence, {})
+
+
+def _refusal(house: House, identity: Identity) -> JSONResponse | None:
+    """Why a client cannot connect now; told before the handshake, so that a proxy can try another host."""
+    if house.sessions.draining:
+        sentence = "The host is restarting; connect again in a moment."
+        return _denial(503, RESTARTING.name, sentence, {"Retry-After": "1"})
+    seconds = house.requests.take(identity.user)
+    if seconds > 0:
+        sentence = f"Rate limit reached: {house.options.requests_per_minute:g} connections per minute."
+        return _denial(429, "too_many_requests", sentence, {"Retry-After": str(int(seconds) + 1)})
+    return None
+
+
+def _denial(status: int, code: str, sentence: str, headers: dict[str, str]) -> JSONResponse:
+    return JSONResponse({"error": {"code": code, "message": sentence}}, status, headers=headers)
+
+
+async def _close(websocket: WebSocket, closing: CloseReason) -> None:
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await websocket.close(closing.code, closing.reason)
+    except (TimeoutError, RuntimeError, WebSocketDisconnect):
+        # It is gone, or does not read: the server closes it.
+        pass
+
+
+class WebSocketSession:
+    """One client's connection to a session."""
+
+    def __init__(self, house: House, websocket: WebSocket, identity: Identity, mode: Mode) -> None:
+        self._house = house
+        self._websocket = websocket
+        self._identity = identity
+        self._mode = mode
+        self._queue = ClientQueue(house.options.queue_bytes, audio=mode == "voice")
+        self._expiry: asyncio.TimerHandle | None = None
+
+    async def run(self) -> CloseReason | None:
+        """Serve the connection until one side ends it; the reason if the host does."""
+        try:
+            live = await self._begin()
+        except WebSocketDisconnect:
+            return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not reach the other sessions
+            return await self._refuse(error)
+        try:
+            return await self._exchange(live)
+        except Exception:  # noqa: BLE001
+            _log.exception("the connection of session %s failed", live.session.id)
+            return INTERNAL
+        finally:
+            live.detach(self._queue)
+
+    async def _begin(self) -> LiveSession:
+        first = parse_first_message(await self._first_text())
+        sessions = self._house.sessions
+        locale = ClientLocale(first.time_zone, first.language)
+        if isinstance(first, Start):
+            live = await sessions.open(
+                self._mode, self._identity, locale, handover=first.handover, forms=first.forms
+            )
+            await self._catch_up(live, 0, resumed=False)
+            return live
+        # Before it is taken over: a client of the other mode must not take a session from its host.
+        session = await sessions.load_session(first.token, self._identity)
+        if session.mode != self._mode:
+            raise InvalidMessageError(f"this session is one of /ws/{session.mode}")
+        live = await sessions.resume(first.token, self._identity, locale, forms=first.forms)
+        await self._catch_up(live, first.last_event, resumed=True)
+        return live
+
+    async def _first_text(self) -> str:
+        seconds = self._house.options.start_seconds
+        try:
+            async with asyncio.timeout(seconds):
+                message = await self._websocket.receive()
+        except TimeoutError:
+            raise InvalidMessageError(f"no message arrived within {seconds:g} seconds") from None
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect
+        text: str | None = message.get("text")
+        if text is None or len(text) > self._house.options.message_bytes:
+            raise InvalidMessageError("the first message is `start` or `resume`, as JSON")
+        return text
+
+    async def _catch_up(self, live: LiveSession, last_event: int, *, resumed: bool) -> None:
+        """Attach without a gap and without sending anything twice."""
+        self._queue.pause()
+        live.attach(self._queue)
+        operator = is_operator(self._house, self._identity)
+        info = self._house.sessions.session_info(live, resumed=resumed, operator=operator)
+        try:
+            missed = await live.hub.log.since(last_event)
+        except BaseException:
+            live.detach(self._queue)
+            raise
+        reset = [to_wire(Reset(reason=missed.reset))] if missed.reset else []
+        self._queue.resume([to_wire(info), *reset, *missed.messages, to_wire(CaughtUp())])
+
+    async def _refuse(self, error: Exception) -> CloseReason:
+        """Tell the client why it gets no session; the reason to close with."""
+        closing = INTERNAL
+        message = ErrorMessage(code=INTERNAL.name, message="The host failed.", suggestion="Try again.")
+        match error:
+            case SessionRefused():
+                closing, message = error.closing, refusal_message(error)
+            case InvalidMessageError():
+                closing = INVALID_MESSAGE
+                message = ErrorMessage(
+                    code=closing.name, message=str(error), suggestion="Begin with `start` or `resume`."
+                )
+            case StoreUnavailableError():
+                _log.error("a connection could not begin: %s", error)
+                message = ErrorMessage(
+                    code="store_unavailable",
+                    message="The session store is unavailable.",
+                    suggestion="Try again soon.",
+                )
+            case _:
+                _log.error("a connection could not begin", exc_info=error)
+        try:
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._websocket.send_text(encode(message).decode())
+        except (TimeoutError, RuntimeError, WebSocketDisconnect):
+            pass
+        return closing
+
+    async def _exchange(self, live: LiveSession) -> CloseReason | None:
+        receiver = MessageReceiver(self._house, self._identity, live, self._queue)
+        sending = asyncio.create_task(self._queue.run(self._send))
+        receiving = asyncio.create_task(receiver.run(self._websocket))
+        self._close_when_expired()
+        try:
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
+            if receiving.done() and (closing := receiving.result()) is not None:
+                # The queue holds the error that says why, and for how long.
+                self._queue.close(closing)
+                await asyncio.wait({sending}, timeout=CLOSE_SECONDS)
+                return closing
+            if self._queue.closing is SLOW_CLIENT:
+                return SLOW_CLIENT
+            return sending.result() if sending.done() else None
+        except WebSocketDisconnect:
+            return None
+        finally:
+            if self._expiry is not None:
+                self._expiry.cancel()
+            for task in (sending, receiving):
+                task.cancel()
+            await asyncio.gather(sending, receiving, return_exceptions=True)
+
+    def _close_when_expired(self) -> None:
+        """Close the connection when the access token expires."""
+        if self._identity.expires is None:
+            return
+        left = self._identity.expires - time.time()
+        if left <= 0:
+            self._queue.close(EXPIRED_TOKEN)
+            return
+        # Checked again now and then, because the clock by which tokens expire may be set meanwhile.
+        loop = asyncio.get_running_loop()
+        self._expiry = loop.call_later(min(left, MAINTENANCE_SECONDS), self._close_when_expired)
+
+    async def _send(self, frame: Frame) -> None:
+        if isinstance(frame, str):
+            await self._websocket.send_text(frame)
+        else:
+            await self._websocket.send_bytes(frame)
+
+
+def refusal_message(error: SessionRefused) -> ErrorMessage:
+    """Why a client has no session, as the host says it before the close."""
+    after = None if error.retry_after is None else round(error.retry_after, 3)
+    return ErrorMessage(code=error.closing.name, message=error.message, retry_after=after)
+
+
+class MessageReceiver:
+    """Passes what one client sends to its session, within the client's limits."""
+
+    def __init__(self, house: House, identity: Identity, live: LiveSession, queue: ClientQueue) -> None:
+        options = house.options
+        self._sessions = house.sessions
+        self._identity = identity
+        self._live = live
+        self._queue = queue
+        self._max_bytes = options.message_bytes
+        self._messages = Allowance(options.messages_per_second, 4 * options.messages_per_second)
+        self._reports = Allowance(PLAYBACK_REPORTS_PER_SECOND, 4 * PLAYBACK_REPORTS_PER_SECOND)
+        ahead = options.audio_ahead_seconds * BYTES_PER_SECOND
+        self._audio = Allowance(BYTES_PER_SECOND, ahead + options.message_bytes)
+        self._invalid = 0
+        self._ban_checked = time.monotonic()
+
+    async def run(self, websocket: WebSocket) -> CloseReason | None:
+        """Receive until the client is gone, or has to go."""
+        while True:
+            frame = await websocket.receive()
+            if frame["type"] == "websocket.disconnect":
+                return None
+            audio: bytes | None = frame.get("bytes")
+            try:
+                if audio is not None:
+                    await self._receive_audio(audio)
+                elif await self._dispatch(frame["text"]):
+                    return ENDED
+            except InvalidMessageError as error:
+                self._invalid += 1
+                self._queue.send(to_wire(ErrorMessage(code=INVALID_MESSAGE.name, message=str(error))))
+                if self._invalid >= MAX_INVALID_MESSAGES:
+                    return INVALID_MESSAGE
+            except SessionRefused as error:
+                self._queue.send(to_wire(refusal_message(error)))
+                return error.closing
+
+    async def _receive_audio(self, pcm: bytes) -> None:
+        if self._live.session.mode != "voice":
+            raise InvalidMessageError("audio belongs to /ws/voice")
+        if len(pcm) > self._max_bytes or len(pcm) % 2:
+            raise InvalidMessageError(
+                f"an audio frame has an even number of bytes, at most {self._max_bytes}"
+            )
+        await _take(self._audio, max(len(pcm), MIN_FRAME_BYTES))
+        if time.monotonic() - self._ban_checked > BAN_CHECK_SECONDS:
+            self._ban_checked = time.monotonic()
+            await self._check_ban()
+        await self._live.send_audio(pcm)
+
+    async def _dispatch(self, text: str) -> bool:
+        """Do what a message asks for; True if it ends the session."""
+        if len(text) > self._max_bytes:
+            raise InvalidMessageError("the message is too long")
+        live, message = self._live, parse_client_message(text)
+        if isinstance(message, Playback):
+            await _take(self._reports, 1)
+            live.report_playback(message.item, message.ms)
+            return False
+        await _take(self._messages, 1)
+        if isinstance(message, End):
+            await self._sessions.end(live)
+            return True
+        if isinstance(message, Text | FormSubmit):
+            await self._check_ban()
+        self._pass_on(message)
+        return False
+
+    def _pass_on(self, message: LaterMessage) -> None:
+        live = self._live
+        match message:
+            case Text():
+                live.send_text(message.text, client_id=message.client_id)
+            case AddContext():
+                live.add_context(message.text, urgent=message.priority == "high")
+            case Interrupt():
+                live.interrupt()
+            case Cancel():
+                live.cancel_call(message.call_id)
+            case Approve() | Decline():
+                live.submit_decision(message.token, approve=isinstance(message, Approve))
+            case FormSubmit():
+                live.submit_form(message.form_id, message.values, client_id=message.client_id)
+            case FormDismiss():
+                live.dismiss_form(message.form_id)
+
+    async def _check_ban(self) -> None:
+        """Refuse a user who was banned meanwhile, unless the session is ending: its last words are heard."""
+        if self._live.ending:
+            return
+        try:
+            await self._sessions.admission.check_ban(self._identity)
+        except StoreUnavailableError as error:
+            # The session continues; its tools check again before they do anything.
+            _log.warning("bans cannot be checked now: %s", error)
+
+
+async def _take(allowance: Allowance, amount: float) -> None:
+    """Wait until the allowance covers an amount; a client that sends more is read more slowly."""
+    seconds = allowance.take(amount)
+    while seconds > 0:
+        await asyncio.sleep(seconds)
+        seconds = allowance.take(amount)

@@ -1,0 +1,226 @@
+"""The sessions in a store: those that can be resumed, and those of which only the transcript is left."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from typing import Any, NamedTuple
+
+import orjson
+from jackfield.confirmation import Confirmations
+from jackfield.contract.errors import ErrorType
+from jackfield.ledger import CallLedger
+from jackfield.outcomes import CallState
+from jackfield.session import record
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield.store import Store, StoreUnavailableError
+
+from jackfield_sessions import events
+from jackfield_sessions.checkpoint import TRANSCRIPT_SECONDS, checkpoint_name, transcript
+
+_log = logging.getLogger(__name__)
+
+SESSION, CONFIRMATION = "session/", "confirmation/"
+"""How the keys of the kernel's records of a session and of its confirmations begin."""
+
+DELETED = "deleted/"
+"""How the keys begin that tell every host which sessions are being deleted."""
+
+DELETE_SECONDS = 3.0
+"""How long hosts have to close sessions that are being deleted; they look every second."""
+
+RECENT = "recent/"
+"""How the names of the streams of recent sessions begin: one for each hour, counted from 1970."""
+
+MAX_NOTES = 20_000
+"""How many notes of recent sessions are searched for one user's; older ones are not found."""
+
+OPEN, ENDED, EXPIRED = "open", "ended", "expired"
+"""The states of a stored session: it can be resumed, it has ended, or it is too old to be resumed."""
+
+PAGE = 1000
+
+_NOT_RECORDED = frozenset({"session_status", events.OWNERSHIP_CLAIMED})
+"""Events that say nothing about what happened."""
+
+Line = dict[str, Any]
+
+
+class StoredSession(NamedTuple):
+    """A session as the store knows it."""
+
+    id: str
+    user: str | None
+    mode: str
+    state: str
+    began: float
+    last: float
+    """When the last message came."""
+    registry: str | None
+    turns: int
+
+    @property
+    def active(self) -> bool:
+        """Whether it can be resumed."""
+        return self.state == OPEN
+
+
+class RecentSessions(NamedTuple):
+    """Sessions, the latest first."""
+
+    sessions: list[StoredSession]
+    complete: bool
+    """Whether there are no older ones."""
+
+
+async def all_sessions(store: Store) -> list[StoredSession]:
+    """All sessions, the oldest first."""
+    found = [await find(store, session_id) for session_id in await ids_with_prefix(store, "")]
+    return sorted((each for each in found if each), key=lambda each: (each.began, each.id))
+
+
+async def ids_with_prefix(store: Store, prefix: str) -> list[str]:
+    """The ids of the sessions that begin with a prefix, sorted."""
+    ids = {record.name_of(key).removeprefix(SESSION) for key in await store.keys(SESSION + prefix)}
+    ids |= {name.removeprefix(transcript("")) for name in await store.streams(transcript(prefix))}
+    return sorted(ids)
+
+
+async def find(store: Store, session_id: str) -> StoredSession | None:
+    """One session, unless the store knows nothing of it."""
+    saved = await record.latest(store, SESSION + session_id)
+    lines = [line async for line in _entries(store, transcript(session_id))]
+    if saved is None:
+        return _from_transcript(session_id, lines) if lines else None
+    wire = orjson.loads(saved.value)
+    return StoredSession(
+        session_id,
+        wire["user"],
+        wire["mode"],
+        ENDED if wire["state"] == State.TERMINATED.value else OPEN,
+        wire["began"],
+        lines[-1]["at"] if lines else wire["began"],
+        wire["registryVersion"],
+        # A session begins in its first turn, before the first message.
+        wire["turn"]["number"] - 1,
+    )
+
+
+def _from_transcript(session_id: str, lines: list[Line]) -> StoredSession:
+    first, last = lines[0], lines[-1]
+    turns = last["turn"] - 1
+    return StoredSession(
+        session_id, first["user"], first["mode"], EXPIRED, first["at"], last["at"], None, turns
+    )
+
+
+async def session_record(store: Store, session_id: str) -> list[Line]:
+    """What happened in a session, in order: all messages, and tool events as long as they are stored."""
+    messages = [{"type": "message", **line} async for line in _entries(store, transcript(session_id))]
+    logged = [
+        {name: value for name, value in line.items() if name != events.EPOCH_FIELD}
+        async for line in _entries(store, events.stream(session_id))
+        if line["type"] not in _NOT_RECORDED
+    ]
+    await _mark_undecided(store, session_id, logged)
+    # The log has everything in its order, and the transcript also the messages before the first of it.
+    in_log = sum(line["type"] == "message" for line in logged)
+    return messages[: max(0, len(messages) - in_log)] + logged
+
+
+async def _mark_undecided(store: Store, session_id: str, lines: list[Line]) -> None:
+    """Mark calls whose confirmation has expired, and calls in doubt; no event tells the first."""
+    states: dict[Any, CallState] = {}
+    for pending in await Confirmations(store).of_session(session_id):
+        status = await CallLedger(store).status_of(pending)
+        states[pending.tool_id, pending.call_id] = status.state
+    for line in lines:
+        if line["type"] == "confirmation_required" or is_waiting(line):
+            state = states.get((line.get("tool"), line.get("callId")))
+            if state is CallState.EXPIRED:
+                line["expired"] = True
+            elif state is CallState.IN_DOUBT:
+                line["inDoubt"] = True
+
+
+def is_waiting(line: Line) -> bool:
+    """Whether a line says that a call waits for its user."""
+    return (line["type"], line.get("errorType")) == ("tool_error", ErrorType.CONFIRMATION_REQUIRED)
+
+
+async def note_session(store: Store, session: Session) -> None:
+    """Note that a session was opened or resumed, so that it is found among the recent ones."""
+    note = orjson.dumps({"session": session.id, "user": session.user})
+    try:
+        await store.append(f"{RECENT}{int(store.now() // 3600):09d}", note, ttl=TRANSCRIPT_SECONDS)
+    except StoreUnavailableError as error:
+        _log.warning("session %s will not be listed: %s", session.id, error)
+
+
+async def recent_sessions(store: Store, limit: int, user: str | None = None) -> RecentSessions:
+    """The latest sessions of one user or of all; not those of which nothing is stored any more."""
+    found: list[StoredSession] = []
+    seen: set[str] = set()
+    notes = 0
+    async for session_id, owner in _noted(store):
+        notes += 1
+        if session_id in seen or user not in (None, owner):
+            if notes == MAX_NOTES:
+                return RecentSessions(found, complete=False)
+            continue
+        seen.add(session_id)
+        stored = await find(store, session_id)
+        if stored is None:
+            continue
+        if len(found) == limit:
+            return RecentSessions(found, complete=False)
+        found.append(stored)
+    return RecentSessions(found, complete=True)
+
+
+async def _noted(store: Store) -> AsyncIterator[tuple[str, str | None]]:
+    for stream in reversed(await store.streams(RECENT)):
+        for note in reversed([note async for note in _entries(store, stream)]):
+            yield note["session"], note["user"]
+
+
+async def deleted(store: Store) -> list[str]:
+    """The ids of the sessions that are being deleted."""
+    return [key.removeprefix(DELETED) for key in await store.keys(DELETED)]
+
+
+async def delete(store: Store, session_id: str) -> None:
+    """Delete what is stored of a session that no host owns any more.
+
+    The answers of its calls stay until they expire, because without them a call could run twice.
+    """
+    for name in (SESSION + session_id, checkpoint_name(session_id)):
+        await record.erase(store, name)
+    for key in await store.keys(f"{CONFIRMATION}{session_id}/"):
+        await store.delete(key)
+    for stream in (transcript(session_id), events.stream(session_id)):
+        await store.clear(stream)
+
+
+async def delete_all(store: Store, sessions: Iterable[StoredSession]) -> None:
+    """Delete sessions; hosts that own one of them are told before, and given the time to close it."""
+    chosen = list(sessions)
+    active = [each for each in chosen if each.active]
+    for each in active:
+        await store.put(DELETED + each.id, b"", ttl=60.0)
+    if active:
+        await asyncio.sleep(DELETE_SECONDS)
+    for each in chosen:
+        await delete(store, each.id)
+        await store.delete(DELETED + each.id)
+
+
+async def _entries(store: Store, stream: str) -> AsyncIterator[Line]:
+    """Everything in a stream."""
+    after = 0
+    while page := await store.read(stream, after=after, limit=PAGE):
+        for entry in page:
+            yield orjson.loads(entry.value)
+        after = page[-1].id

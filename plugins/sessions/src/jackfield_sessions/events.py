@@ -1,0 +1,224 @@
+"""The event log of a session: numbered events that a client gets again after a reconnect or a restart.
+
+Several hosts may own a session, one after the other. A host that claims the ownership appends a claim to the
+log first, and the number of that claim is its epoch. It writes the epoch into every event that it appends,
+and it saves the session's records under it (`jackfield.session.record`). A host may lose a session at any
+moment without knowing it. Readers skip events of an earlier epoch, and nobody reads records of an earlier
+epoch, however late they are written: the order of the log alone decides who owns a session. So a new owner
+claims first and reads then.
+
+Calls that a user makes without a live session are appended without an epoch by the host that runs them, and
+delivered by the host that owns the session.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import orjson
+from jackfield.confirmation import confirmation_token
+from jackfield.context import KERNEL_EVENTS
+from jackfield.protocol.codec import encode
+from jackfield.session.session import RECOVERY_SECONDS, Session
+from jackfield.store import Entry, Store
+
+_log = logging.getLogger(__name__)
+
+OWNERSHIP_CLAIMED = "ownership_claimed"
+"""The entry by which a host claims a session; clients do not get it."""
+
+EPOCH_FIELD = "epoch"
+"""The epoch of the host that appended an event; 0 for the first owner, none for a host that owns nothing."""
+
+PAGE = 1000
+
+_ADDED = frozenset({"id", "type", "at"})
+"""The members of a message besides the fields of its event."""
+
+
+class OwnershipLost(Exception):  # noqa: N818 - an event in the life of a session, not a fault
+    """Another host owns the session; what this one still holds of it is out of date."""
+
+
+class Replay(NamedTuple):
+    """The events that a client has missed."""
+
+    messages: list[dict[str, Any]]
+    reset: Literal["", "expired", "unknown"]
+    """Why some are missing, if some are."""
+
+
+def stream(session_id: str) -> str:
+    """The stream that holds the events of a session."""
+    return f"events/{session_id}"
+
+
+class EventReader:
+    """Reads a log in order, and skips what a host appended after it had lost the session."""
+
+    def __init__(self, session: Session, epoch: int = 0) -> None:
+        self._session = session
+        self.epoch = epoch
+        """The epoch of the latest owner, as far as the log was read."""
+
+    def message(self, entry: Entry) -> dict[str, Any] | None:
+        """An event as its client gets it, with the token that only the client may hold."""
+        event: dict[str, Any] = orjson.loads(entry.value)
+        if event["type"] == OWNERSHIP_CLAIMED:
+            self.epoch = entry.id
+            return None
+        epoch = event.pop(EPOCH_FIELD, None)
+        if epoch is not None:
+            if epoch < self.epoch:
+                return None
+            self.epoch = epoch
+        if event["type"] == "confirmation_required":
+            event["token"] = confirmation_token(self._session, event["confirmation"])
+        return {"id": entry.id, **event}
+
+
+class EventLog:
+    """Appends to the log of one session, and notices when another host has claimed the session."""
+
+    def __init__(self, session: Session, store: Store, *, owner: bool = True) -> None:
+        """Without `owner` it appends events to a session that another host may own."""
+        self._session = session
+        self._store = store
+        self._owner = owner
+        self._stream = stream(session.id)
+        self._epoch = session.holder
+        self._lost = False
+        self.last = session.holder if owner else 0
+        """The id of the newest event that is known here."""
+
+    async def append(self, event: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Append an event; its message, preceded by those of other hosts that were not delivered yet."""
+        if self._lost:
+            raise OwnershipLost
+        if event in KERNEL_EVENTS:
+            message = {"type": event, **fields}
+        else:
+            message = {"type": "custom", "name": event, "fields": dict(fields)}
+        message["at"] = self._store.now()
+        # A confirmation's token can be derived again, and does not belong where others might read it.
+        stored = {name: value for name, value in message.items() if name != "token"}
+        before = self.last
+        self.last = await self._store.append(
+            self._stream,
+            encode({**stored, EPOCH_FIELD: self._epoch if self._owner else None}),
+            ttl=RECOVERY_SECONDS,
+        )
+        missed = await self._read_missed(before) if self._owner and self.last != before + 1 else []
+        return [*missed, {"id": self.last, **message}]
+
+    async def contains(self, event: str, fields: Mapping[str, Any]) -> bool:
+        """Whether the outcome of a call is in the log already, however long the call took."""
+        expected = {"type": event, **fields}
+        expected.pop("durationMs", None)
+        known = await events_for_call(self._session, self._store, fields["callId"])
+        return any(expected.items() <= each.items() for each in known)
+
+    async def since(self, after: int) -> Replay:
+        """The events after an event."""
+        return await replay(self._session, self._store, after)
+
+    async def is_owner(self) -> bool:
+        """Whether no other host has claimed the session, as far as the store knows now."""
+        try:
+            await self._read_missed(self.last)
+        except OwnershipLost:
+            return False
+        return not self._lost
+
+    async def _read_missed(self, before: int) -> list[dict[str, Any]]:
+        """The events that other hosts appended after an event; `OwnershipLost` if one claimed the session."""
+        reader = EventReader(self._session, self._epoch)
+        missed = []
+        for entry in await self._store.read(self._stream, after=before):
+            message = reader.message(entry)
+            if reader.epoch != self._epoch:
+                _log.info("session %s is owned by another host now", self._session.id)
+                self._lost = True
+                raise OwnershipLost
+            if message is not None and entry.id < self.last:
+                missed.append(message)
+        return missed
+
+
+async def claim_ownership(session_id: str, store: Store, host: str) -> int:
+    """Make this host the owner of a session; its epoch.
+
+    `host` names this process among all that share the store. The previous owner notices with its next event.
+    """
+    claim = orjson.dumps({"type": OWNERSHIP_CLAIMED, "host": host, "at": store.now()})
+    return await store.append(stream(session_id), claim, ttl=RECOVERY_SECONDS)
+
+
+def answered_calls(messages: Iterable[Mapping[str, Any]]) -> set[str]:
+    """The ids of calls whose outcome was published."""
+    return {each["callId"] for each in messages if each["type"] in ("tool_complete", "tool_error")}
+
+
+def published_messages(messages: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The messages of user and assistant, with the fields that they were published with."""
+    return [
+        {name: value for name, value in each.items() if name not in _ADDED}
+        for each in messages
+        if each["type"] == "message"
+    ]
+
+
+def open_forms(messages: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """The forms that are open according to the event log: the tool of each, by the form's id."""
+    found: dict[str, str] = {}
+    for each in messages:
+        if each["type"] == "form_request":
+            found[each["formId"]] = each["tool"]
+        elif each["type"] == "form_closed":
+            found.pop(each["formId"], None)
+    return found
+
+
+async def replay(session: Session, store: Store, after: int) -> Replay:
+    """The events that a session's client has missed since an event."""
+    name = stream(session.id)
+    if after and not await store.read(name, after=after - 1, limit=1):
+        return Replay([], "unknown")
+    reader = await _reader_from(session, store, after)
+    messages: list[dict[str, Any]] = []
+    reset: Literal["", "expired", "unknown"] = ""
+    expected = after + 1
+    while entries := await store.read(name, after=expected - 1, limit=PAGE):
+        if entries[0].id != expected:
+            reset = "expired"
+        messages += filter(None, map(reader.message, entries))
+        expected = entries[-1].id + 1
+    return Replay(messages, reset)
+
+
+async def events_for_call(session: Session, store: Store, call_id: str) -> list[dict[str, Any]]:
+    """The events about one call, in order."""
+    return [each for each in (await replay(session, store, 0)).messages if each.get("callId") == call_id]
+
+
+async def follow(session: Session, store: Store, after: int) -> AsyncGenerator[dict[str, Any], None]:
+    """The events after an event, and every further one as it is appended."""
+    reader = await _reader_from(session, store, after)
+    async for entry in store.follow(stream(session.id), after=after):
+        message = reader.message(entry)
+        if message is not None:
+            yield message
+
+
+async def _reader_from(session: Session, store: Store, after: int) -> EventReader:
+    """A reader that goes on after an event, and knows which host owned the session then."""
+    reader, read = EventReader(session), 0
+    # From the beginning: the event itself may be one without an epoch.
+    while read < after and (entries := await store.read(stream(session.id), after=read, limit=PAGE)):
+        for entry in entries:
+            if entry.id <= after:
+                reader.message(entry)
+        read = entries[-1].id
+    return reader

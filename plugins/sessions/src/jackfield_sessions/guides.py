@@ -1,0 +1,111 @@
+"""Guides that are not in the prompt: the model gets one with the first error of its tool.
+
+Only the copy for the model carries the guide. What is recorded, replayed and shown to clients is the envelope
+as the orchestrator made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import orjson
+from jackfield.contract.errors import ErrorType
+from jackfield.orchestrator import Answer
+from jackfield.truncation import LIMIT, cut
+
+from jackfield_sessions.model_connection import ModelConnection
+
+_ERROR_LIMIT = LIMIT // 2
+"""How much of the room the error itself may take."""
+
+_LEAST = 200
+"""With less room than this a guide says nothing useful."""
+
+_UNRELATED = frozenset(
+    {
+        ErrorType.NOT_FOUND,
+        ErrorType.INTERNAL,
+        ErrorType.MODE_RESTRICTED,
+        ErrorType.BUDGET_EXCEEDED,
+        ErrorType.CONFIRMATION_REQUIRED,
+        ErrorType.LOOP_DETECTED,
+    }
+)
+"""Failures that have nothing to do with how the tool was used."""
+
+_MORE = "\n[the guide goes on]"
+
+
+class OmittedGuides:
+    """Adds the guide of a tool to its first error on each connection to the model.
+
+    A new connection starts with the prompt and a summary, so its model has not seen what came before.
+    """
+
+    def __init__(self, guides: Mapping[str, str], connection: ModelConnection) -> None:
+        """`guides` holds, by tool, the guides that the prompt left out."""
+        self._guides = guides
+        self._connection = connection
+        self._sent: set[str] = set()
+        self._renewals = 0
+
+    def encode(self, answer: Answer) -> bytes:
+        """An answer as the model gets it: cut to its limit, with the guide where it is due."""
+        failure, tool_id = answer.response.failure, answer.tool_id
+        if failure is None or failure.type in _UNRELATED or tool_id not in self._guides:
+            return cut(answer.wire)
+        if self._connection.renewals != self._renewals:
+            self._renewals = self._connection.renewals
+            self._sent.clear()
+        if tool_id in self._sent:
+            return cut(answer.wire)
+        self._sent.add(tool_id)
+        return _with_guide(answer.wire, self._guides[tool_id], failure.type.value)
+
+
+def _with_guide(wire: bytes, guide: str, error_type: str) -> bytes:
+    short = cut(wire, _ERROR_LIMIT)
+    envelope = orjson.loads(short)
+    room = LIMIT - len(short.decode()) - len(',"guide":""')
+    while room >= _LEAST:
+        envelope["meta"]["guide"] = excerpt(guide, error_type, room)
+        written = orjson.dumps(envelope)
+        # A guide takes more room in JSON than it has characters: quotes and line ends are escaped.
+        excess = len(written.decode()) - LIMIT
+        if excess <= 0:
+            return written
+        room -= excess
+    return short
+
+
+def excerpt(guide: str, topic: str, limit: int) -> str:
+    """As much of a guide as fits: all of it, or the sections that name the topic first, then the others."""
+    guide = guide.strip()
+    if len(guide) <= limit:
+        return guide
+    first, *sections = _sections(guide)
+    ordered = sorted([*sections, first], key=lambda section: topic not in section)
+    kept: list[str] = []
+    room = limit - len(_MORE)
+    for section in ordered:
+        if len(section) > room:
+            lines = section[:room].rpartition("\n")[0]
+            # A heading alone helps nobody.
+            kept += [lines] if "\n" in lines.strip() else []
+            break
+        kept.append(section)
+        room -= len(section) + len("\n\n")
+    return "\n\n".join(kept) + _MORE
+
+
+def _sections(guide: str) -> list[str]:
+    """A guide split before each heading that is not in code."""
+    sections: list[list[str]] = [[]]
+    fenced = False
+    for line in guide.splitlines():
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        if line.startswith("##") and not fenced:
+            sections.append([])
+        sections[-1].append(line)
+    return ["\n".join(lines).strip() for lines in sections]

@@ -1,0 +1,281 @@
+"""The way of everything that happens in a session to its clients.
+
+`EventHub.publish` is the one path of an event: it is appended to the event log, then delivered to every
+client. Text and sound that are only of use at the moment are delivered without being stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from jackfield.protocol.close_codes import REPLACED, SLOW_CLIENT, CloseReason
+from jackfield.protocol.codec import encode, to_wire
+from jackfield.protocol.messages import AudioItem, HostMessage
+from jackfield.store import StoreUnavailableError
+
+from jackfield_sessions.events import EventLog, OwnershipLost
+
+_log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+"""How long to wait before an event is offered again to a store that was unavailable."""
+
+MAX_QUEUED = 10_000
+"""How many messages wait for the store; the oldest of a tool that sends more are dropped."""
+
+TRANSIENT = frozenset({"tool_decisions"})
+"""Events that are delivered to the clients that are attached, and not stored."""
+
+Message = Mapping[str, Any]
+"""A message as a JSON object, as the event log has it."""
+
+Frame = str | bytes
+"""A message as JSON, or sound."""
+
+Send = Callable[[Frame], Awaitable[None]]
+
+
+class _Event(NamedTuple):
+    """An event that waits for the store."""
+
+    name: str
+    fields: Message
+    once: bool
+    """Whether another host may have published it before."""
+
+
+class _Audio(NamedTuple):
+    """A piece of an item of speech."""
+
+    item: str
+    pcm: bytes
+
+
+class ClientQueue:
+    """A bounded queue of frames for one client, from which speech that nobody will hear can be removed."""
+
+    def __init__(self, limit: int, *, audio: bool = True) -> None:
+        """At most `limit` bytes wait; a client without `audio` gets no speech."""
+        self._limit = limit
+        self._audio = audio
+        self._frames: deque[Frame] = deque()
+        self._bytes = 0
+        self._changed = asyncio.Event()
+        self._item = ""
+        self._paused: deque[Message | str | _Audio] | None = None
+        self._newest = 0
+        self._running: asyncio.Task[Any] | None = None
+        self.closing: CloseReason | None = None
+        """Why nothing more is sent, once that is so."""
+
+    def send(self, message: Message | str) -> None:
+        """Send a message, encoded or not; an event that was sent before is not sent again."""
+        if self._paused is not None:
+            self._paused.append(message)
+            return
+        if isinstance(message, str):
+            self._put(message)
+            return
+        number = message.get("id")
+        if number is not None:
+            # Missed events are read while new ones are published: one may come both ways.
+            if number <= self._newest:
+                return
+            self._newest = number
+        self._put(encode(message).decode())
+
+    def send_audio(self, item: str, pcm: bytes) -> None:
+        """Send a piece of speech."""
+        if not self._audio:
+            return
+        if self._paused is not None:
+            self._paused.append(_Audio(item, pcm))
+            return
+        if item != self._item:
+            self._item = item
+            self.send(to_wire(AudioItem(item=item)))
+        self._put(pcm)
+
+    def drop_audio(self) -> None:
+        """Remove the speech that has not been sent yet."""
+        self._item = ""
+        if self._paused is not None:
+            self._paused = deque(each for each in self._paused if not isinstance(each, _Audio))
+        self._frames = deque(frame for frame in self._frames if isinstance(frame, str))
+        self._bytes = sum(map(len, self._frames))
+
+    def pause(self) -> None:
+        """Hold back what is sent from here on, while missed events are read."""
+        self._paused = deque()
+
+    def resume(self, missed: Iterable[Message]) -> None:
+        """Send the missed events, then what was held back."""
+        held, self._paused = self._paused or deque(), None
+        for message in missed:
+            self.send(message)
+        for each in held:
+            if isinstance(each, _Audio):
+                self.send_audio(*each)
+            else:
+                self.send(each)
+
+    def close(self, closing: CloseReason) -> None:
+        """Send what waits, then nothing more."""
+        if self.closing is None:
+            self.closing = closing
+            self._changed.set()
+
+    async def run(self, send: Send) -> CloseReason:
+        """Pass frames to `send` as they come, until the queue is closed; why it was."""
+        self._running = asyncio.current_task()
+        while True:
+            while self._frames:
+                frame = self._frames.popleft()
+                self._bytes -= len(frame)
+                await send(frame)
+            if self.closing is not None:
+                return self.closing
+            self._changed.clear()
+            await self._changed.wait()
+
+    def _put(self, frame: Frame) -> None:
+        if self.closing is not None:
+            return
+        if self._bytes + len(frame) > self._limit:
+            self._overflow()
+            return
+        self._frames.append(frame)
+        self._bytes += len(frame)
+        self._changed.set()
+
+    def _overflow(self) -> None:
+        # Whatever waits would come too late; the client resumes and gets the events again.
+        self._frames.clear()
+        self._bytes = 0
+        self.close(SLOW_CLIENT)
+        if self._running is not None:
+            # It may be waiting for this very client, which may never read again.
+            self._running.cancel()
+
+
+class EventHub:
+    """Stores the events of a session and delivers them to its clients, in one order with everything else."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        *,
+        on_message: Callable[[Message, float], Awaitable[None]] | None = None,
+        on_lost: Callable[[], object] | None = None,
+    ) -> None:
+        """`on_message` is called with each `message` event and its time, once it is in the log.
+
+        `on_lost` is called when another host has claimed the session.
+        """
+        self.log = log
+        self._on_message = on_message
+        self._on_lost = on_lost
+        self._clients: set[ClientQueue] = set()
+        self._queue: deque[_Event | Message | str] = deque(maxlen=MAX_QUEUED)
+        self._delivery: asyncio.Task[None] | None = None
+
+    @property
+    def has_clients(self) -> bool:
+        """Whether a client is attached."""
+        return bool(self._clients)
+
+    def publish(self, event: str, fields: Message, *, once: bool = False) -> None:
+        """Append an event to the log, then deliver it; returns at once, so that tools do not wait for it.
+
+        `once` where another host may have published it before.
+        """
+        if event in TRANSIENT:
+            self.send_transient({"type": event, **fields})
+            return
+        self._queue.append(_Event(event, dict(fields), once))
+        if self._delivery is None or self._delivery.done():
+            self._delivery = asyncio.create_task(self._deliver_queued())
+
+    def send_transient(self, message: HostMessage | Message | str, *, at_once: bool = False) -> None:
+        """Deliver a message that is not stored: after what was published before it, or at once.
+
+        Speech does not wait for the store, so what stops it must not either. Text deltas come encoded.
+        """
+        outgoing = to_wire(message) if isinstance(message, HostMessage) else message
+        if not at_once and self._delivery is not None and not self._delivery.done():
+            self._queue.append(outgoing)
+        else:
+            self._deliver(outgoing)
+
+    def send_audio(self, item: str, pcm: bytes) -> None:
+        """Deliver a piece of speech."""
+        for client in self._clients:
+            client.send_audio(item, pcm)
+
+    def drop_audio(self) -> None:
+        """Remove the speech that no client has been sent yet."""
+        for client in self._clients:
+            client.drop_audio()
+
+    def attach(self, client: ClientQueue) -> None:
+        """Deliver to a client from here on."""
+        self._clients.add(client)
+
+    def detach(self, client: ClientQueue) -> None:
+        """Deliver nothing more to a client."""
+        self._clients.discard(client)
+
+    def close(self, closing: CloseReason) -> None:
+        """Close the queues of all clients."""
+        for client in self._clients:
+            client.close(closing)
+
+    async def flush(self) -> None:
+        """Wait until everything published so far is stored and delivered."""
+        while self._delivery is not None and not self._delivery.done():
+            await asyncio.wait({self._delivery})
+
+    async def _deliver_queued(self) -> None:
+        while self._queue:
+            first = self._queue.popleft()
+            if not isinstance(first, _Event):
+                self._deliver(first)
+            elif not await self._append(first):
+                return
+
+    async def _append(self, event: _Event) -> bool:
+        """Append an event, however long the store is unavailable, and deliver it.
+
+        False if another host owns the session.
+        """
+        while True:
+            try:
+                if event.once and await self.log.contains(event.name, event.fields):
+                    return True
+                messages = await self.log.append(event.name, event.fields)
+                break
+            except StoreUnavailableError as error:
+                _log.warning("an event waits for the store: %s", error)
+                await asyncio.sleep(RETRY_SECONDS)
+            except OwnershipLost:
+                self._queue.clear()
+                self.close(REPLACED)
+                if self._on_lost is not None:
+                    self._on_lost()
+                return False
+            except Exception:  # noqa: BLE001 - one event that cannot be stored must not hold up the next
+                _log.exception("the event %s could not be stored", event.name)
+                return True
+        if event.name == "message" and self._on_message is not None:
+            await self._on_message(event.fields, messages[-1]["at"])
+        for message in messages:
+            self._deliver(message)
+        return True
+
+    def _deliver(self, message: Message | str) -> None:
+        for client in self._clients:
+            client.send(message)

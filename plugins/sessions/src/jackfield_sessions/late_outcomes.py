@@ -1,0 +1,217 @@
+"""Outcomes that come after their call was answered: approved calls, and calls in doubt that are settled.
+
+Every outcome is read from the call's claim (`jackfield.ledger`), so it does not matter which process ran the
+call, whether that process lives, or who settled it. The client and the model learn each state once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import orjson
+from jackfield.call_events import call_outcome
+from jackfield.confirmation import PendingConfirmation
+from jackfield.orchestrator import Answer
+from jackfield.outcomes import CallState, in_doubt, response_of, state_of
+from jackfield.protocol.codec import event_fields
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.guides import OmittedGuides
+
+_log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+"""How often to look at a call that another process runs, or that is in doubt."""
+
+MAX_OUTCOMES = 200
+"""How many outcomes that were reported late are remembered."""
+
+OPEN = (CallState.RUNNING, CallState.IN_DOUBT, CallState.UNKNOWN)
+"""The states that another one follows."""
+
+
+UNKNOWN_CONFIRMATION = (
+    "unknown_confirmation",
+    "This session has no such confirmation, or it is older than 24 hours.",
+    "Look at the session's events for what became of the call.",
+)
+"""The error for a token that stands for nothing: code, sentence, suggestion."""
+
+
+def contradicts(state: CallState, *, approve: bool) -> bool:
+    """Whether a decision contradicts the one that stands."""
+    return approve is (state in (CallState.DECLINED, CallState.EXPIRED))
+
+
+def decided_before(state: CallState) -> str:
+    """Why a decision did not count."""
+    match state:
+        case CallState.DECLINED:
+            return "The user declined this call before; it was not run."
+        case CallState.EXPIRED:
+            return "The confirmation expired before a decision arrived; the call was not run."
+        case CallState.IN_DOUBT:
+            return "The user approved this call before; it may or may not have taken effect."
+        case CallState.RUNNING:
+            return "The user approved this call before; it is running."
+        case CallState.UNKNOWN:
+            return "The session store is unavailable, so what became of this call is not known now."
+    return "The user approved this call before; it has its outcome."
+
+
+class LateOutcomes:
+    """Resolves confirmations, and reports what became of the calls."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        checkpoint: Checkpoint,
+        guides: OmittedGuides,
+        send_context: Callable[[str], Awaitable[None]],
+    ) -> None:
+        """`send_context` sends the model a text that it should answer."""
+        self._runtime = runtime
+        self._session = session
+        self._checkpoint = checkpoint
+        self._guides = guides
+        self._send_context = send_context
+        self._running = 0
+        self._open: dict[str, PendingConfirmation] = {}
+        self._watches: dict[str, asyncio.Task[None]] = {}
+
+    @property
+    def running(self) -> bool:
+        """Whether an approved call is running here."""
+        return self._running > 0
+
+    async def resolve(self, token: str, *, approve: bool) -> Answer | None:
+        """Carry out the user's decision and tell the model the outcome; nothing for an unknown token."""
+        self._running += 1
+        try:
+            answer = await self._runtime.resolve_confirmation(self._session, token, approve=approve)
+        finally:
+            self._running -= 1
+        if answer is not None:
+            await self._report(answer)
+        return answer
+
+    async def restore(self) -> None:
+        """Note what was decided while no process had the session; before the model is connected."""
+        for pending in await self._runtime.confirmations.of_session(self._session.id):
+            status = await self._runtime.ledger.status_of(pending)
+            if status.wire is not None:
+                answer = _recorded(pending.run_key, pending.tool_id, pending.call_id, status.wire)
+                await self._report(answer, publish=True, connected=False)
+            elif status.state in OPEN:
+                self._open[pending.run_key] = pending
+
+    async def resume(self) -> None:
+        """Follow what has no outcome yet: approved calls of another process, and calls in doubt."""
+        for pending in self._open.values():
+            status = await self._runtime.ledger.status_of(pending)
+            if status.state is CallState.IN_DOUBT:
+                # By the whole path of a call: the audit gets a line, and what may be repeated runs again.
+                await self._report(await self._runtime.resolve_pending(self._session, pending, approve=True))
+            else:
+                self._watch(pending.run_key, pending.tool_id, pending.call_id)
+        self._open.clear()
+        for key, (tool_id, call_id) in list(self._checkpoint.unsettled.items()):
+            self._watch(key, tool_id, call_id)
+
+    def watch(self, answer: Answer) -> None:
+        """Report what becomes of a call that the model was told is running or in doubt."""
+        if answer.response.failure is None or not answer.key:
+            return
+        state = state_of(answer.wire)
+        if state in OPEN:
+            self._checkpoint.outcomes[answer.key] = state.value
+            self._watch(answer.key, answer.tool_id, answer.call_id)
+
+    def close(self) -> None:
+        """Stop watching; the process that resumes the session goes on with it."""
+        for task in self._watches.values():
+            task.cancel()
+
+    async def _report(self, answer: Answer, *, publish: bool = False, connected: bool = True) -> None:
+        """Tell the model an outcome that it does not know, and publish it where nobody has."""
+        key, state, outcomes = answer.key, state_of(answer.wire), self._checkpoint.outcomes
+        if state in OPEN:
+            self._watch(key, answer.tool_id, answer.call_id)
+        else:
+            self._checkpoint.unsettled.pop(key, None)
+        if outcomes.get(key) == state.value:
+            return
+        if publish:
+            # The host that took the decision may have published it before it died, or lost the session.
+            self._session.publish(*event_fields(call_outcome(answer)), once=True)
+        outcomes[key] = state.value
+        while len(outcomes) > MAX_OUTCOMES:
+            del outcomes[next(iter(outcomes))]
+        self._checkpoint.history.add_call(answer.tool_id, answer.wire)
+        await self._checkpoint.save(session=True)
+        if connected:
+            await self._send_context(self._sentence(state, answer))
+
+    def _watch(self, key: str, tool_id: str, call_id: str | None) -> None:
+        self._checkpoint.unsettled[key] = (tool_id, call_id)
+        if key not in self._watches or self._watches[key].done():
+            self._watches[key] = asyncio.create_task(_guarded(self._follow(key, tool_id, call_id)))
+
+    async def _follow(self, key: str, tool_id: str, call_id: str | None) -> None:
+        while True:
+            await asyncio.sleep(POLL_SECONDS)
+            try:
+                status = await self._runtime.ledger.status(key)
+            except StoreUnavailableError:
+                continue
+            if status.state in (CallState.WAITING, CallState.NEVER_RUN) and status.wire is None:
+                # Its process gave it up before it ran: there is nothing to report.
+                self._checkpoint.unsettled.pop(key, None)
+                return
+            reported = self._checkpoint.outcomes.get(key)
+            if status.state is CallState.RUNNING or status.state.value == reported:
+                continue
+            wire = status.wire or _in_doubt(tool_id)
+            await self._report(_recorded(key, tool_id, call_id, wire), publish=True)
+            if status.state not in OPEN:
+                return
+
+    def _sentence(self, state: CallState, answer: Answer) -> str:
+        """What the model is told."""
+        call = f"the call of {answer.tool_id}"
+        match state:
+            case CallState.DECLINED:
+                return f"The user declined {call}; it was not run. Do not call it unasked."
+            case CallState.EXPIRED:
+                return f"The user did not decide about {call} in time; it was not run."
+            case CallState.RUNNING:
+                return f"The user approved {call}; it is still running. Its answer comes by itself."
+        text = self._guides.encode(answer).decode()
+        if state in (CallState.IN_DOUBT, CallState.UNKNOWN):
+            return f"It is not known whether {call} took effect. Do not repeat it; tell the user. {text}"
+        known = (
+            "The user approved" if answer.key.startswith("approved/") else "It is known now what became of"
+        )
+        return f"{known} {call}. Its answer: {text}"
+
+
+async def _guarded(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception:  # noqa: BLE001 - a watch that fails must not end the session
+        _log.exception("the outcome of a call could not be reported")
+
+
+def _recorded(key: str, tool_id: str, call_id: str | None, wire: bytes) -> Answer:
+    return Answer(tool_id, call_id, response_of(wire), wire, wire.decode(), key, replayed=True)
+
+
+def _in_doubt(tool_id: str) -> bytes:
+    return orjson.dumps(in_doubt().with_meta(toolId=tool_id, duration=0.0).to_wire())

@@ -1,0 +1,447 @@
+"""A live session: the one object that a socket, an HTTP stream, a terminal or a test talks to.
+
+It connects a session of the kernel to a model and to any number of clients. It lives longer than a client's
+connection, and shorter than the session: another process can go on with the session from its checkpoint.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+from jackfield.orchestrator import Answer
+from jackfield.outcomes import state_of
+from jackfield.protocol.close_codes import (
+    ABANDONED,
+    ENDED,
+    IDLE,
+    INTERNAL,
+    MAX_DURATION,
+    PROVIDER_UNAVAILABLE,
+    REPLACED,
+    CloseReason,
+)
+from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import ErrorMessage, FormClosed, PartialAnswer
+from jackfield.runtime import Runtime
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield.session.turn import Turn
+from jackfield.store import StoreUnavailableError
+from jackfield.transport.events import Closed
+from jackfield.transport.protocol import Transport, TransportError, VoiceSettings
+
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.events import EventLog, answered_calls, open_forms, published_messages
+from jackfield_sessions.forms import FormError, Submission, encode
+from jackfield_sessions.hub import ClientQueue, EventHub
+from jackfield_sessions.late_outcomes import UNKNOWN_CONFIRMATION, contradicts, decided_before
+from jackfield_sessions.model_connection import base_config
+from jackfield_sessions.model_loop import ModelLoop
+from jackfield_sessions.options import SessionOptions
+from jackfield_sessions.playback import PlaybackTracker
+from jackfield_sessions.summary import Summarizer
+from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS
+
+_log = logging.getLogger(__name__)
+
+FORMS_SECONDS = 60.0
+"""How long a connection that asks in the wrong way may wait for an idle moment to be renewed."""
+
+
+class LiveSession:
+    """Connects one session to its model and its clients."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        transport: Transport,
+        *,
+        instructions: str,
+        checkpoint: Checkpoint | None = None,
+        omitted_guides: Mapping[str, str] | None = None,
+        answer_tokens: int = 0,
+        voice: VoiceSettings | None = None,
+        summarize: Summarizer | None = None,
+        dead_air: float = DEAD_AIR_SECONDS,
+        forms: bool = False,
+    ) -> None:
+        """`omitted_guides` are those that the instructions left out, by tool.
+
+        `forms` says whether the client shows forms.
+        """
+        self.session = session
+        self.checkpoint = checkpoint or Checkpoint(session, runtime.store)
+        self.hub = EventHub(
+            EventLog(session, runtime.store),
+            on_message=self.checkpoint.mark_published,
+            on_lost=lambda: self._spawn(self.release()),
+        )
+        session.publish = self.hub.publish
+        self.provider_reason = ""
+        """Why its provider was chosen, and how it answers this session."""
+        self.left = time.monotonic()
+        """When the last client detached."""
+        self.closing: CloseReason | None = None
+        """Why it ends here, once that is decided."""
+        self.request: str | None = None
+        """What the user wanted before it began; the model takes it up as soon as a client is attached."""
+        self.on_end: Callable[[], Coroutine[Any, Any, None]] | None = None
+        """What else has to be closed when it ends."""
+        self.client_turn: Turn | None = None
+        """The turn of the calls that the client makes itself."""
+        self._runtime = runtime
+        self._loop = ModelLoop(
+            runtime,
+            session,
+            transport,
+            self.hub,
+            self.checkpoint,
+            config=base_config(
+                runtime.registry,
+                session,
+                transport,
+                instructions=instructions,
+                voice=voice or VoiceSettings(),
+                answer_tokens=answer_tokens,
+            ),
+            omitted_guides=omitted_guides or {},
+            summarize=summarize,
+            dead_air=dead_air,
+            forms=forms,
+        )
+        self._client: ClientQueue | None = None
+        self._running: asyncio.Task[None] | None = None
+        self._in_order = asyncio.Lock()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # From the first connection to the end.
+
+    async def open(self) -> None:
+        """Connect to the model; `TransportError` when that fails."""
+        await self._loop.open()
+
+    def start(self) -> None:
+        """Handle the model's events from here on."""
+        self._running = asyncio.create_task(self._run())
+
+    async def recover(self) -> None:
+        """Take over what another process has saved and published, before the model is connected."""
+        published, checkpoint = (await self.hub.log.since(0)).messages, self.checkpoint
+        pending = {call.call_id for batch in checkpoint.pending_calls for call in batch}
+        # Only of those that were pending: a provider may give a later call the id of an earlier one.
+        checkpoint.published_outcomes = answered_calls(published) & pending
+        closed = checkpoint.forms.reconcile(open_forms(published))
+        await checkpoint.recover(published_messages(published))
+        for form_id, submitted in closed.items():
+            self.session.publish(*event_fields(FormClosed(form_id=form_id, submitted=submitted)))
+        await self._loop.late_outcomes.restore()
+
+    async def resume_pending_work(self) -> None:
+        """Go on with what another process left: pending calls, or an answer that is due."""
+        loop = self._loop
+        if loop.tools.resume():
+            loop.transition(State.PROCESSING, busy=True)
+            loop.transition(State.EXECUTING_TOOL)
+        elif await loop.connection.retry_response():
+            loop.transition(State.PROCESSING)
+        await loop.late_outcomes.resume()
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended here."""
+        return self._running is not None and self._running.done()
+
+    async def wait_closed(self) -> CloseReason:
+        """Wait for the end; why it ended."""
+        if self._running is not None:
+            await asyncio.wait({self._running})
+        return self.closing or ENDED
+
+    async def wait_tools(self) -> None:
+        """Wait until no tool is running."""
+        await self._loop.tools.wait()
+
+    async def close(self, closing: CloseReason = ENDED) -> None:
+        """Close the connection to the model; running tools finish, and the session is saved."""
+        self.closing = self.closing or closing
+        loop = self._loop
+        loop.end_timer.cancel()
+        loop.late_outcomes.close()
+        await loop.connection.close()
+        await loop.tools.wait(background=False)
+        await self.wait_closed()
+
+    async def release(self) -> None:
+        """Give up a session that another process owns: nothing of it may be saved here."""
+        self.checkpoint.disable()
+        await self.close(REPLACED)
+
+    async def _run(self) -> None:
+        try:
+            ended = await self._loop.run()
+        except Exception:  # noqa: BLE001 - a session that fails must not take others with it
+            _log.exception("session %s failed", self.session.id)
+            ended, self.closing = Closed("server_error"), self.closing or INTERNAL
+        # An intent that was honoured ends the session; a model that was lost only this part of it.
+        self.closing = self.closing or (PROVIDER_UNAVAILABLE if ended.code else ENDED)
+        if self.closing in (ENDED, MAX_DURATION):
+            self._loop.transition(State.TERMINATED)
+        if self.on_end is not None:
+            await self.on_end()
+        await self.hub.flush()
+        self.hub.close(self.closing)
+
+    # Clients come and go.
+
+    def attach(self, client: ClientQueue) -> None:
+        """Attach a client; the one that was attached before is told to go."""
+        if self._client is not None:
+            self._client.close(REPLACED)
+            self.hub.detach(self._client)
+        self._client = client
+        self.hub.attach(client)
+        request, self.request = self.request, None
+        if request:
+            self._spawn(self._start_with(request), in_order=True)
+
+    def detach(self, client: ClientQueue) -> None:
+        """Detach a client; the session waits for it to come back."""
+        self.hub.detach(client)
+        if self._client is client:
+            self._client = None
+        self.left = time.monotonic()
+
+    async def accept_forms(self, forms: bool) -> None:
+        """Say whether the client that is attached now shows forms.
+
+        A connection is told when it is opened, so one that can ask with forms is renewed.
+        """
+        connection = self._loop.connection
+        if forms == connection.forms:
+            return
+        connection.forms = forms
+        if not connection.broken and hasattr(await connection.current(), "send_form"):
+            renewal = connection.schedule_renewal("forms", FORMS_SECONDS)
+            if connection.idle.is_set():
+                await asyncio.wait({renewal})
+
+    @property
+    def tools_running(self) -> bool:
+        """Whether tools are running."""
+        loop = self._loop
+        return loop.late_outcomes.running or loop.connection.running_batches > 0 or loop.tools.in_background
+
+    @property
+    def ending(self) -> bool:
+        """Whether the last words are being spoken, or a tool is running that may ask for them."""
+        return self._loop.end_timer.ignores_input or self._loop.connection.running_batches > 0
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Whether no client is attached, and nothing is running that a user waits for."""
+        return not (
+            self.hub.has_clients or self.tools_running or self.checkpoint.response_pending or self._tasks
+        )
+
+    def close_due(self, options: SessionOptions, now: float) -> CloseReason | None:
+        """Why it should be closed, if its time is over."""
+        if self._runtime.store.now() - self.session.began > options.session_seconds:
+            return MAX_DURATION
+        if self.tools_running:
+            return None
+        if not self.hub.has_clients and now - self.left > options.grace_seconds:
+            return ABANDONED
+        return IDLE if now - self._loop.last_activity > options.idle_seconds else None
+
+    @property
+    def partial_answer(self) -> PartialAnswer | None:
+        """The answer that is being given, for a client that was not there when it began."""
+        text = self._loop.speech.partial_answer
+        return PartialAnswer(answer=self.checkpoint.answers + 1, text=text) if text else None
+
+    @property
+    def playback(self) -> PlaybackTracker:
+        """The speech that was sent, and how much of it was played."""
+        return self._loop.speech.playback
+
+    # What the user does. Each returns at once, so that a client is heard while the work goes on; the task can
+    # be awaited. A failure is sent to the clients.
+
+    def send_text(self, text: str, *, client_id: str | None = None) -> asyncio.Task[None]:
+        """Send what the user writes; it interrupts the model.
+
+        A client that does not know whether its text arrived sends it again under the same `client_id`, and it
+        counts once.
+        """
+        self._loop.last_activity = time.monotonic()
+        return self._spawn(self._send_text(text, client_id), in_order=True)
+
+    async def _send_text(self, text: str, client_id: str | None) -> None:
+        if self._loop.end_timer.ignores_input or not self.checkpoint.accept_client_id(client_id):
+            return
+        await self._begin_user_turn(text, client_id)
+        await (await self._loop.connection.current()).send_text(text)
+
+    def submit_form(
+        self, form_id: str, values: Mapping[str, Any], *, client_id: str | None = None
+    ) -> asyncio.Task[None]:
+        """Send a completed form: a turn like any other, in which the form's tool is to be called.
+
+        A form that is submitted again under the same `client_id` counts once. A form whose values do not fit
+        the tool's schema stays open.
+        """
+        self._loop.last_activity = time.monotonic()
+        return self._spawn(self._submit_form(form_id, values, client_id), in_order=True)
+
+    async def _submit_form(self, form_id: str, values: Mapping[str, Any], client_id: str | None) -> None:
+        checkpoint, forms = self.checkpoint, self.checkpoint.forms
+        known = client_id is not None and client_id in checkpoint.client_ids
+        if known or self._loop.end_timer.ignores_input:
+            return
+        tool_id = forms.tool_of(form_id)
+        tool = self._runtime.registry.get(tool_id)
+        if tool is None:
+            gone = f"The tool {tool_id} of this form is no longer offered."
+            raise FormError(form_id, "unknown_form", gone, "Dismiss the form.")
+        submission = Submission(tool_id, encode(form_id, values, tool.arguments))
+        # All of this before the first wait: of two submissions at a time, one counts.
+        checkpoint.accept_client_id(client_id)
+        forms.close(form_id, submitted=True)
+        await self._begin_user_turn(submission.text, client_id, submission)
+        closed = FormClosed(form_id=form_id, submitted=True, values=submission.values)
+        self.session.publish(*event_fields(closed))
+        await submission.send(await self._loop.connection.current())
+
+    def dismiss_form(self, form_id: str) -> asyncio.Task[None]:
+        """Close a form that the user does not want to complete."""
+        return self._spawn(self._dismiss_form(form_id), in_order=True)
+
+    async def _dismiss_form(self, form_id: str) -> None:
+        tool_id = self.checkpoint.forms.close(form_id, submitted=False)
+        await self.checkpoint.save()
+        self.session.publish(*event_fields(FormClosed(form_id=form_id, submitted=False)))
+        send_form = getattr(await self._loop.connection.current(), "send_form", None)
+        if send_form is not None:
+            await send_form(tool_id, None)
+
+    def add_context(self, text: str, *, urgent: bool = False) -> asyncio.Task[None]:
+        """Send the model something it should know: at once, or when it next pauses."""
+        return self._spawn(self._add_context(text, urgent=urgent), in_order=True)
+
+    async def _add_context(self, text: str, *, urgent: bool) -> None:
+        if urgent or self._loop.connection.idle.is_set():
+            await self._loop.send_context(text, respond=False)
+        else:
+            self._loop.waiting_context.append(text)
+
+    def interrupt(self) -> asyncio.Task[None]:
+        """Stop the model: calls that read are stopped, calls that write run to their end."""
+        self.hub.drop_audio()
+        return self._spawn(self._interrupt())
+
+    async def _interrupt(self) -> None:
+        loop, connection = self._loop, self._loop.connection
+        loop.tools.stop()
+        loop.speech.mute()
+        answered = connection.running_batches or not self.checkpoint.response_pending
+        if loop.speech.playback.has_unplayed and answered:
+            # It has said everything, faster than it plays; the rest of that will not be played.
+            await loop.stop_playback()
+        if connection.running_batches:
+            # A model that waits for its calls says nothing; their results bring it to speak again.
+            await loop.tools.stop_filler()
+            return
+        await (await connection.current()).interrupt()
+        if self.session.mode == "voice" and self.session.state is State.PROCESSING:
+            loop.transition(State.LISTENING)
+
+    def submit_decision(self, token: str, *, approve: bool) -> asyncio.Task[None]:
+        """Carry out the user's decision about a waiting call."""
+        return self._spawn(self._submit_decision(token, approve=approve))
+
+    async def _submit_decision(self, token: str, *, approve: bool) -> None:
+        answer = await self.resolve_confirmation(token, approve=approve)
+        if answer is None:
+            self._send_error(*UNKNOWN_CONFIRMATION)
+            return
+        state = state_of(answer.wire)
+        if answer.replayed and contradicts(state, approve=approve):
+            # The client asked for something else than what was decided before.
+            self._send_error("already_decided", decided_before(state), "Look at the call's outcome.")
+
+    async def resolve_confirmation(self, token: str, *, approve: bool) -> Answer | None:
+        """Carry out the user's decision about a waiting call, and tell the model what really happened.
+
+        The answer says what became of the call; nothing for a token that is unknown in this session.
+        """
+        return await self._loop.late_outcomes.resolve(token, approve=approve)
+
+    def cancel_call(self, call_id: str) -> None:
+        """Stop a call that the user does not want to wait for, unless it writes."""
+        self._loop.tools.stop("cancelled by the user", [call_id])
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """Send what the user says: PCM16, 24 kHz, mono."""
+        if not self._loop.end_timer.ignores_input:
+            await self._loop.connection.send_audio(pcm)
+
+    def report_playback(self, item: str, ms: int) -> None:
+        """Note how much of an item the client has played."""
+        self._loop.speech.playback.report(item, ms)
+
+    async def _start_with(self, request: str) -> None:
+        """Have the model take up what the user wanted before this session began."""
+        self.checkpoint.response_pending = True
+        self.checkpoint.history.add("user", request)
+        await self.checkpoint.save()
+        self._loop.transition(State.PROCESSING, busy=True)
+        text = f"Before this call, the user asked in the chat: {request!r}. Take that up first, in one go."
+        await self._loop.send_context(text, respond=True)
+
+    async def _begin_user_turn(
+        self, text: str, client_id: str | None, submission: Submission | None = None
+    ) -> None:
+        loop, checkpoint = self._loop, self.checkpoint
+        if checkpoint.response_pending:
+            loop.connection.supersede_response()
+            await self._interrupt()
+        elif loop.speech.playback.has_unplayed:
+            await loop.stop_playback()
+        checkpoint.response_pending = True
+        checkpoint.submission = submission
+        # Concurrently, so that the store flushes all of it to the disk at once.
+        await asyncio.gather(loop.begin_turn(text), checkpoint.add_message("user", text, client_id=client_id))
+        loop.transition(State.PROCESSING, busy=True)
+
+    def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._guarded(work, self._in_order if in_order else nullcontext()))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _guarded(
+        self, work: Coroutine[Any, Any, None], order: AbstractAsyncContextManager[Any]
+    ) -> None:
+        """Do some work; a failure is an error for the clients."""
+        async with order:
+            try:
+                await work
+            except FormError as error:
+                self.hub.send_transient(error.to_message())
+            except StoreUnavailableError:
+                self._send_error("store_unavailable", "The session store is unavailable.", "Try again soon.")
+            except TransportError as error:
+                _log.warning("session %s: %s", self.session.id, error)
+                self._send_error("provider_unavailable", "The model cannot be reached.", "Try again soon.")
+            except Exception:  # noqa: BLE001
+                _log.exception("session %s: a client's request failed", self.session.id)
+                self._send_error("internal", "The host failed at that.", "Try again.")
+
+    def _send_error(self, code: str, text: str, suggestion: str) -> None:
+        self.hub.send_transient(ErrorMessage(code=code, message=text, suggestion=suggestion))

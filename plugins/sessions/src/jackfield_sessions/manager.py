@@ -1,0 +1,372 @@
+"""The session manager: opens, resumes and closes the live sessions of a host.
+
+Everything that uses sessions (WebSockets, HTTP, browser calls, tests) begins here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Coroutine
+from contextlib import suppress
+from typing import Any
+from weakref import WeakValueDictionary
+
+from jackfield import Mode
+from jackfield.orchestrator import Answer
+from jackfield.protocol.close_codes import (
+    ENDED,
+    MAX_DURATION,
+    PROVIDER_UNAVAILABLE,
+    REPLACED,
+    RESTARTING,
+    UNKNOWN_SESSION,
+)
+from jackfield.protocol.codec import event_fields
+from jackfield.protocol.messages import GoingAway, Notification, OfferedTool, SessionInfo
+from jackfield.registry.registry import RegistryError
+from jackfield.runtime import Runtime
+from jackfield.session.session import RECOVERY_SECONDS, Session
+from jackfield.settings import Settings
+from jackfield.store import StoreUnavailableError
+from jackfield.transport.protocol import Transport, TransportError
+from jackfield.transport.troubles import TROUBLES
+
+from jackfield_sessions import archive
+from jackfield_sessions.admission import Admission, Identity, SessionRefused, check_access, unknown_session
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.direct_calls import DirectCalls
+from jackfield_sessions.events import claim_ownership
+from jackfield_sessions.live_session import LiveSession
+from jackfield_sessions.options import SessionOptions
+from jackfield_sessions.session_factory import NO_LOCALE, ClientLocale, SessionFactory
+
+_log = logging.getLogger(__name__)
+
+_IS_ID = re.compile(r"[0-9a-f]{32}")
+
+MAINTENANCE_SECONDS = 1.0
+"""How often to look for sessions whose time is over."""
+
+CLOSE_SECONDS = 2.0
+"""How long it may take to close a session's connection to the model and to save it, when the host stops."""
+
+
+class SessionManager:
+    """The live sessions of one host."""
+
+    def __init__(
+        self, runtime: Runtime, transport: Transport, settings: Settings, options: SessionOptions
+    ) -> None:
+        self.runtime = runtime
+        self.transport = transport
+        self.options = options
+        self.stopping = asyncio.Event()
+        """Set when the host begins to drain."""
+        self.model_reachable = True
+        """Whether the model could be reached at the last attempt."""
+        self.listeners: Counter[str] = Counter()
+        """How many event streams each user follows."""
+        self.host_id = os.urandom(8).hex()
+        """Names this process among all that share the store."""
+        self.live: dict[str, LiveSession] = {}
+        """The live sessions, by their ids."""
+        self.factory = SessionFactory(runtime, settings, transport)
+        self.admission = Admission(runtime, self.live, options)
+        self.direct_calls = DirectCalls(runtime, self.live)
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def open(
+        self,
+        mode: Mode,
+        identity: Identity,
+        locale: ClientLocale = NO_LOCALE,
+        *,
+        handover: str | None = None,
+        transport: Transport | None = None,
+        forms: bool = False,
+    ) -> LiveSession:
+        """Begin a session; `SessionRefused` says why there is none.
+
+        `handover` is the token of a session whose request is taken up; `forms` says whether the client shows
+        forms.
+        """
+        await self.admission.admit(identity)
+        with self.admission.reserve_slot(identity.user):
+            if handover:
+                await self.load_session(handover, identity, ended=True)
+            transport = transport or self.transport
+            session = await self.factory.create(mode, identity, locale, transport)
+            checkpoint = Checkpoint(session, self.runtime.store)
+            live = self._live_session(session, checkpoint, locale, transport, forms=forms)
+            await self._connect_model(live)
+            if handover:
+                live.request = await self._take_request(handover, identity)
+            return live
+
+    async def resume(
+        self,
+        token: str,
+        identity: Identity,
+        locale: ClientLocale = NO_LOCALE,
+        *,
+        transport: Transport | None = None,
+        forms: bool = False,
+    ) -> LiveSession:
+        """Go on with a session that is live here, or from its checkpoint.
+
+        With a `transport` of its own it goes on over that; the connection that there was is closed first.
+        """
+        await self.admission.check_ban(identity)
+        session_id, _, secret = token.partition(".")
+        async with self._locks.setdefault(session_id, asyncio.Lock()):
+            live = self.live.get(session_id)
+            if live is not None:
+                check_access(live.session, secret, identity)
+                if await self._is_usable(live, transport):
+                    await live.accept_forms(forms)
+                    return live
+                # It may have ended, and the store not know it yet.
+                check_access(live.session, secret, identity)
+                self.live.pop(session_id, None)
+            if self.draining:
+                raise SessionRefused(RESTARTING, "The host is restarting; resume again in a moment.")
+            # Before the claim: a client that may not use the session must not take it from its host.
+            await self.load_session(token, identity)
+            epoch = await claim_ownership(session_id, self.runtime.store, self.host_id)
+            # What the previous owner saves from here on is not read; what it has saved by now is read here.
+            session = await self.load_session(token, identity)
+            session.holder = epoch
+            checkpoint = await Checkpoint.load(session, self.runtime.store)
+            live = self._live_session(session, checkpoint, locale, transport or self.transport, forms=forms)
+            await live.recover()
+            await self._connect_model(live)
+            await live.resume_pending_work()
+            return live
+
+    async def load_session(self, token: str, identity: Identity, *, ended: bool = False) -> Session:
+        """The session of a token, live or as it was saved; with `ended` also one that has ended."""
+        session_id, _, secret = token.partition(".")
+        if not _IS_ID.fullmatch(session_id):
+            raise unknown_session()
+        live = self.live.get(session_id)
+        try:
+            session = live.session if live else await self.runtime.resume_session(session_id, _drop)
+        except RegistryError as error:
+            raise SessionRefused(UNKNOWN_SESSION, str(error)) from None
+        if session is None:
+            raise unknown_session()
+        check_access(session, secret, identity, ended=ended)
+        return session
+
+    async def end(self, live: LiveSession) -> None:
+        """End a session for good, as its user asks."""
+        await live.close(ENDED)
+
+    async def resolve_confirmation(self, session: Session, token: str, *, approve: bool) -> Answer | None:
+        """Carry out a user's decision; what became of the call, or nothing for an unknown token."""
+        live = self.live.get(session.id)
+        if live is None or live.closing is not None:
+            return await self.direct_calls.resolve_confirmation(session, token, approve=approve)
+        return await self.direct_calls.to_the_end(_resolve_live(live, token, approve=approve))
+
+    def session_info(self, live: LiveSession, *, resumed: bool, operator: bool) -> SessionInfo:
+        """The message `session`, which a client gets first; operators see why the provider was chosen."""
+        choice, session = self.factory.provider_choice, live.session
+        tools = self.runtime.registry.summaries(session.mode)
+        return SessionInfo(
+            session=session.id,
+            token=session.token,
+            mode=session.mode,
+            user=session.user or "",
+            provider=choice.name,
+            provider_reason=live.provider_reason if operator else None,
+            provider_hints=tuple(choice.hints) if operator else (),
+            registry=session.registry_version,
+            tools=[OfferedTool(id=tool, summary=summary) for tool, summary in tools.items()],
+            resumed=resumed,
+            state=session.state.value,
+            last_event=live.hub.log.last,
+            partial=live.partial_answer,
+        )
+
+    async def run_maintenance(self) -> None:
+        """Close sessions whose time is over, and prune the store, until cancelled."""
+        pruned = time.monotonic()
+        while True:
+            await asyncio.sleep(MAINTENANCE_SECONDS)
+            now = time.monotonic()
+            for live in list(self.live.values()):
+                closing = live.close_due(self.options, now)
+                if closing is not None and live.closing is None:
+                    self._spawn(live.close(closing))
+            await self._close_deleted()
+            if now - pruned > self.options.prune_seconds:
+                pruned = now
+                self._spawn(self._prune())
+
+    @property
+    def draining(self) -> bool:
+        """Whether the host is about to stop."""
+        return self.admission.closed
+
+    async def drain(self) -> None:
+        """Take no new work, let running tools finish, and release every session as soon as its own have."""
+        self.admission.closed = True
+        self.stopping.set()
+        deadline = time.monotonic() + self.options.drain_seconds
+        # A session that was being opened when the draining began is released as well.
+        while self.live or (self.admission.opening and time.monotonic() < deadline):
+            live_sessions = list(self.live.values())
+            for live in live_sessions:
+                live.hub.send_transient(GoingAway(reason=RESTARTING.reason))
+            await asyncio.gather(asyncio.sleep(0.01), *(_drain(live, deadline) for live in live_sessions))
+            for live in live_sessions:
+                self.live.pop(live.session.id, None)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                await self.direct_calls.wait()
+
+    async def close(self) -> None:
+        """Cancel what is still running."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _live_session(
+        self,
+        session: Session,
+        checkpoint: Checkpoint,
+        locale: ClientLocale,
+        transport: Transport,
+        *,
+        forms: bool,
+    ) -> LiveSession:
+        voice = self.options.spoken
+        return LiveSession(
+            self.runtime,
+            session,
+            transport,
+            instructions=self.factory.instructions(session, locale, transport),
+            checkpoint=checkpoint,
+            omitted_guides=self.factory.omitted_guides(session.mode, transport),
+            answer_tokens=self.factory.answer_tokens,
+            voice=voice._replace(language=locale.language or voice.language),
+            dead_air=self.options.dead_air_seconds,
+            forms=forms,
+        )
+
+    async def _is_usable(self, live: LiveSession, transport: Transport | None) -> bool:
+        """Whether a live session can go on; otherwise it has ended here when this returns."""
+        if live.closing is not None:
+            await live.wait_closed()
+        elif not await live.hub.log.is_owner():
+            await live.release()
+        elif transport is not None:
+            await live.close(REPLACED)
+        return live.closing is None
+
+    async def _connect_model(self, live: LiveSession) -> None:
+        """Connect a session to its model, and let it begin."""
+        session = live.session
+        try:
+            live.provider_reason = self.factory.provider_choice.reason
+            await live.open()
+            self.model_reachable = True
+        except TransportError as error:
+            # The client's own input may be at fault; that says nothing about the provider.
+            self.model_reachable = error.code == "invalid_request_error"
+            _log.error("session %s: the model cannot be reached: %s", session.id, error)
+            kind = TROUBLES[error.code]
+            raise SessionRefused(
+                PROVIDER_UNAVAILABLE, f"{kind.sentence} {kind.suggestion}", error.retry_after
+            ) from None
+        pinned = session.registry_version
+        if pinned != self.runtime.registry.version:
+            text = f"This conversation began with tools that have changed since ({pinned})."
+            changed = Notification(
+                code="registry_changed", text=text, suggestion="What is unchanged goes on."
+            )
+            session.publish(*event_fields(changed))
+        await archive.note_session(self.runtime.store, session)
+        self.live[session.id] = live
+        live.start()
+        self._spawn(self._watch_end(live))
+
+    async def _watch_end(self, live: LiveSession) -> None:
+        """Record the end of a session, then let go of it."""
+        closing = await live.wait_closed()
+        try:
+            # Before it is let go of: a client that asks in between would find it as it was saved, active.
+            if closing in (ENDED, MAX_DURATION):
+                await self.runtime.end_session(live.session)
+        finally:
+            if self.live.get(live.session.id) is live:
+                del self.live[live.session.id]
+        _log.info("session %s: %s", live.session.id, closing.reason)
+
+    async def _take_request(self, token: str, identity: Identity) -> str | None:
+        """What the user wanted in a text session; only one session gets it."""
+        session, store = await self.load_session(token, identity, ended=True), self.runtime.store
+        request = session.changes.get("pending_message")
+        if not request:
+            return None
+        if session.id in self.live:
+            session.change("pending_message", None)
+            await session.save(store)
+            return str(request)
+        # The host that owns the session still has the request, and will save it again with everything else.
+        digest = hashlib.sha256(request.encode()).hexdigest()
+        times = await store.add(f"handover/{session.id}/{digest}", 1, window=RECOVERY_SECONDS)
+        return str(request) if times == 1 else None
+
+    async def _close_deleted(self) -> None:
+        """Close sessions that are being deleted, and save nothing more of them."""
+        with suppress(StoreUnavailableError):
+            for session_id in await archive.deleted(self.runtime.store) if self.live else ():
+                live = self.live.get(session_id)
+                if live is not None and live.closing is None:
+                    live.checkpoint.disable()
+                    self._spawn(live.close(UNKNOWN_SESSION))
+
+    async def _prune(self) -> None:
+        try:
+            await self.runtime.store.prune()
+        except StoreUnavailableError as error:
+            _log.warning("the store could not be cleared of what has expired: %s", error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _drain(live: LiveSession, deadline: float) -> None:
+    """Let a session's tools finish, then release it; calls that are late are left to the next owner."""
+    try:
+        async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+            await live.wait_tools()
+    except TimeoutError:
+        _log.warning("session %s: a tool has not finished in time", live.session.id)
+    try:
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await live.close(RESTARTING)
+    except TimeoutError:
+        await live.checkpoint.save(session=True)
+        live.hub.close(RESTARTING)
+
+
+async def _resolve_live(live: LiveSession, token: str, *, approve: bool) -> Answer | None:
+    answer = await live.resolve_confirmation(token, approve=approve)
+    await live.hub.flush()
+    return answer
+
+
+def _drop(event: str, fields: Any, *, once: bool = False) -> None:
+    """Drops the events of a saved session that is not live."""

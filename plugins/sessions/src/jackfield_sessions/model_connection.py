@@ -1,0 +1,324 @@
+"""The connection of a session to its model: opened again when it breaks, renewed before it expires.
+
+Above this module there seems to be one connection, which ends only when it cannot be restored or is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+from jackfield.registry.registry import Registry
+from jackfield.session.session import Session
+from jackfield.transport.events import Closed, Event, TextDelta, Transcript, Trouble
+from jackfield.transport.protocol import Connection, Opening, Transport, TransportError, VoiceSettings
+from jackfield.transport.troubles import TROUBLES
+
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.summary import Summarizer
+
+_log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""The wait before each attempt to connect again; up to half as much again is added by chance."""
+
+MAX_WAIT_SECONDS = 30.0
+"""The longest wait that a provider may ask for."""
+
+BUFFERED_AUDIO = 10 * 48_000
+"""How many bytes of the user's speech are buffered while there is no connection: ten seconds."""
+
+RETRY_SECONDS = (1.0, 3.0, 8.0)
+"""The wait before each attempt to get an answer that the provider failed to give."""
+
+MARGIN_SECONDS = 2.0
+"""A renewal that could not wait for an idle moment begins so long before the connection expires."""
+
+CONTINUE = "The last answer did not reach the user. Go on from what is known, and answer now."
+
+
+class Reconnected(NamedTuple):
+    """The connection broke, and a new one is open."""
+
+
+def base_config(
+    registry: Registry,
+    session: Session,
+    transport: Transport,
+    *,
+    instructions: str,
+    voice: VoiceSettings,
+    answer_tokens: int = 0,
+) -> Opening:
+    """What all connections of a session begin with: instructions, tools and voice."""
+    mode = session.mode
+    offered = {tool.id: tool for tool in registry.offered(mode)}
+    in_text = {tool.id: tool for tool in registry.offered("text")}
+    tools = {**in_text, **offered}
+    return Opening(
+        mode,
+        instructions,
+        registry.provider_schemas(transport.adapter(mode), mode),
+        guides={name: tool.frozen.documentation for name, tool in offered.items()},
+        voice=voice,
+        answer_tokens=answer_tokens,
+        writers=frozenset(name for name, tool in tools.items() if not tool.reads),
+        confirmed=frozenset(
+            name for name, tool in tools.items() if tool.manifest.requires_confirmation is True
+        ),
+        text_only={
+            name: tool.frozen.documentation
+            for name, tool in in_text.items()
+            if mode == "voice" and name not in offered
+        },
+    )
+
+
+class ModelConnection:
+    """Sends to the model and reads its events, over one provider connection after the other."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        config: Opening,
+        checkpoint: Checkpoint,
+        *,
+        summarize: Summarizer,
+        notify: Callable[[str], Awaitable[None]],
+        forms: bool = False,
+    ) -> None:
+        """`notify` tells the user of a provider error; `forms` says whether the client shows forms."""
+        self.forms = forms
+        """Whether the client shows forms; a new value counts for the next connection."""
+        self.renewals = 0
+        """How many connections came before this one."""
+        self.running_batches = 0
+        """How many batches of calls are running; their results bring the answer."""
+        self.idle = asyncio.Event()
+        """Set while the model has nothing to do."""
+        self.idle.set()
+        self._transport = transport
+        self._config = config
+        self._checkpoint = checkpoint
+        self._summarize = summarize
+        self._notify = notify
+        self._connection: Connection | None = None
+        self._connected = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._unsent_audio = bytearray()
+        self._renewal: asyncio.Task[None] | None = None
+        self._retry: asyncio.Task[None] | None = None
+        self._retries = 0
+        self._superseded = 0
+        # How many responses are still to end that the user's next message has interrupted.
+
+    async def open(self) -> None:
+        """Connect for the first time; `TransportError` when that fails."""
+        self._connection = await self._transport.connect(self._current_config())
+        self._connected.set()
+
+    @property
+    def broken(self) -> bool:
+        """Whether there is no connection now."""
+        return not self._connected.is_set()
+
+    async def current(self) -> Connection:
+        """The provider connection; waits while there is none."""
+        if self._connection is None:
+            raise TransportError("network", "the session is not connected to its model")
+        await self._connected.wait()
+        return self._connection
+
+    async def send_audio(self, pcm: bytes) -> None:
+        """Send what the user says; while there is no connection, the last of it is buffered."""
+        if self._connected.is_set() and self._connection is not None:
+            await self._connection.send_audio(pcm)
+            return
+        self._unsent_audio += pcm
+        del self._unsent_audio[:-BUFFERED_AUDIO]
+
+    async def events(self) -> AsyncIterator[Event | Reconnected]:
+        """Everything that comes over all connections, up to the one `Closed` that cannot be recovered."""
+        while True:
+            connection = await self.current()
+            last = Closed("network", "the stream of events ended")
+            async for event in connection.events():
+                if isinstance(event, Closed):
+                    last = event
+                    break
+                if isinstance(event, TextDelta | Transcript) and not event.text.isascii():
+                    # Models also send halves of surrogate pairs, which cannot be encoded.
+                    event = event._replace(text=event.text.encode("utf-8", "replace").decode())  # noqa: PLW2901
+                yield event
+            if connection is not self._connection:
+                continue  # It was renewed: the next one is open already.
+            code = last.code or "network"
+            if self._closed.is_set() or not TROUBLES[code].recoverable:
+                self._connected.set()
+                yield last
+                return
+            self._connected.clear()
+            yield Trouble(code, last.detail)
+            try:
+                reconnected = await self._reconnect(resume=TROUBLES[code].remedy == "reconnect")
+            except TransportError as error:
+                self._closed.set()
+                self._connected.set()
+                yield Closed(error.code, error.detail)
+                return
+            self._connected.set()
+            if not reconnected:
+                yield Closed()
+                return
+            yield Reconnected()
+
+    def supersede_response(self) -> None:
+        """Note that the user's next message interrupts the response that is pending."""
+        self._superseded += not self.running_batches
+
+    def complete_response(self) -> bool:
+        """Note the end of a response; whether nothing more is due."""
+        if self._superseded:
+            # It was interrupted, or done before that; what the user has asked since is still to be answered.
+            self._superseded -= 1
+            return False
+        self._checkpoint.response_pending = False
+        self._checkpoint.submission = None
+        self._retries = 0
+        self.idle.set()
+        return True
+
+    async def on_disconnect(self, error: Trouble) -> None:
+        """Prepare for a new connection: a provider session that expired took its history along."""
+        if TROUBLES[error.code].remedy == "renew":
+            await self._checkpoint.history.compact(self._summarize)
+
+    def recover(self, error: Trouble) -> bool:
+        """React to a provider error on an open connection; whether an answer may still come."""
+        kind = TROUBLES[error.code]
+        if kind.remedy == "renew":
+            self.schedule_renewal(error.code, 0)
+            return True
+        pending = self._checkpoint.response_pending
+        if kind.recoverable and pending and self._retries < len(RETRY_SECONDS):
+            pause, self._retries = RETRY_SECONDS[self._retries], self._retries + 1
+            self._retry = asyncio.create_task(self._retry_after(pause))
+            return True
+        return False
+
+    def schedule_renewal(self, code: str, seconds: float) -> asyncio.Task[None]:
+        """Renew the connection within so many seconds; a renewal that is scheduled already will do."""
+        if self._renewal is None or self._renewal.done():
+            self._renewal = asyncio.create_task(self._renew_when_idle(code, seconds))
+        return self._renewal
+
+    async def renew(self) -> None:
+        """Go on in a new connection, with a summary, the last turns, and the answer that is due.
+
+        The new connection is opened before the old one is closed.
+        """
+        await self._checkpoint.history.compact(self._summarize)
+        old = await self.current()
+        self._connection = await self._transport.connect(self._current_config())
+        self.renewals += 1
+        await old.close()
+        await self.retry_response()
+
+    async def retry_response(self) -> bool:
+        """Ask the current connection for the answer that is due; whether there was one."""
+        checkpoint, history = self._checkpoint, self._checkpoint.history
+        if not checkpoint.response_pending or self.running_batches:
+            return False
+        connection = await self.current()
+        if history.awaits_answer and checkpoint.submission is not None:
+            await checkpoint.submission.send(connection)
+        elif history.awaits_answer:
+            await connection.send_text(history.messages[-1].text)
+        else:
+            await connection.send_context(CONTINUE, respond=True)
+        return True
+
+    async def close(self) -> None:
+        """Close the connection for good."""
+        for task in (self._renewal, self._retry):
+            if task is not None:
+                task.cancel()
+        self._closed.set()
+        if self._connection is not None:
+            await self._connection.close()
+
+    def _current_config(self, resume: str | None = None) -> Opening:
+        """The configuration of a connection that resumes the provider's session, or begins a new one."""
+        checkpoint, history, config = self._checkpoint, self._checkpoint.history, self._config
+        messages = history.messages
+        if checkpoint.response_pending and history.awaits_answer:
+            # A question that is asked again must not be in the history as well.
+            messages = messages[:-1]
+        instructions = config.instructions
+        if history.summary:
+            instructions += f"\n\nWhat was said earlier in this conversation, in short:\n{history.summary}"
+        return replace(
+            config,
+            instructions=instructions,
+            history=() if resume else tuple(messages),
+            resume=resume,
+            # A voice session is asked in words, on whatever screen.
+            forms=self.forms and config.mode == "text",
+        )
+
+    async def _reconnect(self, *, resume: bool) -> bool:
+        """Connect again; false if the connection was closed for good meanwhile."""
+        token = self._connection.resume if resume and self._connection is not None else None
+        failure = TransportError("network")
+        for pause in RECONNECT_SECONDS:
+            wait = max(pause * random.uniform(1, 1.5), failure.retry_after or 0.0)  # noqa: S311 - not a secret
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(wait, MAX_WAIT_SECONDS)):
+                    await self._closed.wait()
+            if self._closed.is_set():
+                return False
+            try:
+                connection = await self._transport.connect(self._current_config(token))
+            except TransportError as error:
+                _log.warning("the model cannot be reached yet: %s", error)
+                if not TROUBLES[error.code].recoverable:
+                    raise
+                # The token for the provider's own session may be what it no longer accepts.
+                failure, token = error, None
+            else:
+                self._connection = connection
+                if self._closed.is_set():
+                    await connection.close()
+                    return False
+                self.renewals += 1
+                unsent, self._unsent_audio = bytes(self._unsent_audio), bytearray()
+                if unsent:
+                    await connection.send_audio(unsent)
+                return True
+        raise failure
+
+    async def _retry_after(self, pause: float) -> None:
+        await asyncio.sleep(pause)
+        if self._checkpoint.response_pending:
+            await (await self.current()).send_context(CONTINUE, respond=True)
+
+    async def _renew_when_idle(self, code: str, seconds: float) -> None:
+        """Renew when the model has nothing to do, or when it cannot wait any longer."""
+        try:
+            async with asyncio.timeout(max(0.0, seconds - MARGIN_SECONDS)):
+                await self.idle.wait()
+        except TimeoutError:
+            _log.info("the connection is renewed while the model is busy")
+        try:
+            await self.renew()
+        except TransportError as error:
+            # The old connection is still open; when it ends, a new one is opened as after any break.
+            _log.warning("the connection could not be renewed: %s", error)
+            return
+        if code == "going_away":
+            await self._notify(code)

@@ -1,0 +1,338 @@
+"""The model's side of a session: events reach the clients, calls are run, the connection is kept open."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from jackfield.protocol import messages
+from jackfield.protocol.codec import encode_text_delta, event_fields
+from jackfield.runtime import Runtime
+from jackfield.session.machine import State, may_go
+from jackfield.session.session import Session
+from jackfield.store import StoreUnavailableError
+from jackfield.transport.events import (
+    Audio,
+    Closed,
+    FormRequest,
+    GoingAway,
+    Interrupted,
+    SpeechStarted,
+    SpeechStopped,
+    TextDelta,
+    ToolCalls,
+    ToolCallsCancelled,
+    Transcript,
+    Trouble,
+    TurnComplete,
+    Usage,
+)
+from jackfield.transport.protocol import Opening, Transport
+
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.guides import OmittedGuides
+from jackfield_sessions.hub import EventHub
+from jackfield_sessions.late_outcomes import LateOutcomes
+from jackfield_sessions.model_connection import ModelConnection, Reconnected
+from jackfield_sessions.notifications import provider_error
+from jackfield_sessions.playback import SessionEndTimer, UtteranceBuffer
+from jackfield_sessions.summary import Summarizer, extractive_summary, model_summarizer
+from jackfield_sessions.tool_runner import DEAD_AIR_SECONDS, ToolRunner
+
+_log = logging.getLogger(__name__)
+
+
+class ModelLoop:
+    """Handles the events of a model until its connection ends for good."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        transport: Transport,
+        hub: EventHub,
+        checkpoint: Checkpoint,
+        *,
+        config: Opening,
+        omitted_guides: Mapping[str, str],
+        summarize: Summarizer | None = None,
+        dead_air: float = DEAD_AIR_SECONDS,
+        forms: bool = False,
+    ) -> None:
+        """`config` is what every connection begins with; `omitted_guides` are missing in its instructions."""
+        self.tokens = 0
+        """The tokens that the provider has counted so far, in and out."""
+        self.last_activity = time.monotonic()
+        """When either side last said something."""
+        self.waiting_context: list[str] = []
+        """What the model should know at its next pause."""
+        self._runtime = runtime
+        self._session = session
+        self._hub = hub
+        self._checkpoint = checkpoint
+        self._delta_answer = 0
+        self._delta_characters = 0
+        if summarize is None:
+            summarize = model_summarizer(transport) if "text" in transport.modes else extractive_summary
+        self.connection = ModelConnection(
+            transport,
+            config,
+            checkpoint,
+            summarize=summarize,
+            notify=self._notify_provider_error,
+            forms=forms,
+        )
+        self.speech = UtteranceBuffer(session, checkpoint)
+        self.end_timer = SessionEndTimer(session, self.speech.playback, self.connection.close)
+        guides = OmittedGuides(omitted_guides, self.connection)
+        self.late_outcomes = LateOutcomes(runtime, session, checkpoint, guides, self._send_late_context)
+        self.tools = ToolRunner(
+            runtime.orchestrator,
+            session,
+            checkpoint,
+            self.connection,
+            late_outcomes=self.late_outcomes,
+            guides=guides,
+            playback=self.speech.playback,
+            end_timer=self.end_timer,
+            end_turn=self._end_turn,
+            dead_air=dead_air,
+        )
+        self._handlers: dict[type, Callable[..., Awaitable[None]]] = {
+            TextDelta: self._on_text,
+            Audio: self._on_audio,
+            Transcript: self._on_transcript,
+            ToolCalls: self._on_calls,
+            FormRequest: self._on_form,
+            ToolCallsCancelled: self._on_calls_cancelled,
+            SpeechStarted: self._on_speech_started,
+            SpeechStopped: self._on_speech_stopped,
+            TurnComplete: self._end_turn,
+            Interrupted: self._on_interrupted,
+            GoingAway: self._on_going_away,
+            Trouble: self._on_error,
+            Reconnected: self._on_reconnected,
+            Usage: self._on_usage,
+        }
+
+    async def open(self) -> None:
+        """Connect to the model; `TransportError` when that fails."""
+        await self.connection.open()
+        self.transition(State.READY)
+
+    async def run(self) -> Closed:
+        """Handle events until the connection ends for good; how it ended."""
+        ended = Closed()
+        async for event in self.connection.events():
+            if isinstance(event, Closed):
+                ended = event
+            elif (handle := self._handlers.get(type(event))) is not None:
+                await handle(event)
+        if ended.code:
+            await self._notify_provider_error(ended.code)
+        self.end_timer.cancel()
+        self.late_outcomes.close()
+        await self.tools.wait(background=False)
+        await self._checkpoint.save(session=True)
+        if self.tools.in_background:
+            # The process that resumes the session finds these calls pending, and saves its own checkpoint.
+            self._checkpoint.disable()
+        return ended
+
+    def transition(self, state: State, *, busy: bool = False) -> None:
+        """Take the session to a state and publish it; providers leave out steps, such as from listening.
+
+        `busy` says that the model has something to do.
+        """
+        session = self._session
+        if busy:
+            self.connection.idle.clear()
+        for step in (state,) if may_go(session.state, state) else (State.PROCESSING, state):
+            if session.state is step or not session.go(step):
+                continue
+            age = round(max(0.0, self._runtime.store.now() - session.began), 3)
+            status = messages.SessionStatus(
+                state=step.value, active=session.active, tokens_used=self.tokens, age_seconds=age
+            )
+            session.publish(*event_fields(status))
+
+    async def begin_turn(self, text: str = "") -> None:
+        """Begin a turn of the user."""
+        try:
+            await self._runtime.begin_turn(self._session, text)
+        except StoreUnavailableError as error:
+            # The turn has begun all the same; it is saved with the next one.
+            _log.error("session %s could not be saved: %s", self._session.id, error)
+
+    async def stop_playback(self) -> None:
+        """Stop speech that the model has finished and the client still plays."""
+        self.speech.mute()
+        await self._truncate_answer()
+        self._send_speech_end(messages.Interrupted())
+
+    async def send_context(self, text: str, *, respond: bool) -> None:
+        """Send the model something that the user did not say; `respond` has it speak of it."""
+        await (await self.connection.current()).send_context(text, respond=respond)
+
+    # The events of the model.
+
+    async def _on_text(self, event: TextDelta) -> None:
+        self.speech.add_text(event.text)
+        self.transition(State.SPEAKING, busy=True)
+        if self.speech.is_suppressed(event):
+            return
+        answer = self._checkpoint.answers + 1
+        if answer != self._delta_answer:
+            self._delta_answer, self._delta_characters = answer, 0
+        at, self._delta_characters = self._delta_characters, self._delta_characters + len(event.text)
+        self._send(encode_text_delta(answer=answer, offset=at, text=event.text))
+
+    async def _on_audio(self, event: Audio) -> None:
+        suppressed = self.speech.is_suppressed(event)
+        if not suppressed:
+            self.speech.add_audio(event)
+        # A filler changes nothing about what is being waited for.
+        if self._session.state is not State.SPEAKING and not event.filler:
+            self.transition(State.SPEAKING, busy=True)
+        if not suppressed:
+            self.last_activity = time.monotonic()
+            self._hub.send_audio(event.item, event.pcm)
+
+    async def _on_transcript(self, event: Transcript) -> None:
+        await self.speech.add_transcript(event)
+        if not self.speech.is_suppressed(event):
+            self._send(messages.Transcript(**event._asdict()))
+
+    async def _on_calls(self, event: ToolCalls) -> None:
+        self.transition(State.EXECUTING_TOOL, busy=True)
+        await self.tools.start(event.calls)
+
+    async def _on_form(self, event: FormRequest) -> None:
+        session = self._session
+        tool = self._runtime.registry.get(event.tool_id)
+        if tool is None or session.mode not in tool.manifest.allowed_modes:
+            _log.error("session %s: the transport asks for the form of %r", session.id, event.tool_id)
+            return
+        # What was said before the form comes before it, also for clients that attach later.
+        await self.speech.finish()
+        replaced = self._checkpoint.forms.add(event.form_id, tool.id)
+        await self._checkpoint.save()
+        for form_id in replaced:
+            session.publish(*event_fields(messages.FormClosed(form_id=form_id, submitted=False)))
+        form = messages.FormRequest(
+            form_id=event.form_id,
+            tool=tool.id,
+            values=dict(event.values),
+            description=tool.frozen.summary,
+            parameters=dict(tool.manifest.parameters),
+        )
+        session.publish(*event_fields(form))
+
+    async def _on_calls_cancelled(self, event: ToolCallsCancelled) -> None:
+        self.tools.stop("cancelled by the model", event.call_ids)
+
+    async def _on_speech_started(self, _: SpeechStarted) -> None:
+        # Before anything is saved: a user who speaks must not hear the rest meanwhile.
+        self.speech.mute()
+        self._send_speech_end(messages.SpeechStarted())
+        self.tools.stop()
+        # Speech is sent faster than it plays: the model may be done while the user still listens.
+        if self.speech.playback.has_unplayed:
+            await self._truncate_answer()
+        await self.begin_turn()
+        self.transition(State.LISTENING, busy=True)
+
+    async def _on_speech_stopped(self, _: SpeechStopped) -> None:
+        self._checkpoint.response_pending = True
+        self.transition(State.PROCESSING, busy=True)
+        self._send(messages.SpeechStopped())
+
+    async def _on_interrupted(self, _: Interrupted) -> None:
+        voice = self._session.mode == "voice"
+        if voice:
+            self.speech.mute()
+            self._send_speech_end(messages.Interrupted())
+        complete = self.connection.complete_response()
+        await self._truncate_answer()
+        self.end_timer.turn_ended()
+        if complete:
+            await self._checkpoint.save_if_changed()
+            if not voice:
+                self._set_idle(State.READY)
+            elif self._session.state is State.SPEAKING:
+                self._set_idle(State.LISTENING)
+        if not voice:
+            self._send(messages.Interrupted())
+
+    async def _on_going_away(self, event: GoingAway) -> None:
+        self.connection.schedule_renewal("going_away", event.seconds)
+
+    async def _on_usage(self, event: Usage) -> None:
+        self.tokens += event.input_tokens + event.output_tokens
+
+    async def _on_error(self, event: Trouble) -> None:
+        _log.warning("session %s: %s %s", self._session.id, event.code, event.detail)
+        broken = self.connection.broken
+        goes_on = broken or self.connection.recover(event)
+        self._notify(provider_error(event.code, given_up=not goes_on))
+        if broken:
+            # The user said it, though the provider did not live to transcribe the end of it.
+            if await self.speech.flush_partial():
+                self._checkpoint.response_pending = True
+            self.transition(State.RECONNECTING)
+            await self.connection.on_disconnect(event)
+        elif not goes_on and self._session.state is not State.SPEAKING:
+            await self._end_turn()
+
+    async def _on_reconnected(self, _: Reconnected) -> None:
+        self.transition(State.READY)
+        if await self.connection.retry_response():
+            self.transition(State.PROCESSING)
+
+    # What the handlers share.
+
+    async def _end_turn(self, _: TurnComplete | None = None) -> None:
+        """End the model's turn: save and publish its answer, then tell the clients that it is complete."""
+        # Noted before the answer is saved and published, so that it is saved with the answer.
+        complete = not self.connection.running_batches and self.connection.complete_response()
+        await self.speech.finish()
+        if complete:
+            self.end_timer.turn_ended()
+            await self._checkpoint.save_if_changed()
+            self._set_idle(State.LISTENING if self._session.mode == "voice" else State.READY)
+            while self.waiting_context:
+                await self.send_context(self.waiting_context.pop(0), respond=False)
+        self._send(messages.TurnComplete())
+
+    def _set_idle(self, state: State) -> None:
+        # The user may have asked something else while the answer was being saved.
+        if not self._checkpoint.response_pending:
+            self.transition(state)
+
+    async def _truncate_answer(self) -> None:
+        point = await self.speech.truncate()
+        if point:
+            await (await self.connection.current()).truncate(point.item, point.played_ms)
+
+    async def _send_late_context(self, text: str) -> None:
+        """Send the model an outcome that came late, and have it speak of it."""
+        self._checkpoint.response_pending = True
+        await self._checkpoint.save()
+        await self.send_context(text, respond=True)
+
+    def _send(self, message: messages.HostMessage | str) -> None:
+        self.last_activity = time.monotonic()
+        self._hub.send_transient(message)
+
+    def _send_speech_end(self, message: messages.HostMessage) -> None:
+        """Tell the clients at once that nothing more is to be played, and send them nothing more of it."""
+        self.last_activity = time.monotonic()
+        self._hub.drop_audio()
+        self._hub.send_transient(message, at_once=True)
+
+    def _notify(self, notification: messages.Notification) -> None:
+        self._session.publish(*event_fields(notification))
+
+    async def _notify_provider_error(self, code: str) -> None:
+        self._notify(provider_error(code))

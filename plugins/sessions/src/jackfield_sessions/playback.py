@@ -1,0 +1,222 @@
+"""Speech in progress: what each side is saying, how much of it was played, and when a session ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from jackfield.session.session import Session
+from jackfield.transport.events import Audio, TextDelta, Transcript
+
+from jackfield_sessions.checkpoint import Checkpoint
+
+BYTES_PER_MS = 48
+"""PCM16, 24 kHz, mono."""
+
+END_SECONDS = 30.0
+"""How long a session that is to end waits for the model's last words."""
+
+GRACE_SECONDS = 2.0
+"""How much longer than it lasts speech may take to be played, for a client that does not report."""
+
+
+class PlaybackTracker:
+    """Counts the speech that was sent to the client, and the part that the client reports as played."""
+
+    __slots__ = ("_changed", "_played", "_sent", "item")
+
+    def __init__(self) -> None:
+        self.item = ""
+        """The item that is being spoken, or was last."""
+        self._sent = 0
+        self._played = 0
+        self._changed: asyncio.Event | None = None
+
+    def add_sent(self, item: str, size: int) -> None:
+        """Count bytes that were sent to the client."""
+        if item != self.item:
+            self.item, self._sent, self._played = item, 0, 0
+        self._sent += size
+
+    def report(self, item: str, ms: int) -> None:
+        """Note how far the client has played an item; never more than was sent."""
+        if item == self.item:
+            self._played = max(self._played, min(ms, self.sent_ms))
+            if self._changed is not None and not self.has_unplayed:
+                self._changed.set()
+
+    async def wait_played(self) -> None:
+        """Wait until everything that was sent has been played."""
+        while self.has_unplayed:
+            self._changed = asyncio.Event()
+            await self._changed.wait()
+
+    def close(self) -> None:
+        """Forget the item; nothing more of it will be played."""
+        self.item, self._sent, self._played = "", 0, 0
+        if self._changed is not None:
+            self._changed.set()
+
+    @property
+    def has_unplayed(self) -> bool:
+        """Whether something was sent that has not been played yet."""
+        return bool(self.item) and self._played < self.sent_ms
+
+    @property
+    def sent_ms(self) -> int:
+        """How much of the item was sent."""
+        return self._sent // BYTES_PER_MS
+
+    @property
+    def played_ms(self) -> int:
+        """How much of the item was played."""
+        return self._played
+
+    @property
+    def unplayed_ms(self) -> int:
+        """How much of the item is still to be played."""
+        return self.sent_ms - self._played if self.item else 0
+
+    @property
+    def fraction(self) -> float:
+        """The part of what was sent that was played."""
+        return self._played / self.sent_ms if self.sent_ms else 1.0
+
+
+class TruncationPoint(NamedTuple):
+    """Where an item of speech was cut off."""
+
+    item: str
+    played_ms: int
+
+
+class UtteranceBuffer:
+    """Collects what each side is saying until it is a message, and knows how much of it was played."""
+
+    def __init__(self, session: Session, checkpoint: Checkpoint) -> None:
+        self.playback = PlaybackTracker()
+        self._session = session
+        self._checkpoint = checkpoint
+        self._answer = ""
+        self._user_speech = ""
+        self._muted = ""
+        self._truncated = ""
+        self._filler = ""
+
+    def mute(self) -> None:
+        """Deliver nothing more of the item that is being spoken."""
+        self._muted = self.playback.item or self._muted
+
+    def is_suppressed(self, event: Audio | TextDelta | Transcript) -> bool:
+        """Whether the client does not get this: the item is muted, or an intent has asked for that."""
+        flags = self._session.changes
+        if isinstance(event, Audio):
+            muted = bool(self._muted) and event.item == self._muted
+            return muted or bool(flags.get("suppress_audio"))
+        if not flags or (isinstance(event, Transcript) and event.speaker == "user"):
+            return False
+        return bool(flags.get("suppress_transcript"))
+
+    @property
+    def partial_answer(self) -> str:
+        """The part of an incomplete answer that has come so far, unless clients may not see it."""
+        return "" if self._session.changes.get("suppress_transcript") else self._answer
+
+    def add_text(self, text: str) -> None:
+        """Add a piece of the assistant's answer."""
+        self._answer += text
+
+    def add_audio(self, event: Audio) -> None:
+        """Count a piece of the assistant's speech."""
+        if event.filler:
+            self._filler = event.item
+        self.playback.add_sent(event.item, len(event.pcm))
+
+    async def add_transcript(self, event: Transcript) -> None:
+        """Add the transcript of either side's speech."""
+        if event.speaker == "assistant":
+            if event.item and event.item == self._truncated:
+                # Transcribed to its end by a provider that does not know yet how little was played.
+                return
+            self._answer = event.text if event.final else self._answer + event.text
+            return
+        self._user_speech = "" if event.final else self._user_speech + event.text
+        if event.final:
+            self._session.hear(event.text)
+            await self._checkpoint.add_message("user", event.text)
+
+    async def flush_partial(self) -> bool:
+        """Make a message of what the user was saying when the connection broke; whether there was any."""
+        speech, self._user_speech = self._user_speech, ""
+        if speech:
+            await self.add_transcript(Transcript("user", speech, final=True))
+        return bool(speech)
+
+    async def finish(self) -> None:
+        """Make a message of the assistant's answer."""
+        answer, self._answer = self._answer, ""
+        await self._checkpoint.add_message("assistant", answer)
+
+    async def truncate(self) -> TruncationPoint | None:
+        """Reduce the answer to the part that was played; where the provider has to cut it, if anywhere."""
+        playback = self.playback
+        if playback.item and playback.item == self._filler:
+            playback.close()  # It was not part of an answer, and what was said before it has been played.
+        spoken = self._session.mode == "voice"
+        replaces = not self._answer and playback.has_unplayed
+        words = (self._answer or (self._checkpoint.history.pop_answer() if replaces else "")).split()
+        played = words[: round(len(words) * playback.fraction)] if spoken else words
+        self._answer = ""
+        await self._checkpoint.add_message(
+            "assistant", " ".join(played), interrupted=True, replaces=bool(replaces)
+        )
+        if not playback.has_unplayed:
+            return None
+        point = TruncationPoint(playback.item, playback.played_ms)
+        self._truncated = point.item
+        playback.close()
+        return point
+
+
+class SessionEndTimer:
+    """Ends a voice session that an intent asked to end, once the model's last words have been played."""
+
+    def __init__(
+        self, session: Session, playback: PlaybackTracker, end: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._session = session
+        self._playback = playback
+        self._end = end
+        self._turn_ended = asyncio.Event()
+        self._waiting: asyncio.Task[None] | None = None
+
+    @property
+    def ignores_input(self) -> bool:
+        """Whether user input is ignored: it could only cut the last words short."""
+        return self._session.changes.get("end") == "farewell_spoken"
+
+    def start(self) -> None:
+        """Begin to wait if an intent has asked for the end; it comes even if the model falls silent."""
+        if "end" in self._session.changes and self._waiting is None:
+            self._turn_ended.clear()
+            self._waiting = asyncio.create_task(self._wait())
+
+    def turn_ended(self) -> None:
+        """Note that the model has said its last words, or was cut off."""
+        self._turn_ended.set()
+
+    def cancel(self) -> None:
+        """Stop waiting; the session ends in another way."""
+        if self._waiting is not None and self._waiting is not asyncio.current_task():
+            self._waiting.cancel()
+
+    async def _wait(self) -> None:
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await self._turn_ended.wait()
+            async with asyncio.timeout(self._playback.unplayed_ms / 1000 + GRACE_SECONDS):
+                await self._playback.wait_played()
+        except TimeoutError:
+            pass
+        await self._end()

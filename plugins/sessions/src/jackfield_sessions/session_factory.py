@@ -1,0 +1,109 @@
+"""Creates sessions, with the instructions that this deployment gives their models."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from typing import NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from jackfield import Mode
+from jackfield.protocol.close_codes import PROVIDER_UNAVAILABLE
+from jackfield.provision import ProviderChoice
+from jackfield.runtime import Runtime
+from jackfield.session.session import Session
+from jackfield.settings import Settings
+from jackfield.transport.protocol import Transport
+
+from jackfield_sessions.admission import Identity, SessionRefused
+from jackfield_sessions.instructions import (
+    FixedPrompt,
+    estimated_tokens,
+    fixed_prompt,
+    folders,
+    token_budget,
+)
+
+_log = logging.getLogger(__name__)
+
+
+class ClientLocale(NamedTuple):
+    """The time zone and the language of a user, as the client knows them."""
+
+    time_zone: str | None = None
+    language: str | None = None
+
+
+NO_LOCALE = ClientLocale()
+
+
+class SessionFactory:
+    """Creates sessions of one deployment."""
+
+    def __init__(self, runtime: Runtime, settings: Settings, transport: Transport) -> None:
+        self._choice = runtime.provision.provider_choice
+        self._transport = transport
+        self.provider = self._choice.name
+        self.answer_tokens = settings.answer_tokens
+        self._runtime = runtime
+        self._settings = settings
+        self._prompt_folders = folders(settings.prompts)
+        self._fixed: dict[tuple[Mode, str, int], FixedPrompt] = {}
+        self.prompts = [self.prompt(mode, transport) for mode in sorted(transport.modes)]
+        """The fixed part of the prompt of each mode."""
+
+    @property
+    def provider_choice(self) -> ProviderChoice:
+        """Which provider answers the next session, and why."""
+        return self._choice.now(self._transport)
+
+    def prompt(self, mode: Mode, transport: Transport) -> FixedPrompt:
+        """The fixed part of the prompt; composed once, so that all sessions begin with the same bytes."""
+        key = mode, transport.adapter(mode), token_budget(self._settings, transport)
+        if key not in self._fixed:
+            tools = [tool.frozen for tool in self._runtime.registry.offered(mode)]
+            self._fixed[key] = fixed_prompt(tools, mode, self._prompt_folders, adapter=key[1], budget=key[2])
+        return self._fixed[key]
+
+    async def create(
+        self, mode: Mode, identity: Identity, locale: ClientLocale, transport: Transport, **named: str
+    ) -> Session:
+        """A new session that is saved and not live yet; `named` may fix its id and its secret."""
+        if mode not in transport.modes:
+            raise SessionRefused(PROVIDER_UNAVAILABLE, f"The provider {self.provider} carries no {mode}.")
+        registry = self._runtime.registry
+        prompt = self.prompt(mode, transport)
+        tokens = estimated_tokens(prompt.with_context(_context(identity.user, locale.time_zone)))
+        session = await self._runtime.open_session(
+            mode,
+            user=identity.user,
+            roles=identity.roles,
+            prompt_tokens=tokens,
+            declaration_tokens=prompt.declaration_tokens,
+            **named,
+        )
+        _log.info(
+            "session %s (%s) opened on registry %s: about %d tokens of prompt, %d of declarations",
+            session.id, mode, registry.version, tokens, prompt.declaration_tokens,
+        )  # fmt: skip
+        return session
+
+    def instructions(self, session: Session, locale: ClientLocale, transport: Transport) -> str:
+        """The instructions of a session: the fixed part of the prompt, then what varies."""
+        context = _context(session.user or "", locale.time_zone)
+        return self.prompt(session.mode, transport).with_context(context)
+
+    def omitted_guides(self, mode: Mode, transport: Transport) -> dict[str, str]:
+        """The guides that the instructions left out, by tool."""
+        tools = self._runtime.registry.tools
+        return {tool: tools[tool].frozen.documentation for tool in self.prompt(mode, transport).omitted}
+
+
+def _context(user: str, time_zone: str | None) -> dict[str, str]:
+    """The time and the user, as the model is told them."""
+    try:
+        zone = ZoneInfo(time_zone) if time_zone else None
+    except (ZoneInfoNotFoundError, ValueError):  # The browser does not know it.
+        zone = None
+    now = datetime.now(zone) if zone else datetime.now().astimezone()
+    return {"now": f"{now:%A, %d %B %Y, %H:%M} ({zone or now.tzname()}, UTC{now:%z})", "user": user}

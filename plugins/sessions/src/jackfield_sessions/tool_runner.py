@@ -1,0 +1,238 @@
+"""Runs the model's tool calls while the session goes on, and sends the results back to the model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import orjson
+from jackfield.call_events import publish_decisions, tool_end, tool_start
+from jackfield.contract.call import ToolCall
+from jackfield.contract.response import ok
+from jackfield.orchestrator import Answer, Orchestrator
+from jackfield.protocol.codec import event_fields
+from jackfield.registry.registry import Registry
+from jackfield.session.machine import State
+from jackfield.session.session import Session
+from jackfield.transport.protocol import ToolResult
+from jackfield.truncation import cut
+
+from jackfield_sessions.checkpoint import Checkpoint
+from jackfield_sessions.guides import OmittedGuides
+from jackfield_sessions.late_outcomes import LateOutcomes
+from jackfield_sessions.model_connection import ModelConnection
+from jackfield_sessions.notifications import FILLER, endless_calls, slow_tools
+from jackfield_sessions.playback import PlaybackTracker, SessionEndTimer
+
+DEAD_AIR_SECONDS = 4.0
+"""After so long without a word from a tool the user is told that it still works, and in voice hears it."""
+
+MAX_BATCHES = 30
+"""After so many messages with calls in one turn the model is stopped: each of them costs money."""
+
+BACKGROUND_MS = 60_000
+"""A tool that may take longer than this runs in the background."""
+
+STARTED_SECONDS = 1.0
+"""A background call that is answered within so long, such as a refusal, is answered like any other."""
+
+_STARTED = {
+    "status": "running",
+    "note": "It has begun and goes on in the background. Say so, and go on with the user; its answer comes "
+    "by itself. Do not call it again.",
+}
+
+
+def is_background(registry: Registry, call: ToolCall) -> bool:
+    """Whether a call may take so long that the model must not wait for it."""
+    tool = registry.get(call.tool_id)
+    return tool is not None and tool.manifest.latency_budget_ms > BACKGROUND_MS
+
+
+def split_batches(registry: Registry, calls: Sequence[ToolCall]) -> list[list[ToolCall]]:
+    """The calls of a message as they run: those the model waits for together, each background call alone."""
+    background = [call for call in calls if is_background(registry, call)]
+    together = [call for call in calls if call not in background]
+    return [batch for batch in (together, *([call] for call in background)) if batch]
+
+
+class ToolRunner:
+    """Runs each batch of calls in a task of its own, so that the user can be heard meanwhile."""
+
+    def __init__(
+        self,
+        orchestrator: Orchestrator,
+        session: Session,
+        checkpoint: Checkpoint,
+        connection: ModelConnection,
+        *,
+        late_outcomes: LateOutcomes,
+        guides: OmittedGuides,
+        playback: PlaybackTracker,
+        end_timer: SessionEndTimer,
+        end_turn: Callable[[], Awaitable[None]],
+        dead_air: float = DEAD_AIR_SECONDS,
+    ) -> None:
+        """`end_turn` is called when the model was stopped and will give no answer."""
+        self._orchestrator = orchestrator
+        self._session = session
+        self._checkpoint = checkpoint
+        self._connection = connection
+        self._late_outcomes = late_outcomes
+        self._guides = guides
+        self._playback = playback
+        self._end_timer = end_timer
+        self._end_turn = end_turn
+        self._dead_air = dead_air
+        self._turn = session.turn
+        self._batches = 0
+        self._filler_due = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def start(self, calls: Sequence[ToolCall]) -> None:
+        """Run the calls of one message."""
+        registry, session = self._orchestrator.registry, self._session
+        if self._turn is not session.turn:
+            self._turn, self._batches = session.turn, 0
+            self._filler_due = session.mode == "voice"
+        self._batches += 1
+        for call in calls:
+            session.publish(*event_fields(tool_start(registry, call)))
+        requested_on = self._connection.renewals
+        for batch in split_batches(registry, calls):
+            self._spawn(await self._checkpoint.add_pending(batch), requested_on)
+
+    def resume(self) -> bool:
+        """Run the calls that another process left pending; whether there were any.
+
+        Nothing runs twice: the process that ran a call has claimed it, and a recorded answer is replayed.
+        """
+        for batch in self._checkpoint.pending_calls:
+            self._spawn(batch, requested_on=-1)
+        return bool(self._checkpoint.pending_calls)
+
+    def stop(self, reason: str = "interrupted", call_ids: Sequence[str] | None = None) -> None:
+        """Stop calls that only read, all or these; calls that write run to their end."""
+        self._filler_due = self._filler_due and call_ids is not None
+        self._orchestrator.interrupt(self._session, reason, call_ids)
+
+    async def stop_filler(self) -> None:
+        """Stop the sentence that fills a wait, and what was said before it."""
+        connection = await self._connection.current()
+        if hasattr(connection, "speak"):
+            await connection.interrupt()
+
+    @property
+    def in_background(self) -> bool:
+        """Whether calls run that the model does not wait for."""
+        return bool(self._background)
+
+    async def wait(self, *, background: bool = True) -> None:
+        """Wait until no call is running, or none that the model waits for."""
+        while running := self._tasks if background else self._tasks - self._background:
+            # A call that the model waits for now may become a background call in the next moment.
+            await asyncio.wait(running, timeout=STARTED_SECONDS)
+
+    def _spawn(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+        if not self._connection.running_batches:
+            self._filler_due = self._session.mode == "voice"
+        self._connection.running_batches += 1
+        task = asyncio.create_task(self._run_batch(batch, requested_on))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run_batch(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+        slow = asyncio.create_task(self._notify_slow([call.tool_id for call in batch]))
+        running = asyncio.create_task(self._orchestrator.handle(self._session, batch))
+        background = False
+        try:
+            if is_background(self._orchestrator.registry, batch[0]):
+                await asyncio.wait({running}, timeout=STARTED_SECONDS)
+                background = not running.done()
+            answers = [] if background else await running
+        finally:
+            slow.cancel()
+            self._connection.running_batches -= 1
+        if background:
+            answers = await self._run_in_background(batch, requested_on, running)
+        for answer in answers:
+            self._publish(answer)
+        self._end_timer.start()
+        await (self._send_late_results(answers) if background else self._send_results(answers, requested_on))
+        await self._checkpoint.remove_pending(batch)
+
+    def _publish(self, answer: Answer) -> None:
+        """Tell history and clients what came of a call; an outcome that is not final is followed up."""
+        self._checkpoint.history.add_call(answer.tool_id, answer.wire)
+        publish_decisions(self._session, answer)
+        if answer.call_id not in self._checkpoint.published_outcomes:
+            self._session.publish(*event_fields(tool_end(answer)))
+        if answer.response.failure is not None:
+            self._late_outcomes.watch(answer)
+
+    async def _run_in_background(
+        self, batch: Sequence[ToolCall], requested_on: int, running: asyncio.Task[list[Answer]]
+    ) -> list[Answer]:
+        """Tell the model that its calls have started, and wait for the answers."""
+        task = asyncio.current_task()
+        if task is not None:
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
+        started = [_started(call) for call in batch]
+        for answer in started:
+            self._checkpoint.history.add_call(answer.tool_id, answer.wire)
+        await self._send_results(started, requested_on)
+        return await running
+
+    async def _send_late_results(self, answers: Sequence[Answer]) -> None:
+        """Send results that the model does not wait for; it speaks of them at the next pause."""
+        self._checkpoint.response_pending = True
+        connection = await self._connection.current()
+        for answer in answers:
+            text = f"The call of {answer.tool_id} that ran in the background has ended. Its answer: "
+            text += self._encode(answer).decode()
+            await connection.send_context(text, respond=answer is answers[-1])
+
+    async def _send_results(self, answers: Sequence[Answer], requested_on: int) -> None:
+        endless = self._batches >= MAX_BATCHES and self._turn is self._session.turn
+        # While the user speaks, results wait for what is said: the model answers both at once.
+        respond = self._session.state is not State.LISTENING and not endless
+        self._checkpoint.response_pending = self._checkpoint.response_pending or respond
+        connection = await self._connection.current()
+        if self._connection.renewals == requested_on:
+            results = [ToolResult(each.call_id or "", each.tool_id, self._encode(each)) for each in answers]
+            await connection.send_results(results, respond=respond)
+        else:
+            # The connection that made these calls is gone, and the new one knows nothing of them.
+            for answer in answers:
+                text = f"The answer to the call of {answer.tool_id} before the connection was renewed: "
+                text += self._encode(answer).decode()
+                await connection.send_context(text, respond=respond and answer is answers[-1])
+        if endless and not self._connection.running_batches:
+            self._session.publish(*event_fields(endless_calls(self._batches)))
+            await self._end_turn()
+
+    def _encode(self, answer: Answer) -> bytes:
+        """An answer as the model gets it."""
+        return cut(answer.wire) if answer.response.failure is None else self._guides.encode(answer)
+
+    async def _notify_slow(self, tools: list[str]) -> None:
+        """Notify the user while calls run, and fill the silence once."""
+        while True:
+            await asyncio.sleep(self._dead_air)
+            self._session.publish(*event_fields(slow_tools(tools)))
+            connection = await self._connection.current()
+            speak: Callable[[str], Awaitable[None]] | None = getattr(connection, "speak", None)
+            silent = self._session.state is State.EXECUTING_TOOL and not self._playback.has_unplayed
+            # One filler in a wait, however many calls are waited for.
+            if speak is not None and self._filler_due and silent:
+                self._filler_due = False
+                await speak(FILLER)
+
+
+def _started(call: ToolCall) -> Answer:
+    """What the model gets for a call that runs in the background."""
+    response = ok(_STARTED).with_meta(toolId=call.tool_id, provisional=True)
+    wire = orjson.dumps(response.to_wire())
+    return Answer(call.tool_id, call.call_id, response, wire, wire.decode())

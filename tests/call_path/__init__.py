@@ -1,0 +1,1 @@
+"""Traces of the real paths through the code: which files and functions a message passes through."""

@@ -1,0 +1,115 @@
+"""Records which functions of the repository run in the main thread.
+
+`sys.setprofile` reports every call of a Python function, also those that come from C code and from event
+loops. A coroutine that goes on after a wait is reported again, so functions are counted once, and switches
+between distributions in the order in which the code really ran.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).parents[2]
+
+NOT_TRACED = frozenset({"testkit", "scripted-providers", "client"})
+"""Distributions that play the provider and the user in the same process."""
+
+
+class Hop(NamedTuple):
+    """One function of the repository."""
+
+    distribution: str
+    file: str
+    function: str
+
+
+class Counts(NamedTuple):
+    """The size of a path."""
+
+    files: int
+    functions: int
+    switches: int
+
+
+@dataclass
+class Trace:
+    """The calls of one run, in order."""
+
+    hops: list[Hop] = field(default_factory=list)
+
+    @property
+    def switches(self) -> int:
+        """How often the code passed from one distribution to another."""
+        names = [hop.distribution for hop in self.hops]
+        return sum(before != after for before, after in itertools.pairwise(names))
+
+
+@dataclass
+class CallPath:
+    """What several runs of the same thing have in common; what else went on at the time is left out."""
+
+    hops: list[Hop]
+    """The functions, in the order in which the first run reached them."""
+    switches: int
+
+    @classmethod
+    def common(cls, traces: Iterable[Trace]) -> CallPath:
+        """The functions that every run passed through, and the fewest switches."""
+        first, *others = runs = list(traces)
+        shared = set(first.hops).intersection(*(trace.hops for trace in others))
+        hops = [hop for hop in dict.fromkeys(first.hops) if hop in shared]
+        return cls(hops, min(trace.switches for trace in runs))
+
+    @property
+    def counts(self) -> Counts:
+        """How many files and functions, and how many switches between distributions."""
+        return Counts(len({hop.file for hop in self.hops}), len(self.hops), self.switches)
+
+    @property
+    def listing(self) -> str:
+        """The functions by file, for a person who wants to know what became longer."""
+        by_file: dict[str, list[str]] = {}
+        for hop in self.hops:
+            by_file.setdefault(hop.file, []).append(hop.function)
+        lines = [f"{file}: {', '.join(functions)}" for file, functions in by_file.items()]
+        return "\n".join([str(self.counts), *lines])
+
+
+@contextmanager
+def tracing() -> Iterator[Trace]:
+    """Record while the block runs; code of the interpreter, of libraries and of tests is left out."""
+    trace = Trace()
+
+    def profile(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and (hop := _hop(frame.f_code)) is not None:
+            trace.hops.append(hop)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        yield trace
+    finally:
+        sys.setprofile(before)
+
+
+@cache
+def _hop(code: CodeType) -> Hop | None:
+    path = Path(code.co_filename)
+    # Comprehensions and generator expressions are part of the function around them.
+    if code.co_name.startswith("<") or not path.is_relative_to(ROOT):
+        return None
+    parts = path.relative_to(ROOT).parts
+    if "src" not in parts or "_template" in parts:
+        return None
+    distribution = parts[parts.index("src") - 1]
+    if distribution in NOT_TRACED:
+        return None
+    return Hop(distribution, "/".join(parts), code.co_qualname)
