@@ -309,7 +309,7 @@ def test_a_provider_whose_plugin_drifted_is_missed_by_name(site: Any) -> None:
     library.write_text("LIMIT = 3\n")
     runtime = start(settings)
     with pytest.raises(SettingsError, match="fab: plugin fab-plugin depends on fab-rules, which is not what"):
-        runtime.provision.without_provider()
+        runtime.components.provider_unavailable_reason()
 
 
 def test_the_tools_of_a_drifted_family_are_withheld_in_production(site: Any, tmp_path: Path) -> None:

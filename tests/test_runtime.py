@@ -20,7 +20,7 @@ from jackfield import ToolCall
 from jackfield.contract.snapshot import SnapshotError
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
-from jackfield.session.machine import TRANSITIONS, State
+from jackfield.session.session import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
 from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
@@ -414,7 +414,7 @@ def test_every_way_between_states_is_allowed_or_refused_as_the_table_says(site: 
             for after in State:
                 session = await runtime.open_session("voice")
                 session._state = before
-                assert session.go(after) is (before is after or after in TRANSITIONS[before])
+                assert session.transition(after) is (before is after or after in TRANSITIONS[before])
                 assert session.state is (after if before is after or after in TRANSITIONS[before] else before)
 
     asyncio.run(main())
@@ -694,7 +694,7 @@ class Asked:
     def __init__(self, settings, services):
         pass
 
-    def concerns(self, tool, session):
+    def applies_to(self, tool, session):
         return True
 
     async def apply(self, call, proceed):
@@ -742,7 +742,7 @@ def test_what_the_user_said_survives_a_restart(site: Any) -> None:
         runtime = await Runtime.start(settings)
         session = await runtime.open_session("text")
         await runtime.begin_turn(session, "draw me")
-        session.hear("a lighthouse")
+        session.add_user_text("a lighthouse")
         await session.save(runtime.store)
         await runtime.close()
         again = await Runtime.start(settings)

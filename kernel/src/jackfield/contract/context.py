@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
 
-from jackfield.contract.intents import Intent, end_voice_session, suppress_audio
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.tool import Intent, ToolResponse, end_voice_session, suppress_audio
 
 Mode = Literal["text", "voice"]
 
