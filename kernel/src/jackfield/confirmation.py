@@ -90,38 +90,6 @@ class PendingConfirmation(NamedTuple):
         )
 
 
-def confirmation_token(session: Session, confirmation_id: str) -> str:
-    """The token of a confirmation; only the session's client and this session can know it."""
-    return f"{confirmation_id}.{session.derive(f'confirmation/{confirmation_id}')}"
-
-
-def confirmation_id(key: str) -> str:
-    """The id of the confirmation of a call: the same whenever the call is repeated."""
-    return hashlib.sha256(key.encode()).hexdigest()[:32] if key else secrets.token_hex(16)
-
-
-def unrun_meta(tool: RegisteredTool) -> dict[str, Any]:
-    """The `meta` of an envelope about a call that was not run."""
-    return {
-        "toolId": tool.id,
-        "toolVersion": tool.manifest.version,
-        "registryVersion": tool.registry_version,
-        "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
-        "duration": 0.0,
-    }
-
-
-def waiting(pending: PendingConfirmation) -> ToolResponse:
-    """The answer to a call whose user has not decided yet."""
-    failure = Failure(
-        ErrorType.CONFIRMATION_REQUIRED,
-        "Pending, not done: the user has been asked and has not answered yet.",
-        suggestion="Say what waits for the user's approval. It is not done; do not call again.",
-        confirmation_request=pending.request,
-    )
-    return ToolResponse(failure=failure, meta={"state": "waiting"})
-
-
 class Confirmations:
     """Asks users, and finds what they were asked."""
 
@@ -190,6 +158,38 @@ class Confirmations:
             token_hash=_hash(confirmation_token(session, named)),
             meta=unrun_meta(tool),
         )
+
+
+def confirmation_token(session: Session, confirmation_id: str) -> str:
+    """The token of a confirmation; only the session's client and this session can know it."""
+    return f"{confirmation_id}.{session.derive(f'confirmation/{confirmation_id}')}"
+
+
+def confirmation_id(key: str) -> str:
+    """The id of the confirmation of a call: the same whenever the call is repeated."""
+    return hashlib.sha256(key.encode()).hexdigest()[:32] if key else secrets.token_hex(16)
+
+
+def unrun_meta(tool: RegisteredTool) -> dict[str, Any]:
+    """The `meta` of an envelope about a call that was not run."""
+    return {
+        "toolId": tool.id,
+        "toolVersion": tool.manifest.version,
+        "registryVersion": tool.registry_version,
+        "responseSchemaVersion": RESPONSE_SCHEMA_VERSION,
+        "duration": 0.0,
+    }
+
+
+def waiting(pending: PendingConfirmation) -> ToolResponse:
+    """The answer to a call whose user has not decided yet."""
+    failure = Failure(
+        ErrorType.CONFIRMATION_REQUIRED,
+        "Pending, not done: the user has been asked and has not answered yet.",
+        suggestion="Say what waits for the user's approval. It is not done; do not call again.",
+        confirmation_request=pending.request,
+    )
+    return ToolResponse(failure=failure, meta={"state": "waiting"})
 
 
 def _record(session_id: str, confirmation_id: str) -> str:

@@ -14,12 +14,26 @@ from pathlib import Path
 from typing import NamedTuple
 
 TOOLS = "jackfield.tools"
+
 PLUGINS = "jackfield.plugins"
 
 KERNEL = "jackfield-kernel"
 """The distribution of this kernel. A registry identifies it by its API version, not by its files."""
 
+Version = str | Callable[[], str]
+"""A distribution's version, or how to find it out: most packages have no compiled code, and nobody asks."""
+
 _VERSION = re.compile(r"^Version:[ \t]*(\S+)", re.MULTILINE)
+
+_NOT_CONTENT = (".pyo", "~", ".swp", ".orig", ".rej")
+
+_NATIVE = (".so", ".pyd", ".dylib")
+
+_TEXT = (".py", ".pyi", ".json", ".md", ".txt", ".toml", ".yaml", ".yml")
+
+_RETURN = ord("\r")
+
+_CHUNK = 64 * 1024
 
 
 class Distribution(NamedTuple):
@@ -108,16 +122,6 @@ def _with_version(egg: Metadata) -> Metadata:
 def normalised(name: str) -> str:
     """A distribution's name as the package index compares it (PEP 503)."""
     return re.sub(r"[-_.]+", "-", name).lower()
-
-
-_NOT_CONTENT = (".pyo", "~", ".swp", ".orig", ".rej")
-_NATIVE = (".so", ".pyd", ".dylib")
-_RETURN = ord("\r")
-_CHUNK = 64 * 1024
-Version = str | Callable[[], str]
-"""A distribution's version, or how to find it out: most packages have no compiled code, and nobody asks."""
-
-_TEXT = (".py", ".pyi", ".json", ".md", ".txt", ".toml", ".yaml", ".yml")
 
 
 def locate(package: str) -> Path | None:

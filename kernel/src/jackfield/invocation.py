@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from jackfield.governance import Call
     from jackfield.session.session import Session
 
-
 Handler = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResponse]]
+
+CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
 
 MAX_THREADS = 64
 """How many blocking handlers run at once; one that was given up keeps its thread until it returns."""
@@ -35,11 +36,16 @@ INSIST_SECONDS = 5.0
 POLICY_SECONDS = 30.0
 """How long the policies of a call may take before its handler begins, and again after it ended."""
 
+RESERVED_EVENTS = frozenset(
+    {
+        "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
+        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
+        "tool_start",
+    }
+)  # fmt: skip
+"""What a client takes as said by the host, and no tool may say in its place."""
+
 _log = logging.getLogger(__name__)
-
-
-def _nothing(_: Any) -> None:
-    """What happens to a call without policies."""
 
 
 class Cancellable(Protocol):
@@ -54,54 +60,6 @@ class Cancellable(Protocol):
     """How far the performance counter may come in the stage the call is in."""
     took: float
     ran_for: float
-
-
-class DeadlineTimer:
-    """The deadlines of every running call on one loop, watched by a single timer.
-
-    A call has one deadline at a time: that of its policies before the handler begins, the handler's own, and
-    that of the policies after the handler ended. Arming a timer for each call costs a third of a plain call;
-    looking through the running ones now and then costs next to nothing.
-    """
-
-    __slots__ = ("_expired", "armed", "loop", "running")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[Any], None] = _nothing) -> None:
-        """`expired` is called with a call whose policies took too long."""
-        self.loop = loop
-        self.running: dict[Cancellable, None] = {}
-        """Every call that is under way, the oldest first."""
-        self.armed = False
-        self._expired = expired
-
-    def arm(self) -> None:
-        """Look through the running calls in a moment."""
-        self.armed = True
-        self.loop.call_later(TICK_SECONDS, self._look)
-
-    def _look(self) -> None:
-        now = time.perf_counter()
-        for call in [call for call in self.running if call.deadline <= now]:
-            call.deadline = now + INSIST_SECONDS
-            if call.task is not None:
-                cancel_call(call, "timeout")
-            elif call.runner is not None:
-                self._expired(call)
-            else:
-                del self.running[call]
-        self.armed = False
-        if self.running:
-            self.arm()
-
-
-def cancel_call(call: Cancellable, reason: str) -> None:
-    """Cancel the handler, if one runs, so that the call is answered with the reason; the first one stands."""
-    if call.task is not None:
-        if call.cancel_reason:
-            # It swallowed the last one. That is taken back, so that one is always to be settled.
-            call.task.uncancel()
-        call.task.cancel()
-    call.cancel_reason = call.cancel_reason or reason
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:
@@ -169,15 +127,24 @@ async def run_handler(
     return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))
 
 
-def is_external_cancellation(error: BaseException, settled: int = 0) -> bool:
-    """Whether the process is to end, or somebody gave up the task; code may raise the same by itself.
+def _not_an_answer(answer: Any) -> str:
+    return f"it returned {type(answer).__name__} instead of ok(...) or fail(...)"
 
-    `settled` is how many cancellations of the task whoever asks has asked for himself.
-    """
-    if isinstance(error, asyncio.CancelledError):
-        task = asyncio.current_task()
-        return task is not None and task.cancelling() > settled
-    return isinstance(error, KeyboardInterrupt | GeneratorExit)
+
+def _crashed(cause: str, error: BaseException | None = None) -> ToolResponse:
+    # The cause is for the operator; what reaches the model must not carry paths, queries or secrets.
+    _log.error("tool handler failed: %s", cause, exc_info=error)
+    return fail(ErrorType.INTERNAL, "The tool failed for a reason of its own.", partial_side_effects=True)
+
+
+def cancel_call(call: Cancellable, reason: str) -> None:
+    """Cancel the handler, if one runs, so that the call is answered with the reason; the first one stands."""
+    if call.task is not None:
+        if call.cancel_reason:
+            # It swallowed the last one. That is taken back, so that one is always to be settled.
+            call.task.uncancel()
+        call.task.cancel()
+    call.cancel_reason = call.cancel_reason or reason
 
 
 def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
@@ -196,82 +163,57 @@ def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResp
     )
 
 
-def _not_an_answer(answer: Any) -> str:
-    return f"it returned {type(answer).__name__} instead of ok(...) or fail(...)"
+def is_external_cancellation(error: BaseException, settled: int = 0) -> bool:
+    """Whether the process is to end, or somebody gave up the task; code may raise the same by itself.
+
+    `settled` is how many cancellations of the task whoever asks has asked for himself.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is not None and task.cancelling() > settled
+    return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
-def _crashed(cause: str, error: BaseException | None = None) -> ToolResponse:
-    # The cause is for the operator; what reaches the model must not carry paths, queries or secrets.
-    _log.error("tool handler failed: %s", cause, exc_info=error)
-    return fail(ErrorType.INTERNAL, "The tool failed for a reason of its own.", partial_side_effects=True)
+def _nothing(_: Any) -> None:
+    """What happens to a call without policies."""
 
 
-RESERVED_EVENTS = frozenset(
-    {
-        "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
-        "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
-        "tool_start",
-    }
-)  # fmt: skip
-"""What a client takes as said by the host, and no tool may say in its place."""
+class DeadlineTimer:
+    """The deadlines of every running call on one loop, watched by a single timer.
 
-CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
+    A call has one deadline at a time: that of its policies before the handler begins, the handler's own, and
+    that of the policies after the handler ended. Arming a timer for each call costs a third of a plain call;
+    looking through the running ones now and then costs next to nothing.
+    """
 
+    __slots__ = ("_expired", "armed", "loop", "running")
 
-class ReadOnlySession:
-    """The session as a handler sees it: nothing in it can be changed from here."""
+    def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[Any], None] = _nothing) -> None:
+        """`expired` is called with a call whose policies took too long."""
+        self.loop = loop
+        self.running: dict[Cancellable, None] = {}
+        """Every call that is under way, the oldest first."""
+        self.armed = False
+        self._expired = expired
 
-    __slots__ = ("_session",)
+    def arm(self) -> None:
+        """Look through the running calls in a moment."""
+        self.armed = True
+        self.loop.call_later(TICK_SECONDS, self._look)
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._session.id
-
-    @property
-    def user(self) -> str | None:
-        """Who is talking, when the host knows."""
-        return self._session.user
-
-    @property
-    def mode(self) -> Any:
-        """The mode the session was created in."""
-        return self._session.mode
-
-    @property
-    def turn(self) -> int:
-        """The number of the current turn."""
-        return self._session.turn.number
-
-    @property
-    def registry_version(self) -> str:
-        """The registry version the session is pinned to."""
-        return self._session.registry_version
-
-    @property
-    def active(self) -> bool:
-        """Whether the conversation goes on."""
-        return self._session.active
-
-
-class ClientMessaging:
-    """A way to the user's client."""
-
-    __slots__ = ("_session",)
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    async def send(self, event: str, **fields: Any) -> None:
-        """Tell the client something that is not for the model."""
-        if event in RESERVED_EVENTS:
-            raise ValueError(f"{event!r} is told by the kernel alone; choose another name")
-        if not self._session.connected:
-            raise ConnectionError("no client is connected")
-        self._session.publish(event, fields)
+    def _look(self) -> None:
+        now = time.perf_counter()
+        for call in [call for call in self.running if call.deadline <= now]:
+            call.deadline = now + INSIST_SECONDS
+            if call.task is not None:
+                cancel_call(call, "timeout")
+            elif call.runner is not None:
+                self._expired(call)
+            else:
+                del self.running[call]
+        self.armed = False
+        if self.running:
+            self.arm()
 
 
 class HandlerContext:
@@ -328,3 +270,59 @@ class HandlerContext:
             view = getattr(lent, "for_session", None)
             return lent if view is None else view(self.session)
         raise AttributeError(f"{self._call.tool.id} does not name {capability!r} under `requires`")
+
+
+class ReadOnlySession:
+    """The session as a handler sees it: nothing in it can be changed from here."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def user(self) -> str | None:
+        """Who is talking, when the host knows."""
+        return self._session.user
+
+    @property
+    def mode(self) -> Any:
+        """The mode the session was created in."""
+        return self._session.mode
+
+    @property
+    def turn(self) -> int:
+        """The number of the current turn."""
+        return self._session.turn.number
+
+    @property
+    def registry_version(self) -> str:
+        """The registry version the session is pinned to."""
+        return self._session.registry_version
+
+    @property
+    def active(self) -> bool:
+        """Whether the conversation goes on."""
+        return self._session.active
+
+
+class ClientMessaging:
+    """A way to the user's client."""
+
+    __slots__ = ("_session",)
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def send(self, event: str, **fields: Any) -> None:
+        """Tell the client something that is not for the model."""
+        if event in RESERVED_EVENTS:
+            raise ValueError(f"{event!r} is told by the kernel alone; choose another name")
+        if not self._session.connected:
+            raise ConnectionError("no client is connected")
+        self._session.publish(event, fields)

@@ -62,6 +62,12 @@ MOST_UNRECORDED = 1000
 RECORD_AGAIN_SECONDS = 1.0
 """How long to wait before an answer that the store could not take is offered to it again."""
 
+_STATES = {
+    ClaimState.FREE: CallState.NEVER_RUN,
+    ClaimState.IN_DOUBT: CallState.IN_DOUBT,
+    ClaimState.RUNNING: CallState.RUNNING,
+}
+
 
 class CallStatus(NamedTuple):
     """The state of a call, and its envelope once it has one."""
@@ -82,27 +88,6 @@ class DoubtfulCall(NamedTuple):
     call_id: str | None
     arguments: str
     claimed_at: float
-
-
-def stable_key(session_id: str, call_id: str) -> str:
-    """The key of a call whose id is stable."""
-    if len(call_id) > LONGEST_ID:
-        call_id = f"sha256-{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    return f"call/{session_id}/{call_id}"
-
-
-def is_stable(call_id: str | None) -> bool:
-    """Whether a provider's id names a call for good; short and temporary ones come again for other calls."""
-    return bool(call_id) and len(call_id or "") > 8 and "temp" not in (call_id or "")
-
-
-def idempotency_key(call: Call) -> str:
-    """The provider's id when it is stable, else what was called in which turn."""
-    call_id = call.call_id
-    # The host itself names a tool's call of a tool, after the tool, whatever that is called.
-    if call_id and (is_stable(call_id) or call.parent or len(call_id) > LONGEST_ID):
-        return stable_key(call.session.id, call_id)
-    return f"call/{call.session.id}/{call.turn.number}/{call.fingerprint.hex()}"
 
 
 class CallLedger:
@@ -455,14 +440,25 @@ class CallLedger:
         )
 
 
-def _session_of(key: str) -> str:
-    """The session that a call's key belongs to."""
-    return key.split("/", 2)[1] if key.count("/") > 1 else ""
+def stable_key(session_id: str, call_id: str) -> str:
+    """The key of a call whose id is stable."""
+    if len(call_id) > LONGEST_ID:
+        call_id = f"sha256-{hashlib.sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    return f"call/{session_id}/{call_id}"
 
 
-def _is_waiting(wire: bytes) -> bool:
-    # Most envelopes need not be read to be told from one of a waiting call.
-    return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
+def is_stable(call_id: str | None) -> bool:
+    """Whether a provider's id names a call for good; short and temporary ones come again for other calls."""
+    return bool(call_id) and len(call_id or "") > 8 and "temp" not in (call_id or "")
+
+
+def idempotency_key(call: Call) -> str:
+    """The provider's id when it is stable, else what was called in which turn."""
+    call_id = call.call_id
+    # The host itself names a tool's call of a tool, after the tool, whatever that is called.
+    if call_id and (is_stable(call_id) or call.parent or len(call_id) > LONGEST_ID):
+        return stable_key(call.session.id, call_id)
+    return f"call/{call.session.id}/{call.turn.number}/{call.fingerprint.hex()}"
 
 
 def may_repeat(call: Call) -> bool:
@@ -475,6 +471,21 @@ def never_runs_unasked(call: Call) -> bool:
     return call.tool.manifest.requires_confirmation is True and not call.confirmed
 
 
+def _is_waiting(wire: bytes) -> bool:
+    # Most envelopes need not be read to be told from one of a waiting call.
+    return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
+
+
+def _session_of(key: str) -> str:
+    """The session that a call's key belongs to."""
+    return key.split("/", 2)[1] if key.count("/") > 1 else ""
+
+
+def _patience(call: Call) -> float:
+    """How long to wait for another delivery of the same call."""
+    return call.tool.manifest.timeout_ms / 1000 + 5
+
+
 def _unfit(call: Call) -> ToolResponse:
     return fail(
         ErrorType.INTERNAL,
@@ -484,23 +495,18 @@ def _unfit(call: Call) -> ToolResponse:
     )
 
 
-_STATES = {
-    ClaimState.FREE: CallState.NEVER_RUN,
-    ClaimState.IN_DOUBT: CallState.IN_DOUBT,
-    ClaimState.RUNNING: CallState.RUNNING,
-}
-
-
-def _patience(call: Call) -> float:
-    """How long to wait for another delivery of the same call."""
-    return call.tool.manifest.timeout_ms / 1000 + 5
-
-
 def _unsettled(call: Call, decision: str, response: ToolResponse) -> ToolResponse:
     """An answer that is true now and is not recorded, because the outcome may still come."""
     call.wire, call.replayed = None, True
     call.end(DUPLICATES, decision)
     return response
+
+
+def _replay(call: Call, wire: bytes) -> ToolResponse:
+    """The recorded answer, byte for byte."""
+    call.wire, call.replayed = wire, True
+    call.end(DUPLICATES, "replayed")
+    return response_of(wire)
 
 
 def _doubtful(doubt: Doubt) -> DoubtfulCall:
@@ -514,10 +520,3 @@ def _doubtful(doubt: Doubt) -> DoubtfulCall:
         note["arguments"],
         note["at"],
     )
-
-
-def _replay(call: Call, wire: bytes) -> ToolResponse:
-    """The recorded answer, byte for byte."""
-    call.wire, call.replayed = wire, True
-    call.end(DUPLICATES, "replayed")
-    return response_of(wire)

@@ -20,9 +20,15 @@ from jackfield.registry.registry import RegisteredTool
 from jackfield.registry.returns import Returns
 from jackfield.session.intents import IntentHandler, apply_intents
 
+VALIDATION = "validation"
+
 _Before = Callable[[Call], ToolResponse | None]
+
 _After = Callable[[Call, ToolResponse], ToolResponse]
+
 _Retry = Callable[[Call, ToolResponse], Awaitable[ToolResponse]]
+
+_log = logging.getLogger(__name__)
 
 
 class Chain:
@@ -152,11 +158,6 @@ def _has(check: SyncPolicy, name: str) -> bool:
 def _afters(checks: Sequence[SyncPolicy]) -> tuple[_After, ...]:
     """What an answer meets on its way back."""
     return tuple(check.after for check in reversed(checks) if _has(check, "after"))
-
-
-VALIDATION = "validation"
-
-_log = logging.getLogger(__name__)
 
 
 class Validation(SyncPolicy):

@@ -15,6 +15,14 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
+KEPT_BYTES = 16 * 1024 * 1024
+"""How much memory the results of claims that need not be durable may take; the oldest make room."""
+
+_ENTRY_BYTES = 400
+"""About what a claim takes besides its result."""
+
+_never = float("inf")
+
 
 class StoreUnavailableError(Exception):
     """The store cannot be asked now; whoever needs an answer has to refuse rather than guess."""
@@ -150,15 +158,15 @@ class Store(Protocol):
         """Let go of everything; nothing that was acknowledged is lost."""
 
 
-KEPT_BYTES = 16 * 1024 * 1024
-"""How much memory the results of claims that need not be durable may take; the oldest make room."""
-
-_ENTRY_BYTES = 400
-"""About what a claim takes besides its result."""
-
 # A claim in memory: its fingerprint, when it is forgotten, its result, its key. Plain tuples, because one is
 # made for every call and the garbage collector need not look at it again.
 _Claimed = tuple[bytes, float, bytes | None, str]
+
+_RUN, _RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
+
+_CONFLICT, _FREE = Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
+
+_IN_DOUBT = Claim(ClaimState.IN_DOUBT)
 
 
 class MemoryStore:
@@ -399,9 +407,3 @@ class MemoryStore:
 
     async def close(self) -> None:
         """See `Store.close`."""
-
-
-_never = float("inf")
-_RUN, _RUNNING = Claim(ClaimState.RUN), Claim(ClaimState.RUNNING)
-_CONFLICT, _FREE = Claim(ClaimState.CONFLICT), Claim(ClaimState.FREE)
-_IN_DOUBT = Claim(ClaimState.IN_DOUBT)

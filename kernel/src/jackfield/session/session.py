@@ -19,15 +19,98 @@ from jackfield.contract.context import Mode
 from jackfield.session import fenced_record
 from jackfield.store import Store
 
-RECOVERY_SECONDS = 24 * 3600
-
 FORMAT = 3
 """The format of everything that is saved of a session; it grows with every change of a stored name."""
+
+RECOVERY_SECONDS = 24 * 3600
+
+HISTORY = 5
+"""How many turns a session remembers."""
 
 SAID_LIMIT = 4000
 """How much of what a user says in a turn is remembered, in characters."""
 
+# What an intent changes for the turn it was asked in.
+_OF_A_TURN = ("suppress_audio", "suppress_transcript")
+
 _log = logging.getLogger(__name__)
+
+
+class State(StrEnum):
+    """What a session is doing."""
+
+    INITIALIZING = "initializing"
+    READY = "ready"
+    LISTENING = "listening"
+    PROCESSING = "processing"
+    SPEAKING = "speaking"
+    EXECUTING_TOOL = "executing_tool"
+    RECONNECTING = "reconnecting"
+    TERMINATED = "terminated"
+
+
+_S = State
+
+_AWAKE = {_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING, _S.EXECUTING_TOOL}
+
+# Any awake state may lose its connection or end; a lost one may come back to where it was.
+_ALWAYS = {_S.RECONNECTING, _S.TERMINATED}
+
+TRANSITIONS: dict[State, frozenset[State]] = {
+    _S.INITIALIZING: frozenset({_S.READY} | _ALWAYS),
+    _S.READY: frozenset({_S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _ALWAYS),
+    _S.LISTENING: frozenset({_S.READY, _S.PROCESSING} | _ALWAYS),
+    _S.PROCESSING: frozenset({_S.READY, _S.LISTENING, _S.SPEAKING, _S.EXECUTING_TOOL} | _ALWAYS),
+    _S.SPEAKING: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.EXECUTING_TOOL} | _ALWAYS),
+    _S.EXECUTING_TOOL: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _ALWAYS),
+    _S.RECONNECTING: frozenset(_AWAKE | {_S.TERMINATED}),
+    _S.TERMINATED: frozenset(),
+}
+
+
+def can_transition(before: State, after: State) -> bool:
+    """Whether a session may go from one state to another; staying is always allowed."""
+    return before is after or after in TRANSITIONS[before]
+
+
+class Turn:
+    """What the user said in one turn, and its counters; policies keep those, and they end with it."""
+
+    __slots__ = ("calls", "empty", "group", "number", "repeated", "retrievals", "said", "tool_ms")
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.group: str | None = None
+        """The name under which a client groups calls of its own into one turn."""
+        self.said = ""
+        self.calls = 0
+        self.retrievals = 0
+        self.tool_ms = 0.0
+        self.repeated: dict[bytes, int] = {}
+        self.empty: dict[str, int] = {}
+
+    def to_wire(self) -> dict[str, Any]:
+        """The turn as it is kept for a session that is taken up again."""
+        return {
+            "number": self.number,
+            "group": self.group,
+            "said": self.said,
+            "calls": self.calls,
+            "retrievals": self.retrievals,
+            "toolMs": self.tool_ms,
+            "repeated": {key.hex(): count for key, count in self.repeated.items()},
+            "empty": self.empty,
+        }
+
+    @classmethod
+    def from_wire(cls, wire: dict[str, Any]) -> Turn:
+        """A turn as `to_wire` wrote it."""
+        turn = cls(wire["number"])
+        turn.said, turn.group = wire.get("said", ""), wire.get("group")
+        turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
+        turn.repeated = {bytes.fromhex(key): count for key, count in wire["repeated"].items()}
+        turn.empty = dict(wire["empty"])
+        return turn
 
 
 class Publish(Protocol):
@@ -35,10 +118,6 @@ class Publish(Protocol):
 
     def __call__(self, event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
         """Publish an event; `once` where another process may have published it before."""
-
-
-# What an intent changes for the turn it was asked in.
-_OF_A_TURN = ("suppress_audio", "suppress_transcript")
 
 
 def _nobody(event: str, fields: Mapping[str, Any], *, once: bool = False) -> None:
@@ -214,82 +293,3 @@ def _digest(secret: str) -> str:
 
 def _name(session_id: str) -> str:
     return f"session/{session_id}"
-
-
-HISTORY = 5
-"""How many turns a session remembers."""
-
-
-class Turn:
-    """What the user said in one turn, and its counters; policies keep those, and they end with it."""
-
-    __slots__ = ("calls", "empty", "group", "number", "repeated", "retrievals", "said", "tool_ms")
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.group: str | None = None
-        """The name under which a client groups calls of its own into one turn."""
-        self.said = ""
-        self.calls = 0
-        self.retrievals = 0
-        self.tool_ms = 0.0
-        self.repeated: dict[bytes, int] = {}
-        self.empty: dict[str, int] = {}
-
-    def to_wire(self) -> dict[str, Any]:
-        """The turn as it is kept for a session that is taken up again."""
-        return {
-            "number": self.number,
-            "group": self.group,
-            "said": self.said,
-            "calls": self.calls,
-            "retrievals": self.retrievals,
-            "toolMs": self.tool_ms,
-            "repeated": {key.hex(): count for key, count in self.repeated.items()},
-            "empty": self.empty,
-        }
-
-    @classmethod
-    def from_wire(cls, wire: dict[str, Any]) -> Turn:
-        """A turn as `to_wire` wrote it."""
-        turn = cls(wire["number"])
-        turn.said, turn.group = wire.get("said", ""), wire.get("group")
-        turn.calls, turn.retrievals, turn.tool_ms = wire["calls"], wire["retrievals"], wire["toolMs"]
-        turn.repeated = {bytes.fromhex(key): count for key, count in wire["repeated"].items()}
-        turn.empty = dict(wire["empty"])
-        return turn
-
-
-class State(StrEnum):
-    """What a session is doing."""
-
-    INITIALIZING = "initializing"
-    READY = "ready"
-    LISTENING = "listening"
-    PROCESSING = "processing"
-    SPEAKING = "speaking"
-    EXECUTING_TOOL = "executing_tool"
-    RECONNECTING = "reconnecting"
-    TERMINATED = "terminated"
-
-
-_S = State
-_AWAKE = {_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING, _S.EXECUTING_TOOL}
-# Any awake state may lose its connection or end; a lost one may come back to where it was.
-_ALWAYS = {_S.RECONNECTING, _S.TERMINATED}
-
-TRANSITIONS: dict[State, frozenset[State]] = {
-    _S.INITIALIZING: frozenset({_S.READY} | _ALWAYS),
-    _S.READY: frozenset({_S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _ALWAYS),
-    _S.LISTENING: frozenset({_S.READY, _S.PROCESSING} | _ALWAYS),
-    _S.PROCESSING: frozenset({_S.READY, _S.LISTENING, _S.SPEAKING, _S.EXECUTING_TOOL} | _ALWAYS),
-    _S.SPEAKING: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.EXECUTING_TOOL} | _ALWAYS),
-    _S.EXECUTING_TOOL: frozenset({_S.READY, _S.LISTENING, _S.PROCESSING, _S.SPEAKING} | _ALWAYS),
-    _S.RECONNECTING: frozenset(_AWAKE | {_S.TERMINATED}),
-    _S.TERMINATED: frozenset(),
-}
-
-
-def can_transition(before: State, after: State) -> bool:
-    """Whether a session may go from one state to another; staying is always allowed."""
-    return before is after or after in TRANSITIONS[before]
