@@ -44,7 +44,7 @@ SEARCH: dict[str, Any] = {
 
 def test_defaults_are_filled_in_nested_and_recursive() -> None:
     arguments = {"query": "x", "parts": [{}, {"parts": [{"weight": 2}, {}]}]}
-    assert Arguments(SEARCH).complete(arguments) is True
+    assert Arguments(SEARCH).fill_defaults(arguments) is True
     assert arguments == {
         "query": "x",
         "top_k": 5,
@@ -56,17 +56,17 @@ def test_defaults_are_filled_in_nested_and_recursive() -> None:
 def test_complete_arguments_are_left_alone() -> None:
     arguments = {"query": "x", "top_k": 1, "filters": {"tags": ["a"], "order": "old"}}
     before = copy.deepcopy(arguments)
-    assert Arguments(SEARCH).complete(arguments) is False
+    assert Arguments(SEARCH).fill_defaults(arguments) is False
     assert arguments == before
 
 
 def test_a_default_is_not_shared_between_calls() -> None:
     compiled = Arguments(SEARCH)
     first: dict[str, Any] = {"query": "x"}
-    compiled.complete(first)
+    compiled.fill_defaults(first)
     first["filters"]["tags"].append("mine")
     second: dict[str, Any] = {"query": "x"}
-    compiled.complete(second)
+    compiled.fill_defaults(second)
     assert second["filters"]["tags"] == []
 
 
@@ -108,9 +108,9 @@ def test_completing_keeps_valid_arguments_valid_and_does_it_once(arguments: dict
     compiled = Arguments(SEARCH)
     given_ones = copy.deepcopy(arguments)
     assert compiled.violations(arguments) == []
-    compiled.complete(arguments)
+    compiled.fill_defaults(arguments)
     assert compiled.violations(arguments) == []
-    assert compiled.complete(arguments) is False
+    assert compiled.fill_defaults(arguments) is False
     assert {key: arguments[key] for key in given_ones if key != "filters"} == {
         key: given_ones[key] for key in given_ones if key != "filters"
     }
