@@ -108,7 +108,7 @@ def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: boo
 @pytest.mark.parametrize(
     ("refusal", "sentence"),
     [
-        (Refusal(401, "invalid_api_key", "no"), "does not accept the key"),
+        (Refusal(401, "invalid_api_key", "no"), "does not accept the API key"),
         (Refusal(429, "insufficient_quota", "no"), "quota of this deployment is used up"),
     ],
 )

@@ -165,7 +165,7 @@ def test_a_detector_that_fails_is_skipped(caplog: pytest.LogCaptureFixture) -> N
 
     components = _components(_offer("one", (1, fail)), _offer("two", (2, lambda _: Detected("it is here"))))
     assert components.provider_choice.name == "two"
-    assert "the transport one failed while it looked for its provider; it is skipped" in caplog.text
+    assert "transport one: provider detection failed; the transport is skipped" in caplog.text
 
 
 def test_a_transport_that_is_switched_off_is_not_found() -> None:
@@ -179,8 +179,8 @@ def test_a_transport_that_is_switched_off_is_not_found() -> None:
 
 def test_where_nothing_is_found_the_error_says_what_to_do() -> None:
     with pytest.raises(
-        SettingsError, match=r"^provider: none can be used here; set A KEY; or name one with .*: plain"
+        SettingsError, match=r"^provider: no usable provider found; set A KEY; or name one with .*: plain"
     ):
         _ = _components(_offer("one", (1, _none("set A KEY"))), _offer("plain")).provider_choice
-    with pytest.raises(SettingsError, match=r"^provider: none can be used here; install one"):
+    with pytest.raises(SettingsError, match=r"^provider: no usable provider found; install one"):
         _ = _components(provider="").provider_choice

@@ -107,7 +107,7 @@ def test_a_withheld_tool_is_answered_for(site: Any) -> None:
 
     error = asyncio.run(main())["error"]
     assert error["type"] == "NOT_FOUND"
-    assert "needs telepathy, which nobody provides" in error["message"]
+    assert "needs telepathy, which no installed plugin provides" in error["message"]
 
 
 def test_a_locked_registry_cannot_be_reloaded_and_an_unlocked_one_can(site: Any) -> None:
@@ -333,8 +333,8 @@ def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: 
 @pytest.mark.parametrize(
     ("create", "reason"),
     [
-        ("lambda settings: 1", "fab-plugin 1.0.0: thing cannot be made: TypeError"),
-        ("lambda settings, services: 1 / 0", "thing cannot be made: ZeroDivisionError"),
+        ("lambda settings: 1", "fab-plugin 1.0.0: thing cannot be created: TypeError"),
+        ("lambda settings, services: 1 / 0", "thing cannot be created: ZeroDivisionError"),
         ("lambda settings, services: object()", "thing has no concerns and no apply"),
     ],
 )
@@ -527,8 +527,8 @@ def test_call_asks_the_person_at_the_terminal(
     [
         (["call", "fab_word"], 1, "Did you mean 'fab_words'?"),
         (["call", "fab_words", "{"], 1, "VALIDATION"),
-        (["call", "fab_words", '{"txt": 1}'], 1, 'do not fit fab_words: "text" is a required property; Add'),
-        (["call", "fab_words", '{"text": 1}'], 1, 'do not fit fab_words: /text: 1 is not of type "string"'),
+        (["call", "fab_words", '{"txt": 1}'], 1, 'do not match the schema of fab_words: "text" is a required property; Add'),
+        (["call", "fab_words", '{"text": 1}'], 1, 'do not match the schema of fab_words: /text: 1 is not of type "string"'),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
         (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters, and may have 200"),
@@ -668,7 +668,7 @@ def test_a_tool_whose_capability_is_not_set_up_is_not_there_and_says_why(site: A
         offered, answer = asyncio.run(main())
         assert offered == []
         assert answer["error"]["type"] == "NOT_FOUND"
-        why = "no diary was bought" if "why" in said else "is switched off"
+        why = "no diary was bought" if "why" in said else "is disabled"
         assert why in answer["error"]["message"]
 
 

@@ -54,13 +54,13 @@ class UnderWay:
     """What the chain knows of a call under way: here one whose handler was stopped at its deadline."""
 
     def __init__(self, idempotent: bool = True) -> None:
-        self.stopped = "timeout"
-        self.session = SimpleNamespace(waiting=set())
+        self.cancel_reason = "timeout"
+        self.session = SimpleNamespace(pending_retries=set())
         self.tool = SimpleNamespace(
             id="tool", reads=False, manifest=SimpleNamespace(idempotent=idempotent), timeout=1.0
         )
-        self.policies, self.key, self.task = ("again",), "", None
-        self.overdue = self.claimed = self.retried = False
+        self.policies, self.key, self.claimed_key, self.handler_task = ("again",), "", "", None
+        self.policy_timed_out = self.retried = False
         self.deadline = 0.0
 
 
@@ -183,4 +183,4 @@ def test_two_that_try_again_get_one_retry_between_them() -> None:
 
 def test_a_write_that_is_not_idempotent_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     assert tried([Again()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
-    assert "no retry of tool, which writes and is not idempotent" in caplog.text
+    assert "no retry of tool: it writes and is not idempotent" in caplog.text

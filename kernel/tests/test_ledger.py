@@ -518,7 +518,7 @@ def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_g
         host.store.hangs = True
         with pytest.MonkeyPatch.context() as monkey:
             monkey.setattr(other.store, "complete", away)
-            assert "is not known" in envelope(await other.call("ask"))["error"]["message"]
+            assert "is unknown" in envelope(await other.call("ask"))["error"]["message"]
         found = await third.store.outcome(KEY, within=20)
         assert found.state is ClaimState.DONE
         assert state(await third.call("ask")) == "waiting"
@@ -576,7 +576,7 @@ def test_a_process_that_lost_its_claim_and_the_store_still_tells_what_it_did() -
             monkey.setattr(host.store, "outcome", away)
             answer = await host.go_on(calling)
         assert envelope(answer)["data"] == {"sent": True}
-        assert host.calls[0].decisions["duplicates"] == "answer not recorded"
+        assert host.calls[0].decisions["duplicates"] == "result not recorded"
 
     run(main())
 
@@ -628,7 +628,7 @@ def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pyt
         host.ends.set()
         answer = await calling
         assert envelope(answer)["data"] == {"sent": True}
-        assert host.calls[0].decisions["duplicates"] == "answer not recorded"
+        assert host.calls[0].decisions["duplicates"] == "result not recorded"
         assert (await other.ledger.status(KEY)).state is CallState.RUNNING
         await asyncio.sleep(0.05)
         host.store.away = False
@@ -680,7 +680,7 @@ def test_a_store_that_goes_away_after_another_process_claimed_leaves_the_outcome
         calling.cancel()
         error = envelope(await asking)["error"]
         assert (error["type"], error["retryable"], error["partialSideEffects"]) == ("TRANSIENT", True, True)
-        assert "what became of this call is not known" in error["message"]
+        assert "the state of this call is unknown" in error["message"]
         monkey.undo()
         other.store.away = False
         host.passes.set()
@@ -705,7 +705,7 @@ def test_a_store_that_is_away_while_a_waiting_call_is_repeated_leaves_the_outcom
         with pytest.MonkeyPatch.context() as monkey:
             monkey.setattr(other.store, "claim", then_away)
             answer = envelope(await other.call("ask"))
-        assert "what became of this call is not known" in answer["error"]["message"]
+        assert "the state of this call is unknown" in answer["error"]["message"]
         assert answer["error"]["retryable"] is True
         other.store.away = False
         assert state(await other.call("ask")) == "waiting"
@@ -731,7 +731,7 @@ def test_a_store_that_is_away_says_nothing_about_what_ran_before() -> None:
         host.store.away = True
         answer = envelope(await host.call())
         assert answer["meta"]["state"] == "unknown"
-        assert "If the call was made before, its outcome stands." in answer["error"]["message"]
+        assert "If the call was made before, its outcome is unaffected." in answer["error"]["message"]
         host.store.away = False
         assert (await host.call()).wire == first
 

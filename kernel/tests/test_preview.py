@@ -44,7 +44,7 @@ def test_a_moment_that_no_clock_of_its_zone_shows_is_shown_as_it_is_written() ->
         ("2026-01-05T09:00:00Z", "0 min"),
         ("2026-01-05T09:45:00Z", "45 min"),
         ("2026-01-07T10:00:00Z", "2 d 1 h"),
-        ("2026-01-05T08:00:00Z", "none: it ends before it begins"),
+        ("2026-01-05T08:00:00Z", "none: the end is before the start"),
         ("2026-01-05T10:00:00", "2026-01-05T09:00:00Z to 2026-01-05T10:00:00"),
     ],
 )

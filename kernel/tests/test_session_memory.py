@@ -51,7 +51,7 @@ def test_a_session_that_another_version_saved_is_refused_with_a_sentence() -> No
         await Session("text", "1.0.0", session_id="s").save(store)
         saved = orjson.loads(await store.get("session/s") or b"")
         await store.put("session/s", orjson.dumps({**saved, "format": saved["format"] - 1}))
-        with pytest.raises(SessionFormatError, match="another version of Jackfield; begin a new one"):
+        with pytest.raises(SessionFormatError, match="another version of Jackfield; start a new session"):
             await Session.resume("s", store)
 
     asyncio.run(main())
@@ -63,7 +63,7 @@ def test_an_illegal_way_between_states_is_refused_and_logged(caplog: pytest.LogC
         assert session.transition(State.READY)
         assert caplog.text == ""
         assert not session.transition(State.EXECUTING_TOOL)
-    assert "session s may not go from ready to executing_tool" in caplog.text
+    assert "session s: invalid transition from ready to executing_tool" in caplog.text
     assert session.state is State.READY
 
 
@@ -73,4 +73,4 @@ def test_a_refused_intent_is_logged_with_its_reason(caplog: pytest.LogCaptureFix
         applied, refused = apply_intents((Intent("HANG_UP"),), session, {})
     assert not applied
     assert [each.type for each in refused] == ["HANG_UP"]
-    assert "session s: intent HANG_UP refused: no installed plugin knows it" in caplog.text
+    assert "session s: intent HANG_UP refused: no plugin handles it" in caplog.text

@@ -74,7 +74,7 @@ def test_a_format_that_is_not_known_is_refused_with_a_sentence(version: Any, tmp
     file = tmp_path / "tool_registry.json"
     file.write_text(json.dumps({**WIRE, "formatVersion": version, "tools": {"laid": "out otherwise"}}))
     with pytest.raises(
-        SnapshotError, match=f"a registry of format {version}, and this kernel reads format 1"
+        SnapshotError, match=f"the registry has format {version}, but this kernel only reads format 1"
     ):
         Snapshot.load(file)
     called = jackfield(tmp_path, "call", "parcel_motto")

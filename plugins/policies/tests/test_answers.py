@@ -136,7 +136,7 @@ def test_an_intent_that_was_refused_is_told_to_the_model_and_the_answer_stands()
     work = bench(handler)
     told = envelope(asyncio.run(work.call(work.session(), "tool")))
     assert (told["data"], told["intents"]) == ({"found": 1}, [])
-    assert told["meta"]["refusedIntents"] == [{"type": "HANG_UP", "reason": "no installed plugin knows it"}]
+    assert told["meta"]["refusedIntents"] == [{"type": "HANG_UP", "reason": "no plugin handles it"}]
 
 
 def test_a_handler_reaches_what_it_named_and_nothing_else() -> None:
@@ -145,7 +145,7 @@ def test_a_handler_reaches_what_it_named_and_nothing_else() -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         seen["bans"] = ctx.bans
         for name in ("kb", "store", "socket", "provider"):
-            with pytest.raises(AttributeError, match=f"does not name '{name}'"):
+            with pytest.raises(AttributeError, match=f"does not list '{name}' in"):
                 getattr(ctx, name)
         with pytest.raises(AttributeError):
             ctx.session.mode = "voice"
@@ -159,7 +159,7 @@ def test_a_handler_reaches_what_it_named_and_nothing_else() -> None:
 def test_a_tool_cannot_speak_in_the_hosts_name() -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         for event in ("confirmation_settled", "message", "tool_complete"):
-            with pytest.raises(ValueError, match="told by the kernel alone"):
+            with pytest.raises(ValueError, match="reserved for the host"):
                 await ctx.messaging.send(event)
         await ctx.messaging.send("picture", id="p1")
         await ctx.progress("half way", fraction=0.5)

@@ -337,7 +337,7 @@ def call_id(n: int) -> str:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever repeats a running call waits for it; here it would wait for a host that hangs."""
-    monkeypatch.setattr(ledger, "_patience", lambda _call: 0.001)
+    monkeypatch.setattr(ledger, "_wait_seconds", lambda _call: 0.001)
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ async def twice(work: TestRuntime) -> list[bytes]:
     return [(await work.call(session, "tool", "{}", ID)).wire for _ in range(2)]
 
 
-# answers that cannot be passed on
+# responses that cannot be encoded
 
 
 def raised() -> ToolResponse:
@@ -88,7 +88,7 @@ def test_an_answer_that_is_more_than_the_store_takes_is_told_as_such(tmp_path: P
 
     first, second = asyncio.run(main())
     assert first == second
-    assert "too long to be kept" in json.loads(first)["error"]["message"]
+    assert "too large to store" in json.loads(first)["error"]["message"]
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
@@ -333,7 +333,7 @@ def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None
     tool = make_tool("tool", fine, **WRITES)
     work = TestRuntime(tool, policies=POLICIES, store=TakenOver(), observers=[Watcher()])  # type: ignore[list-item]
     assert kind(asyncio.run(work.call(work.session(), "tool", "{}", ID))) == "ok"
-    assert decided[0]["duplicates"] == "answer not recorded"
+    assert decided[0]["duplicates"] == "result not recorded"
 
 
 class Faulty(MemoryStore):
@@ -531,7 +531,7 @@ def test_a_call_that_a_tool_may_not_make_is_on_record() -> None:
     (circle, why), (read, how), last = told.calls
     assert (circle, read, last) == ("around", "read", ("around", None))
     assert why is not None
-    assert "a circle" in why
+    assert "form a cycle" in why
     assert how is not None
     assert "not JSON" in how
 

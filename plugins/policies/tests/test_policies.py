@@ -459,7 +459,7 @@ def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
         token = token_of(work)
         assert kind(pending) == "CONFIRMATION_REQUIRED"
         assert failure(pending)["confirmation_request"]["preview"] == "Say hello?"
-        assert "not done" in failure(pending)["message"]
+        assert "Not run yet" in failure(pending)["message"]
         assert token not in pending.wire.decode()
         assert handler.runs == []
 
@@ -656,7 +656,7 @@ def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse)
     first, second = run(main())
     assert first == second
     assert json.loads(first)["error"]["type"] == "INTERNAL"
-    assert json.loads(first)["error"]["message"] == "The tool's answer cannot be passed on."
+    assert json.loads(first)["error"]["message"] == "The tool returned data that cannot be encoded as JSON."
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 

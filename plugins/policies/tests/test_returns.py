@@ -102,7 +102,7 @@ def test_enforced_a_violation_fails_the_call_and_nothing_of_the_data_is_passed_o
     assert answer["ok"] is False
     assert answer["error"] == {
         "type": "INTERNAL",
-        "message": "The tool's answer does not have the form it promises, and is withheld.",
+        "message": "The tool's result does not match its `returns` schema and is withheld.",
         "retryable": False,
         "partialSideEffects": partial,
     }

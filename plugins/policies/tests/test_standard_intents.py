@@ -156,7 +156,7 @@ def test_a_closed_session_refuses_intents(mode: Mode, intent: Intent) -> None:
         ("SET_PENDING_MESSAGE", None, "its parameters are null and not an object"),
         ("SUPPRESS_AUDIO", [("value", True)], "its parameters are of type list and not an object"),
         ("SUPPRESS_AUDIO", {1: True, (): 2}, "it has no parameter (), 1; it takes value alone"),
-        ("HANG_UP", {}, "no installed plugin knows it"),
+        ("HANG_UP", {}, "no plugin handles it"),
     ],
 )
 def test_an_invalid_intent_is_refused_with_a_reason(kind: str, params: Any, why: str) -> None:
