@@ -45,7 +45,7 @@ class Messaging(Protocol):
         """Tell the client something that is not for the model; `ConnectionError` when none is connected."""
 
 
-class Voice:
+class VoiceControl:
     """The voice of a session. Intents alone change it, so a verb makes one, to be returned with `ok`."""
 
     __slots__ = ("_session",)
@@ -63,7 +63,7 @@ class Voice:
         return end_voice_session(after)
 
 
-class Audio:
+class AudioControl:
     """What is heard of a turn."""
 
     __slots__ = ()
@@ -88,11 +88,11 @@ class ToolContext(Protocol):
         """A way to the user's client."""
 
     @property
-    def voice(self) -> Voice:
+    def voice(self) -> VoiceControl:
         """The session's voice, if it has one."""
 
     @property
-    def audio(self) -> Audio:
+    def audio(self) -> AudioControl:
         """What is heard of this turn."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
