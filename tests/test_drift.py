@@ -252,7 +252,7 @@ def plugin(site: Any, hook: str) -> Path:
     (site.folder / "fab_plugin").mkdir()
     (site.folder / "fab_plugin" / "__init__.py").write_text(
         "from jackfield import hookimpl\nfrom jackfield.offers import *\n"
-        "from jackfield.governance import Check\nimport fab_rules\n\n"
+        "from jackfield.governance import SyncPolicy\nimport fab_rules\n\n"
         f"@hookimpl\ndef jackfield_{hook}():\n    return [{OFFERS[hook]}]\n"
     )
     rules: Path = site.folder / "fab_rules.py"

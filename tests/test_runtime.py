@@ -335,7 +335,7 @@ def test_a_table_for_something_nobody_offers_stops_the_start(site: Any, tables: 
     [
         ("lambda settings: 1", "fab-plugin 1.0.0: thing cannot be created: TypeError"),
         ("lambda settings, services: 1 / 0", "thing cannot be created: ZeroDivisionError"),
-        ("lambda settings, services: object()", "thing has no concerns and no apply"),
+        ("lambda settings, services: object()", "thing has no applies_to and no apply"),
     ],
 )
 def test_a_plugin_whose_offer_cannot_be_made_is_named(site: Any, create: str, reason: str) -> None:
@@ -701,7 +701,7 @@ class Asked:
         if "please" in call.turn.user_text:
             call.vouch("the user said please")
         else:
-            call.remark("You did not say please.")
+            call.add_preview_note("You did not say please.")
         return await proceed(call)
 
 
@@ -712,7 +712,7 @@ def jackfield_policies():
 
 
 @pytest.mark.parametrize("leaves_it", [True, False])
-def test_a_policy_may_vouch_for_a_call_only_where_confirmation_is_left_to_policies(
+def test_a_policy_waives_confirmation_only_where_the_manifest_leaves_it_to_policies(
     site: Any, leaves_it: bool
 ) -> None:
     site.plugin("fab-asked", VOUCHER)

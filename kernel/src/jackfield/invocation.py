@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from jackfield.contract.context import Audio, ToolContext, Voice
+from jackfield.contract.context import AudioControl, ToolContext, VoiceControl
 from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ToolProgress
@@ -241,14 +241,14 @@ class HandlerContext:
         return ClientMessaging(self._call.session)
 
     @property
-    def voice(self) -> Voice:
+    def voice(self) -> VoiceControl:
         """The session's voice."""
-        return Voice(self.session)
+        return VoiceControl(self.session)
 
     @property
-    def audio(self) -> Audio:
+    def audio(self) -> AudioControl:
         """The audio of this turn."""
-        return Audio()
+        return AudioControl()
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
         """Report the progress of a long call to the user."""

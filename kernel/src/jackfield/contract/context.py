@@ -48,7 +48,7 @@ class Messaging(Protocol):
         """Send an event that the model does not see; raises `ConnectionError` if no client is connected."""
 
 
-class Voice:
+class VoiceControl:
     """The voice of a session. Methods return an intent that the handler passes to `ok`."""
 
     __slots__ = ("_session",)
@@ -66,7 +66,7 @@ class Voice:
         return end_voice_session(after)
 
 
-class Audio:
+class AudioControl:
     """The audio of a turn."""
 
     __slots__ = ()
@@ -91,11 +91,11 @@ class ToolContext(Protocol):
         """Sends events to the user's client."""
 
     @property
-    def voice(self) -> Voice:
+    def voice(self) -> VoiceControl:
         """The session's voice."""
 
     @property
-    def audio(self) -> Audio:
+    def audio(self) -> AudioControl:
         """The audio of this turn."""
 
     async def progress(self, message: str, *, fraction: float | None = None) -> None:
