@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial, reduce
 
-from jackfield.contract.response import Failure, ToolResponse
-from jackfield.governance import Call, Check, Policy, Proceed
+from jackfield.contract.tool import Failure, ToolResponse
+from jackfield.governance import Call, Policy, Proceed, SyncPolicy
 from jackfield.guards import give_up, grants_retry, refuse_overdue, settle
-from jackfield.registry.invoke import stopped
+from jackfield.invocation import cancelled_response
 
 _Before = Callable[[Call], ToolResponse | None]
 _After = Callable[[Call, ToolResponse], ToolResponse]
@@ -27,9 +27,9 @@ class Chain:
 
     def __init__(
         self,
-        policies: Iterable[tuple[str, Policy | Check]],
+        policies: Iterable[tuple[str, Policy | SyncPolicy]],
         last: Proceed,
-        *nameless: Check,
+        *nameless: SyncPolicy,
         writes: bool = True,
     ) -> None:
         """`nameless` checks stand behind the policies and decide nothing that is worth a record.
@@ -41,7 +41,7 @@ class Chain:
         run, behind = last, ""
         checks = list(nameless)
         for name, policy in reversed(chosen):
-            if isinstance(policy, Check):
+            if isinstance(policy, SyncPolicy):
                 checks.insert(0, policy)
             else:
                 if checks or (behind and writes):
@@ -56,12 +56,12 @@ def _around(apply: Callable[[Call, Proceed], Awaitable[ToolResponse]], proceed: 
     return lambda call: apply(call, proceed)
 
 
-def _checked(checks: Sequence[Check], proceed: Proceed, behind: str) -> Proceed:
+def _checked(checks: Sequence[SyncPolicy], proceed: Proceed, behind: str) -> Proceed:
     """All checks that stand side by side, in one coroutine; `behind` names the policy they stand before."""
     if not checks:
         # Between two policies that wrap: the one in front is to see an answer when the one behind hangs, and
         # to keep it if the handler may have changed something.
-        return _side_by_side((), proceed, (), None, (), behind=behind)
+        return _run_checks((), proceed, (), None, (), behind=behind)
     retries = next(
         (place for place, check in enumerate(checks, 1) if _has(check, "retry_after")), len(checks)
     )
@@ -75,12 +75,12 @@ def _checked(checks: Sequence[Check], proceed: Proceed, behind: str) -> Proceed:
     ]
     looks, retry = _afters(inner), None
     if _has(outer[-1], "retry_after"):
-        again = _side_by_side((), proceed, looks, None, (), behind=behind)
+        again = _run_checks((), proceed, looks, None, (), behind=behind)
         retry = partial(_retry, wanted=outer[-1].retry_after, proceed=again)
-    return _side_by_side(befores, proceed, looks, retry, _afters(outer), behind=behind)
+    return _run_checks(befores, proceed, looks, retry, _afters(outer), behind=behind)
 
 
-def _side_by_side(
+def _run_checks(
     befores: Sequence[tuple[_Before, Sequence[_After]]],
     proceed: Proceed,
     looks: Sequence[_After],
@@ -127,23 +127,23 @@ async def _retry(
     pause = wanted(call, response.failure)
     if pause is None or not grants_retry(call, pause):
         return response
-    call.stopped = ""
+    call.cancel_reason = ""
     waiting = call.session.waiting
     waiting.add(call)
     try:
         await asyncio.sleep(pause)
     finally:
         waiting.discard(call)
-    if call.stopped:
-        return stopped(call.stopped, call.tool.timeout, writes=not call.tool.reads)
+    if call.cancel_reason:
+        return cancelled_response(call.cancel_reason, call.tool.timeout, writes=not call.tool.reads)
     return await proceed(call)
 
 
-def _has(check: Check, name: str) -> bool:
+def _has(check: SyncPolicy, name: str) -> bool:
     """Whether a check does this itself."""
-    return getattr(type(check), name) is not getattr(Check, name)
+    return getattr(type(check), name) is not getattr(SyncPolicy, name)
 
 
-def _afters(checks: Sequence[Check]) -> tuple[_After, ...]:
+def _afters(checks: Sequence[SyncPolicy]) -> tuple[_After, ...]:
     """What an answer meets on its way back."""
     return tuple(check.after for check in reversed(checks) if _has(check, "after"))

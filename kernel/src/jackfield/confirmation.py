@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.preview import render
-from jackfield.contract.response import RESPONSE_SCHEMA_VERSION, Failure, ToolResponse
+from jackfield.confirmation import render
+from jackfield.contract.tool import RESPONSE_SCHEMA_VERSION, ErrorType, Failure, ToolResponse
 from jackfield.governance import Call
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ConfirmationRequired
@@ -185,7 +184,7 @@ class Confirmations:
             args=call.args,
             call_id=call.call_id,
             key=call.key,
-            preview="\n".join([card, *call.remarks]),
+            preview="\n".join([card, *call.preview_notes]),
             expires_at=self._store.now() + seconds,
             token_hash=_hash(confirmation_token(session, named)),
             meta=unrun_meta(tool),

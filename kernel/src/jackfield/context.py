@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from jackfield.contract.context import Audio, Voice
-from jackfield.contract.response import ToolResponse
+from jackfield.contract.tool import ToolResponse
 from jackfield.protocol.codec import event_fields
 from jackfield.protocol.messages import ToolProgress
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from jackfield.governance import Call
     from jackfield.session.session import Session
 
-KERNEL_EVENTS = frozenset(
+RESERVED_EVENTS = frozenset(
     {
         "confirmation_required", "confirmation_settled", "form_closed", "form_request", "message",
         "notification", "session_status", "tool_complete", "tool_decisions", "tool_error", "tool_progress",
@@ -26,7 +26,7 @@ KERNEL_EVENTS = frozenset(
 CallTool = Callable[["Call", str, Mapping[str, Any]], Awaitable[ToolResponse]]
 
 
-class SessionFacts:
+class ReadOnlySession:
     """The session as a handler sees it: nothing in it can be changed from here."""
 
     __slots__ = ("_session",)
@@ -65,7 +65,7 @@ class SessionFacts:
         return self._session.active
 
 
-class Messaging:
+class ClientMessaging:
     """A way to the user's client."""
 
     __slots__ = ("_session",)
@@ -75,14 +75,14 @@ class Messaging:
 
     async def send(self, event: str, **fields: Any) -> None:
         """Tell the client something that is not for the model."""
-        if event in KERNEL_EVENTS:
+        if event in RESERVED_EVENTS:
             raise ValueError(f"{event!r} is told by the kernel alone; choose another name")
         if not self._session.connected:
             raise ConnectionError("no client is connected")
         self._session.publish(event, fields)
 
 
-class Context:
+class HandlerContext:
     """The context of one call."""
 
     __slots__ = ("_call", "_call_tool", "_capabilities")
@@ -93,14 +93,14 @@ class Context:
         self._call_tool = call_tool
 
     @property
-    def session(self) -> SessionFacts:
+    def session(self) -> ReadOnlySession:
         """The session, to read."""
-        return SessionFacts(self._call.session)
+        return ReadOnlySession(self._call.session)
 
     @property
-    def messaging(self) -> Messaging:
+    def messaging(self) -> ClientMessaging:
         """A way to the user's client."""
-        return Messaging(self._call.session)
+        return ClientMessaging(self._call.session)
 
     @property
     def voice(self) -> Voice:
@@ -116,7 +116,7 @@ class Context:
         """Tell the user how far a long call has come."""
         call = self._call
         progress = ToolProgress(
-            tool=call.tool.id, call_id=call.answers_for, message=message, fraction=fraction
+            tool=call.tool.id, call_id=call.client_call_id, message=message, fraction=fraction
         )
         call.session.publish(*event_fields(progress))
 

@@ -29,7 +29,7 @@ class Distribution(NamedTuple):
         return f"{self.name} {self.version}".strip()
 
 
-class Entry(NamedTuple):
+class EntryPoint(NamedTuple):
     """One entry point: a name, what it points at, and who installed it."""
 
     group: str

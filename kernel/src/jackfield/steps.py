@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from jackfield.contract.errors import ErrorType
-from jackfield.contract.response import ToolResponse, fail
-from jackfield.governance import Call, Check
+from jackfield.contract.tool import ErrorType, ToolResponse, fail
+from jackfield.governance import Call, SyncPolicy
 from jackfield.registry.arguments import Violation
 from jackfield.registry.registry import RegisteredTool
 from jackfield.registry.returns import Returns
@@ -18,7 +17,7 @@ VALIDATION = "validation"
 _log = logging.getLogger(__name__)
 
 
-class Validation(Check):
+class Validation(SyncPolicy):
     """Refuses arguments that do not fit the tool's schema, and fills in the defaults of those that do."""
 
     def before(self, call: Call) -> ToolResponse | None:
@@ -43,7 +42,7 @@ def _invalid(tool: RegisteredTool, violations: Sequence[Violation]) -> ToolRespo
     )
 
 
-class Outcome(Check):
+class ResultEncoding(SyncPolicy):
     """Writes out what a handler returned, checks it against `returns`, and applies the intents."""
 
     def __init__(self, intents: Mapping[str, IntentHandler], *, enforce_returns: bool = False) -> None:

@@ -17,7 +17,7 @@ MAX_DEPTH = 64
 _INT64 = range(-(2**63), 2**64)
 
 
-class FaultKind(StrEnum):
+class JsonFaultKind(StrEnum):
     """What is wrong with a document."""
 
     SYNTAX = "syntax"
@@ -27,10 +27,10 @@ class FaultKind(StrEnum):
     DEPTH = "depth"
 
 
-class Fault(NamedTuple):
+class JsonFault(NamedTuple):
     """One hole in a document: its kind, where it is (a JSON pointer, or line and column) and what it says."""
 
-    kind: FaultKind
+    kind: JsonFaultKind
     where: str
     message: str
 
@@ -38,7 +38,7 @@ class Fault(NamedTuple):
 class StrictJsonError(ValueError):
     """The document cannot be trusted to mean one thing; `faults` lists every reason."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[JsonFault]) -> None:
         super().__init__("; ".join(f"{fault.where}: {fault.message}" for fault in faults))
         self.faults = faults
 
@@ -68,7 +68,7 @@ def loads(text: str) -> Any:
         where = f"line {error.lineno}, column {error.colno}"
         # Some end in the middle of a sentence, which goes on with the place.
         said = error.msg.removesuffix(" at").removesuffix(" starting").rstrip(": ")
-        raise StrictJsonError([Fault(FaultKind.SYNTAX, where, said)]) from None
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, where, said)]) from None
     except RecursionError:
         raise StrictJsonError([_too_deep(())]) from None
     faults = list(_faults(document))
@@ -96,19 +96,21 @@ def _float(literal: str) -> float | _BadNumber:
     return value if math.isfinite(value) else _BadNumber(literal)
 
 
-def _too_deep(path: tuple[str | int, ...]) -> Fault:
-    return Fault(FaultKind.DEPTH, pointer(*path), f"nested deeper than {MAX_DEPTH} levels")
+def _too_deep(path: tuple[str | int, ...]) -> JsonFault:
+    return JsonFault(JsonFaultKind.DEPTH, pointer(*path), f"nested deeper than {MAX_DEPTH} levels")
 
 
-def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[JsonFault]:
     if len(path) > MAX_DEPTH:
         yield _too_deep(path[:3])
     elif isinstance(value, _BadNumber):
         shown = value.literal if len(value.literal) <= 24 else f"{value.literal[:21]}..."
-        yield Fault(FaultKind.NUMBER, pointer(*path), f"{shown} is not a finite number of at most 64 bits")
+        yield JsonFault(
+            JsonFaultKind.NUMBER, pointer(*path), f"{shown} is not a finite number of at most 64 bits"
+        )
     elif isinstance(value, str):
         if _has_lone_surrogate(value):
-            yield Fault(FaultKind.SURROGATE, pointer(*path), "holds half of a surrogate pair")
+            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "holds half of a surrogate pair")
     elif isinstance(value, _Object):
         yield from _object_faults(value, path)
     elif isinstance(value, list):
@@ -116,12 +118,12 @@ def _faults(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[Fault]:
             yield from _faults(item, (*path, index))
 
 
-def _object_faults(value: _Object, path: tuple[str | int, ...]) -> Iterator[Fault]:
+def _object_faults(value: _Object, path: tuple[str | int, ...]) -> Iterator[JsonFault]:
     for key in value.twice:
-        yield Fault(FaultKind.DUPLICATE_KEY, pointer(*path, key), f"the key {key!r} is given twice")
+        yield JsonFault(JsonFaultKind.DUPLICATE_KEY, pointer(*path, key), f"the key {key!r} is given twice")
     for key, member in value.items():
         if _has_lone_surrogate(key):
-            yield Fault(FaultKind.SURROGATE, pointer(*path), "a key holds half of a surrogate pair")
+            yield JsonFault(JsonFaultKind.SURROGATE, pointer(*path), "a key holds half of a surrogate pair")
         else:
             yield from _faults(member, (*path, key))
 

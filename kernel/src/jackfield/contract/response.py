@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from jackfield.contract.errors import ErrorType, ToolError
-from jackfield.contract.intents import Intent
+from jackfield.contract.tool import ErrorType, Intent, ToolError
 
 RESPONSE_SCHEMA_VERSION = "1.0.0"
 

@@ -12,8 +12,7 @@ from functools import cache
 from typing import Any, Protocol, cast
 
 from jackfield.contract.context import ToolContext
-from jackfield.contract.errors import ErrorType, ToolError
-from jackfield.contract.response import ToolResponse, fail, fail_from
+from jackfield.contract.tool import ErrorType, ToolError, ToolResponse, fail, fail_from
 
 Handler = Callable[[dict[str, Any], ToolContext], Awaitable[ToolResponse]]
 
@@ -36,10 +35,10 @@ def _nothing(_: Any) -> None:
     """What happens to a call without policies."""
 
 
-class Stoppable(Protocol):
+class Cancellable(Protocol):
     """A call that can be told to stop; `stopped` says why it was."""
 
-    stopped: str
+    cancelled_response: str
     task: asyncio.Task[Any] | None
     """The task its handler runs in, while it does."""
     runner: asyncio.Task[Any] | None
@@ -50,7 +49,7 @@ class Stoppable(Protocol):
     ran_for: float
 
 
-class Deadlines:
+class DeadlineTimer:
     """The deadlines of every running call on one loop, watched by a single timer.
 
     A call has one deadline at a time: that of its policies before the handler begins, the handler's own, and
@@ -63,7 +62,7 @@ class Deadlines:
     def __init__(self, loop: asyncio.AbstractEventLoop, expired: Callable[[Any], None] = _nothing) -> None:
         """`expired` is called with a call whose policies took too long."""
         self.loop = loop
-        self.running: dict[Stoppable, None] = {}
+        self.running: dict[Cancellable, None] = {}
         """Every call that is under way, the oldest first."""
         self.armed = False
         self._expired = expired
@@ -78,7 +77,7 @@ class Deadlines:
         for call in [call for call in self.running if call.deadline <= now]:
             call.deadline = now + INSIST_SECONDS
             if call.task is not None:
-                stop(call, "timeout")
+                cancel_call(call, "timeout")
             elif call.runner is not None:
                 self._expired(call)
             else:
@@ -88,14 +87,14 @@ class Deadlines:
             self.arm()
 
 
-def stop(call: Stoppable, reason: str) -> None:
+def cancel_call(call: Cancellable, reason: str) -> None:
     """Cancel the handler, if one runs, so that the call is answered with the reason; the first one stands."""
     if call.task is not None:
-        if call.stopped:
+        if call.cancel_reason:
             # It swallowed the last one. That is taken back, so that one is always to be settled.
             call.task.uncancel()
         call.task.cancel()
-    call.stopped = call.stopped or reason
+    call.cancel_reason = call.cancel_reason or reason
 
 
 def as_handler(execute: Callable[..., Any]) -> Handler:
@@ -122,7 +121,7 @@ async def run_handler(
     handler: Handler,
     args: dict[str, Any],
     ctx: ToolContext,
-    call: Stoppable,
+    call: Cancellable,
     *,
     timeout: float,  # noqa: ASYNC109 - one timer watches all
     writes: bool,
@@ -142,24 +141,28 @@ async def run_handler(
     except ToolError as error:
         answer = fail_from(error)
     except BaseException as error:
-        if is_for_others(error, int(bool(call.stopped))):
+        if is_external_cancellation(error, int(bool(call.cancel_reason))):
             raise
         # Somebody else's code, and whatever it raises the model gets one answer.
         cause = type(error).__name__
-        answer = stopped(call.stopped, timeout, writes=writes) if call.stopped else _crashed(cause, error)
+        answer = (
+            cancelled_response(call.cancel_reason, timeout, writes=writes)
+            if call.cancel_reason
+            else _crashed(cause, error)
+        )
     finally:
         call.task = None
         ended = time.perf_counter()
         call.deadline = ended + POLICY_SECONDS
         call.took = took = ended - began
         call.ran_for += took
-        if call.stopped and task is not None:
+        if call.cancel_reason and task is not None:
             # Obeyed or swallowed: an answer that came in spite of it is what really happened.
             task.uncancel()
     return answer if isinstance(answer, ToolResponse) else _crashed(_not_an_answer(answer))
 
 
-def is_for_others(error: BaseException, settled: int = 0) -> bool:
+def is_external_cancellation(error: BaseException, settled: int = 0) -> bool:
     """Whether the process is to end, or somebody gave up the task; code may raise the same by itself.
 
     `settled` is how many cancellations of the task whoever asks has asked for himself.
@@ -170,7 +173,7 @@ def is_for_others(error: BaseException, settled: int = 0) -> bool:
     return isinstance(error, KeyboardInterrupt | GeneratorExit)
 
 
-def stopped(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
+def cancelled_response(reason: str, timeout: float, *, writes: bool) -> ToolResponse:
     """The answer to a call that was told to stop."""
     messages = {
         "timeout": f"The tool did not answer within {timeout * 1000:.0f} ms and was stopped.",

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from jackfield import strict_json
-from jackfield.strict_json import Fault, FaultKind, StrictJsonError
+from jackfield.strict_json import JsonFault, JsonFaultKind, StrictJsonError
 
 MAX_BYTES = 1024 * 1024
 
@@ -19,7 +19,7 @@ _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER = b"0" * 19
 
 
-def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
+def parse_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     """The arguments object and its canonical form, or `StrictJsonError` with all that is wrong with it.
 
     orjson is five times as fast as a strict reading but takes the last of two equal keys. Every key has a
@@ -30,7 +30,7 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     if not data:
         return {}, b"{}"
     if len(data) > MAX_BYTES:
-        raise StrictJsonError([Fault(FaultKind.DEPTH, "/", f"more than {MAX_BYTES} bytes")])
+        raise StrictJsonError([JsonFault(JsonFaultKind.DEPTH, "/", f"more than {MAX_BYTES} bytes")])
     try:
         value = orjson.loads(data)
         canonical = orjson.dumps(value, None, orjson.OPT_SORT_KEYS)
@@ -41,7 +41,7 @@ def read_arguments(text: str | bytes) -> tuple[dict[str, Any], bytes]:
     if canonical.count(_COLON) != data.count(_COLON) or _may_hide_something(data):
         value = _strictly(data)
     if not isinstance(value, dict):
-        raise StrictJsonError([Fault(FaultKind.SYNTAX, "/", "the arguments are not an object")])
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, "/", "the arguments are not an object")])
     return value, canonical
 
 
@@ -58,4 +58,4 @@ def _strictly(data: bytes) -> Any:
     try:
         return strict_json.loads(data.decode("utf-8"))
     except UnicodeDecodeError as error:
-        raise StrictJsonError([Fault(FaultKind.SYNTAX, f"byte {error.start}", "not UTF-8")]) from None
+        raise StrictJsonError([JsonFault(JsonFaultKind.SYNTAX, f"byte {error.start}", "not UTF-8")]) from None

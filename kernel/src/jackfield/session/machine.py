@@ -35,6 +35,6 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 }
 
 
-def may_go(before: State, after: State) -> bool:
+def can_transition(before: State, after: State) -> bool:
     """Whether a session may go from one state to another; staying is always allowed."""
     return before is after or after in TRANSITIONS[before]

@@ -1,10 +1,10 @@
-"""Records of a session, of which each holder writes its own: whoever reads takes the latest holder's.
+"""Records of a session, of which each epoch writes its own: whoever reads takes the latest epoch's.
 
 A process that carries a session holds it until another one takes it over, and learns of that late: a write
-may be on its way, held up by a disk or a network, while the new holder has long gone on. No check before a
+may be on its way, held up by a disk or a network, while the new epoch has long gone on. No check before a
 write can see that, so nothing is checked. Holders are numbered, each larger than the one before, and the
 number is part of the key; what a superseded one writes, however late, is where nobody looks. The first
-holder is 0 and writes under the plain name.
+epoch is 0 and writes under the plain name.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ _MARK = "@"
 _DIGITS = 16
 
 
-class Record(NamedTuple):
-    """What a holder wrote last."""
+class FencedRecord(NamedTuple):
+    """What a epoch wrote last."""
 
-    holder: int
+    epoch: int
     value: bytes
 
 
-async def write(store: Store, name: str, holder: int, value: bytes, *, ttl: float) -> None:
-    """Set a holder's record."""
-    await store.put(_key(name, holder), value, ttl=ttl)
+async def write(store: Store, name: str, epoch: int, value: bytes, *, ttl: float) -> None:
+    """Set a epoch's record."""
+    await store.put(_key(name, epoch), value, ttl=ttl)
 
 
-async def latest(store: Store, name: str) -> Record | None:
-    """The record of the latest holder who wrote one."""
-    holder = max(await _holders(store, name))
-    value = await store.get(_key(name, holder))
-    return None if value is None else Record(holder, value)
+async def latest(store: Store, name: str) -> FencedRecord | None:
+    """The record of the latest epoch who wrote one."""
+    epoch = max(await _epochs(store, name))
+    value = await store.get(_key(name, epoch))
+    return None if value is None else FencedRecord(epoch, value)
 
 
 async def erase(store: Store, name: str) -> None:
-    """Remove what all holders wrote."""
-    for holder in await _holders(store, name):
-        await store.delete(_key(name, holder))
+    """Remove what all epochs wrote."""
+    for epoch in await _epochs(store, name):
+        await store.delete(_key(name, epoch))
 
 
 def name_of(key: str) -> str:
@@ -48,7 +48,7 @@ def name_of(key: str) -> str:
     return name if mark and _is_number(number) else key
 
 
-async def _holders(store: Store, name: str) -> list[int]:
+async def _epochs(store: Store, name: str) -> list[int]:
     """Who may have written a record; the first one always may."""
     start = name + _MARK
     numbers = [key.removeprefix(start) for key in await store.keys(start)]
@@ -59,5 +59,5 @@ def _is_number(text: str) -> bool:
     return len(text) == _DIGITS and text.isascii() and text.isdigit()
 
 
-def _key(name: str, holder: int) -> str:
-    return f"{name}{_MARK}{holder:0{_DIGITS}d}" if holder else name
+def _key(name: str, epoch: int) -> str:
+    return f"{name}{_MARK}{epoch:0{_DIGITS}d}" if epoch else name
