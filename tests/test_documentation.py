@@ -294,7 +294,7 @@ def test_every_trouble_is_documented_with_what_is_done_and_what_the_user_is_told
     from jackfield.transport.provider_errors import PROVIDER_ERRORS
 
     rows = [
-        f"| `{code}` | {kind.remedy} | {kind.sentence} {kind.suggestion} |"
+        f"| `{code}` | {kind.recovery} | {kind.message} {kind.suggestion} |"
         for code, kind in PROVIDER_ERRORS.items()
     ]
     assert [row for row in rows if row not in page("providers.md")] == []

@@ -130,8 +130,8 @@ def assert_withheld(settings: Settings, reason: str, tools: set[str]) -> None:
     with pytest.raises(RegistryError, match=rf"fab_a .*{reason}.*; run `jackfield build`"):
         Registry.load(settings.registry)
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
-    assert set(registry.withdrawn) == tools
-    assert all(reason.replace("\\", "") in why for why in registry.withdrawn.values()), registry.withdrawn
+    assert set(registry.withheld) == tools
+    assert all(reason.replace("\\", "") in why for why in registry.withheld.values()), registry.withheld
 
 
 def start(settings: Settings, deployment: Literal["development", "production"] = "production") -> Runtime:
@@ -160,7 +160,7 @@ def test_the_package_of_one_tool_belongs_to_the_other_tool_of_its_distribution(p
     settings = frozen()
     (pair.parent / "fab_b" / "handler.py").write_text(f"{HANDLER}# changed\n")
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
-    assert registry.withdrawn == {
+    assert registry.withheld == {
         "fab_a": "is not what was frozen (fab_b, a part of fab-pair)",
         "fab_b": "is not what was frozen (fab_b)",
     }
@@ -298,7 +298,7 @@ def test_production_goes_on_without_a_drifted_capability_and_the_tools_that_need
     runtime = start(settings)
     assert set(runtime.registry.tools) == {"fab_sound"}
     reason = "plugin fab-plugin depends on fab-rules, which is not what was frozen (fab_rules)"
-    assert runtime.registry.withdrawn == {"fab_needy": f"needs fab: {reason}"}
+    assert runtime.registry.withheld == {"fab_needy": f"needs fab: {reason}"}
     assert f"{reason}: it is left out" in caplog.text
 
 
@@ -338,7 +338,7 @@ def test_the_tools_of_a_drifted_family_are_withheld_in_production(site: Any, tmp
     runtime = start(settings)
     assert set(runtime.registry.tools) == {"fab_sound"}
     reason = "is not what was frozen (fab_family, a part of fab-family)"
-    assert runtime.registry.withdrawn == {"fab_a": reason, "fab_b": reason}
+    assert runtime.registry.withheld == {"fab_a": reason, "fab_b": reason}
     assert "fab_family" not in sys.modules, "changed code is not imported"
 
 

@@ -79,7 +79,7 @@ def test_code_that_is_not_what_was_frozen_is_fatal_in_development_and_withheld_i
         Registry.load(settings.registry)
     registry = Registry.load(settings.registry, Deployment.PRODUCTION)
     assert set(registry.tools) == {"fab_sound"}
-    assert "not what was frozen" in registry.withdrawn["fab_drifted"]
+    assert "not what was frozen" in registry.withheld["fab_drifted"]
     assert "fab_drifted is withheld" in caplog.text
 
 
@@ -698,7 +698,7 @@ class Asked:
         return True
 
     async def apply(self, call, proceed):
-        if "please" in call.turn.said:
+        if "please" in call.turn.user_text:
             call.waive_confirmation("the user said please")
         else:
             call.add_preview_note("You did not say please.")
@@ -749,7 +749,7 @@ def test_what_the_user_said_survives_a_restart(site: Any) -> None:
         kept = await again.resume_session(session.id, publish)
         await again.close()
         assert kept is not None
-        return kept.turn.said
+        return kept.turn.user_text
 
     assert asyncio.run(main()) == "draw me a lighthouse"
 

@@ -44,7 +44,7 @@ def test_what_the_user_and_the_log_are_told(
     with caplog.at_level(logging.WARNING):
         notice = asyncio.run(main())
     kind = PROVIDER_ERRORS[code]
-    assert (notice["code"], notice["text"], notice["suggestion"]) == (code, kind.sentence, kind.suggestion)
+    assert (notice["code"], notice["text"], notice["suggestion"]) == (code, kind.message, kind.suggestion)
     assert f": {code} " in caplog.text
 
 
@@ -72,6 +72,6 @@ def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
     kind = PROVIDER_ERRORS["server_error"]
     for each in (first, second):
         told = (each["code"], each["text"], each["suggestion"])
-        assert told == ("server_error", kind.sentence, kind.suggestion)
-    assert last["text"] == kind.sentence
+        assert told == ("server_error", kind.message, kind.suggestion)
+    assert last["text"] == kind.message
     assert "did not help" in last["suggestion"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from jackfield.store import Claim, ClaimState, Doubt, MemoryStore, StoreUnavailableError
+from jackfield.store import Claim, ClaimState, DoubtfulClaim, MemoryStore, StoreUnavailableError
 
 IN_DOUBT = Claim(ClaimState.IN_DOUBT)
 
@@ -80,8 +80,8 @@ class SharedStore(MemoryStore):
         if self._mine(key):
             await super().abandon(key)
 
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         self._reach()
-        dead = [Doubt(key, note) for key, note in self._notes.items() if self._dead(key)]
+        dead = [DoubtfulClaim(key, note) for key, note in self._notes.items() if self._dead(key)]
         abandoned = await super().in_doubt(prefix)
         return sorted(abandoned + [each for each in dead if each.key.startswith(prefix)])

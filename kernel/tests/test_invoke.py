@@ -171,7 +171,7 @@ def test_whatever_a_handler_raises_its_call_is_answered(handler: Any) -> None:
 def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("jackfield.invocation.INSIST_SECONDS", 0.01)
+    monkeypatch.setattr("jackfield.invocation.RECANCEL_SECONDS", 0.01)
     told: list[int] = []
 
     async def stubborn(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from jackfield import ToolResponse, fail, ledger, ok
-from jackfield.confirmation import Confirmations, PendingConfirmation, waiting
+from jackfield.confirmation import Confirmations, PendingConfirmation, confirmation_pending
 from jackfield.contract.tool import ErrorType
 from jackfield.governance import Call, Proceed
 from jackfield.ledger import CallLedger, CallStatus, stable_key
@@ -65,7 +65,7 @@ class Asks:
     async def apply(self, call: Call, proceed: Proceed) -> ToolResponse:
         if call.confirmed:
             return await proceed(call)
-        return waiting(await self._confirmations.ask(call, seconds=EXPIRY))
+        return confirmation_pending(await self._confirmations.request(call, seconds=EXPIRY))
 
 
 class Hook:
@@ -132,7 +132,7 @@ class Host:
     async def asked(self) -> PendingConfirmation:
         """Let a call wait for its user."""
         assert state(await self.call("ask")) == "waiting"
-        (pending,) = await Confirmations(self.store).of_session("s")
+        (pending,) = await Confirmations(self.store).for_session("s")
         return pending
 
     async def hang(self, tool: str = "send") -> asyncio.Task[CallResult]:
@@ -261,7 +261,7 @@ def test_a_call_that_always_asks_and_whose_process_died_before_it_asked_never_ra
         other = Host(host.clock, host)
         await host.store.claim(KEY, b"f", ttl=DAY)
         host.store.hangs = True
-        assert (await other.ledger.status(KEY, always_asks=True)).state is CallState.NEVER_RUN
+        assert (await other.ledger.status(KEY, always_confirms=True)).state is CallState.NEVER_RUN
         assert (await other.ledger.status(KEY)).state is CallState.IN_DOUBT
         assert await other.ledger.in_doubt() == []
 
@@ -303,7 +303,7 @@ def test_a_call_approved_in_time_never_expires_however_long_it_runs() -> None:
         await host.began.wait()
         host.clock.now += 2 * EXPIRY
         assert (await other.ledger.status_of(pending)).state is CallState.RUNNING
-        assert not await other.ledger.settle_unrun(pending, declined())
+        assert not await other.ledger.record_not_run(pending, declined())
         host.ends.set()
         answer = await approving
         assert (await other.ledger.status_of(pending)).wire == answer.wire
@@ -332,7 +332,7 @@ def test_what_became_of_an_approved_call_is_told_as_long_as_its_question_is_know
         answer = await host.decide(pending)
         host.clock.now += after
         await host.store.prune()
-        assert await Confirmations(host.store).of_session("s") == [pending]
+        assert await Confirmations(host.store).for_session("s") == [pending]
         assert (await host.ledger.status_of(pending)).wire == answer.wire
         assert (await host.ledger.status(KEY)).wire == answer.wire
         assert (await host.call("ask")).wire == answer.wire
@@ -497,7 +497,7 @@ def test_a_store_that_goes_away_while_a_read_is_taken_over_does_not_block_it() -
 def test_a_call_that_died_while_it_asked_waits_for_its_user_although_the_store_goes_away(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ledger, "RECORD_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
 
     async def away(key: str, result: bytes, **options: Any) -> bool:
         raise StoreUnavailableError("the test has cut the connection")
@@ -589,13 +589,13 @@ def test_a_process_paused_before_the_handler_learns_that_its_claim_is_gone() -> 
         calling = asyncio.create_task(host.call())
         await host.reached.wait()
         (call,) = host.calls
-        assert call.held is not None
-        assert await call.held(call.key)
+        assert call.check_claim is not None
+        assert await call.check_claim(call.key)
         host.store.hangs = True
         # Nobody has taken it over yet.
-        assert await call.held(call.key)
+        assert await call.check_claim(call.key)
         wire = await other.ledger.settle(KEY, ran=False, by="ann")
-        assert not await call.held(call.key)
+        assert not await call.check_claim(call.key)
         assert not await host.store.holds(KEY)
         calling.cancel()
         await asyncio.gather(calling, return_exceptions=True)
@@ -618,7 +618,7 @@ def test_a_call_that_does_no_harm_when_repeated_is_not_fenced() -> None:
 
 
 def test_an_answer_is_recorded_by_itself_when_the_store_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger, "RECORD_AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(ledger, "RECORD_RETRY_SECONDS", 0.01)
 
     async def main() -> None:
         host = Host(Clock())

@@ -23,7 +23,7 @@ async def known(store: MemoryStore, keys: list[str]) -> list[str]:
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
-    monkeypatch.setattr(store_module, "KEPT_BYTES", ROOM)
+    monkeypatch.setattr(store_module, "MAX_RESULT_BYTES", ROOM)
     return MemoryStore()
 
 
@@ -66,5 +66,5 @@ def test_a_key_that_was_forgotten_and_used_again_is_not_taken_for_the_old_one() 
         return await known(store, ["again"])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store_module, "KEPT_BYTES", ROOM)
+        patch.setattr(store_module, "MAX_RESULT_BYTES", ROOM)
         assert asyncio.run(use(MemoryStore(clock=lambda: now))) == ["again"]

@@ -164,7 +164,7 @@ def test_an_agent_has_its_users_roles_and_none_of_a_users_words(site: Site, tmp_
         async with agency(site, tmp_path, script, roles=frozenset({"staff"})) as there:
             assert (await there.hand_over("Draw me a picture."))["data"]["sources"][0]["id"] == "doc:wages"
             ((call, _),) = there.inner()
-            assert call.turn.said == ""
+            assert call.turn.user_text == ""
 
     run(act)
 

@@ -125,13 +125,13 @@ def test_tools_that_are_withheld_are_told_by_reason(workshop: Workshop) -> None:
 
             async with opened(settings, HostSettings(port=0)) as house:
                 registry = house.sessions.runtime.registry
-                registry.withdrawn = {
+                registry.withheld = {
                     "hst_odd": "needs weather: no key is set",
                     "hst_book": "needs rooms, which nobody provides",
                     "hst_note": "needs weather: no key is set",
                 }
                 registry.tools = {
-                    name: tool for name, tool in registry.tools.items() if name not in registry.withdrawn
+                    name: tool for name, tool in registry.tools.items() if name not in registry.withheld
                 }
                 return "\n".join(announcement(house, settings, 80, ("--port",)).lines())
 

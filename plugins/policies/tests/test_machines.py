@@ -195,7 +195,7 @@ class Hosts(RuleBasedStateMachine):
     def look(self, index: int, n: int, asks: bool) -> None:
         """Somebody asks what became of a call, without delivering it."""
         host, n = self.live(index), n if asks else 10 + n
-        status = self.run(host.ledger.status(stable_key("s", call_id(n)), always_asks=asks))
+        status = self.run(host.ledger.status(stable_key("s", call_id(n)), always_confirms=asks))
         # A call that nobody delivered has not run; that is no outcome yet.
         if status.state is CallState.NEVER_RUN and status.wire is None:
             assert n not in self.final
@@ -391,9 +391,9 @@ def test_a_call_that_was_killed_while_it_asked_keeps_its_card(hosts: Hosts) -> N
     hosts.ask(0, 0, "after the card is kept")
     hosts.kill(0)
     host = hosts.live(0)
-    kept = hosts.run(Confirmations(host.store).of_session("s"))
+    kept = hosts.run(Confirmations(host.store).for_session("s"))
     hosts.ask(0, 0, "")
-    assert hosts.run(Confirmations(host.store).of_session("s")) == kept
+    assert hosts.run(Confirmations(host.store).for_session("s")) == kept
     hosts.approve(0, 0, "")
     assert hosts.effects == [0]
 

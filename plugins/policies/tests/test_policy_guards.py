@@ -408,7 +408,7 @@ def test_a_tool_that_requires_confirmation_never_runs_without_the_users_word(
 def brief(monkeypatch: pytest.MonkeyPatch) -> None:
     """Policies get a moment, and are told again soon."""
     monkeypatch.setattr("jackfield.invocation.POLICY_SECONDS", 0.1)
-    monkeypatch.setattr("jackfield.invocation.INSIST_SECONDS", 0.05)
+    monkeypatch.setattr("jackfield.invocation.RECANCEL_SECONDS", 0.05)
 
 
 async def hangs_before(call: Call, proceed: Proceed) -> ToolResponse:

@@ -13,7 +13,7 @@ import jackfield_policies
 import pytest
 from jackfield import ErrorType, Intent, ToolResponse, fail, ok
 from jackfield.registry import returns as returns_module
-from jackfield.registry.returns import MOST_REPORTED
+from jackfield.registry.returns import MAX_REPORTED
 from jackfield_testkit.runtime import TestRuntime, make_tool
 
 RETURNS = {
@@ -88,7 +88,7 @@ def test_a_report_is_bounded_and_quotes_no_values() -> None:
     secret = "hunter2" * 1000
     answer = told(bench({"found": secret, "all": list(range(1000)), "x" * 5000: secret}))
     reported = answer["meta"]["returnsViolations"]
-    assert len(reported) == MOST_REPORTED
+    assert len(reported) == MAX_REPORTED
     assert "hunter2" not in json.dumps(reported)
     assert len(json.dumps(reported)) < 2000
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import apsw
-from jackfield.store import Claim, ClaimState, Doubt
+from jackfield.store import Claim, ClaimState, DoubtfulClaim
 from jackfield_store_sqlite import SqliteStore
 
 
@@ -46,15 +46,15 @@ class AbandonsForOthers(Impatient):
 
 
 class ListsOnlyTheAbandoned(Impatient):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         abandoned = await self._execute("SELECT key FROM claims WHERE owner = ''")
         return [each for each in await super().in_doubt(prefix) if (each.key,) in abandoned]
 
 
 class ListsWhatOthersRun(Impatient):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         noted = await self._execute("SELECT key, note FROM claims WHERE note IS NOT NULL")
-        return sorted(Doubt(key, note) for key, note in noted if key.startswith(prefix))
+        return sorted(DoubtfulClaim(key, note) for key, note in noted if key.startswith(prefix))
 
 
 class PrunesWhatTheDeadHeld(Impatient):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jackfield.store import Claim, ClaimState, Doubt, MemoryStore, Store
+from jackfield.store import Claim, ClaimState, DoubtfulClaim, MemoryStore, Store
 from jackfield_testkit.store import StoreContractTests
 from jackfield_testkit.store.harness import StoreHarness
 from jackfield_testkit.suite import suite_tests
@@ -244,29 +244,29 @@ class TakesOverWhatHasExpired(MemoryStore):
 
 
 class ListsByPattern(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         pattern = re.escape(prefix).replace("_", ".")
         return [each for each in await super().in_doubt("") if re.match(pattern, each.key)]
 
 
 class ListsUnsorted(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         return [
-            Doubt(key, note)
+            DoubtfulClaim(key, note)
             for key, note in self._notes.items()
             if key in self._abandoned and key.startswith(prefix)
         ]
 
 
 class ListsWhatHasNoNote(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
         keys = sorted(key for key in self._abandoned if key.startswith(prefix))
-        return [Doubt(key, self._notes.get(key, b"")) for key in keys]
+        return [DoubtfulClaim(key, self._notes.get(key, b"")) for key in keys]
 
 
 class ListsWhatIsRunning(MemoryStore):
-    async def in_doubt(self, prefix: str) -> list[Doubt]:
-        return [Doubt(key, self._notes[key]) for key in sorted(self._notes) if key.startswith(prefix)]
+    async def in_doubt(self, prefix: str) -> list[DoubtfulClaim]:
+        return [DoubtfulClaim(key, self._notes[key]) for key in sorted(self._notes) if key.startswith(prefix)]
 
 
 BROKEN: list[tuple[type[MemoryStore], str]] = [

@@ -42,7 +42,7 @@ def parts(path: Path, registry: Registry) -> dict[str, float]:
         "its hash": best(lambda: content_hash(wire)),
         "manifests": best(lambda: Snapshot.from_wire(wire)),
         "packages found": best(lambda: [folder_of(package) for package in packages]),
-        "code hashed": best(lambda: [package_hash(each, "1.0.0", without=NOT_CODE) for each in folders]),
+        "code hashed": best(lambda: [package_hash(each, "1.0.0", exclude=NOT_CODE) for each in folders]),
         "handlers looked at": best(lambda: [as_handler(handler) for handler in handlers]),
     }
 

@@ -90,7 +90,7 @@ class BudgetPolicy(SyncPolicy):
         if call.confirmed:
             return response
         turn, tool_ms = call.turn, self._limits[call.session.mode][2]
-        turn.tool_ms += call.ran_for * 1000
+        turn.tool_ms += call.total_handler_seconds * 1000
         if tool_ms and turn.tool_ms > tool_ms:
             call.decide("budgets", "over time")
             _log.warning(
@@ -205,7 +205,7 @@ class LatencyPolicy(SyncPolicy):
 
     def after(self, call: Call, response: ToolResponse) -> ToolResponse:
         """Warn if the call was late."""
-        took, budget = call.took * 1000, call.tool.manifest.latency_budget_ms
+        took, budget = call.handler_seconds * 1000, call.tool.manifest.latency_budget_ms
         if took > budget:
             call.decide("latency", "late")
             call.meta["late"] = {"tookMs": round(took), "budgetMs": budget}
