@@ -31,14 +31,14 @@ def judged(request: Request, turn: Turn) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_row_is_in_one_of_the_two_parts(name: str) -> None:
+def test_every_row_is_in_exactly_one_of_the_two_parts(name: str) -> None:
     both = [material.unseen(name, Chosen(development=part)) for part in (True, False)]
     assert all(both)
     assert sum(map(len, both)) == len(material.beside("unseen_requests").rows(name))
     assert not any(row in both[1] for row in both[0])
 
 
-def test_a_sample_goes_on_where_the_one_before_it_ended() -> None:
+def test_a_sample_continues_where_the_previous_one_ended() -> None:
     whole = material.unseen("console", Chosen(development=True))
     first = material.unseen("console", Chosen(development=True, most=5))
     second = material.unseen("console", Chosen(development=True, most=5, first=5))

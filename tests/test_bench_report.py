@@ -54,13 +54,13 @@ def tables_of(page: str) -> list[tuple[str, tuple[str, ...]]]:
     return found
 
 
-def test_every_table_of_the_page_is_one_that_a_part_of_the_bench_fills() -> None:
+def test_every_table_of_the_page_is_filled_by_a_benchmark() -> None:
     shown = tables_of(PAGE)
     assert len(shown) > 10
     assert set(shown) <= {(table.section, table.headings) for table in TABLES}
 
 
-def test_every_section_of_the_page_is_measured_and_every_picture_is_one_of_the_plots() -> None:
+def test_every_section_of_the_page_is_measured_and_every_image_is_a_plot() -> None:
     assert set(re.findall(r"^## (.+)$", PAGE, re.MULTILINE)) == {table.section for table in TABLES}
     pictures = set(re.findall(r"!\[.{20,}\]\(images/bench-(\w+)\.svg\)", PAGE))
     assert pictures == set(plots.PLOTS)
@@ -85,7 +85,7 @@ def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path)
             assert list(kept["tables"][name]["figures"][row].values()) == values
 
 
-def test_a_figure_that_there_is_not_is_left_empty(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_figure_is_left_empty(capsys: pytest.CaptureFixture[str]) -> None:
     table = Table("t", "Section", "what", {"us": ".1f", "ratio": ".2f"})
     filled = Filled(table, "Caption.", {"one": (1.26, None), "two": (2, 0.5)})
     assert filled.markdown().splitlines()[-2:] == ["| one | 1.3 |  |", "| two | 2.0 | 0.50 |"]
@@ -94,7 +94,7 @@ def test_a_figure_that_there_is_not_is_left_empty(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out.startswith("## Section\n\nCaption.\n\n| what | us | ratio |\n")
 
 
-def test_a_part_that_fails_says_why_and_the_others_go_on(
+def test_a_failing_benchmark_reports_the_reason_and_the_others_continue(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = Table("t", "Section", "what", {"us": ".1f"})
@@ -117,14 +117,14 @@ def test_a_part_that_fails_says_why_and_the_others_go_on(
     assert command.main() == 0
 
 
-def test_a_program_that_fails_is_named_with_its_last_word() -> None:
+def test_a_failing_program_is_named_with_its_last_output() -> None:
     from bench.programs import ask
 
     with pytest.raises(ProgramError, match=r"bench\.nowhere failed: .*No module named"):
         ask("nowhere")
 
 
-def test_plots_are_drawn_of_what_there_is_and_are_svg(
+def test_plots_show_the_available_figures_and_are_svg(
     report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "settings"))
@@ -143,7 +143,7 @@ def test_plots_are_drawn_of_what_there_is_and_are_svg(
     assert [plot.read_bytes() for plot in again] == [plot.read_bytes() for plot in drawn]
 
 
-def test_the_docs_get_the_plots_of_a_run_and_nothing_else(
+def test_only_the_plots_of_a_run_are_copied_to_the_docs(
     report: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "settings"))
@@ -165,7 +165,7 @@ def test_the_docs_get_the_plots_of_a_run_and_nothing_else(
     }
 
 
-def test_asking_what_there_is_imports_no_plotting() -> None:
+def test_listing_the_benchmarks_imports_no_plotting_library() -> None:
     code = "import sys, bench.__main__; print('matplotlib' in sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", code],

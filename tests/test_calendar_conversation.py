@@ -193,7 +193,7 @@ async def around_the_change(talk: Conversation) -> None:
     assert refused["error"]["details"]["clash"]["start"] == "2027-03-29T09:00:00+02:00"
 
 
-def test_a_meeting_is_looked_for_proposed_confirmed_and_booked(
+def test_a_meeting_is_found_proposed_confirmed_and_booked(
     server: Radicale, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = server.make("work", [calendar(STANDUP, MOVED), calendar(LUNCH)])
@@ -212,7 +212,9 @@ def test_a_meeting_is_looked_for_proposed_confirmed_and_booked(
     asyncio.run(main())
 
 
-def test_it_works_out_of_the_box_in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_calendar_works_in_a_folder_without_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     settings = frozen(tmp_path)
     bare = Settings(allow=TAKES_PART, registry=settings.registry, store="memory")

@@ -60,7 +60,7 @@ def rebuild() -> None:
     freeze.write(made.snapshot, settings.registry)
 
 
-def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any) -> None:
+def test_a_terminal_without_forms_asks_in_text(built: Path, site: Any) -> None:
     site.plugin("fab-forms", "from jackfield_scripted.form_transport import *\n")
     rebuild()
 
@@ -74,7 +74,7 @@ def test_a_terminal_shows_no_forms_and_is_asked_in_words(built: Path, site: Any)
 
 
 @pytest.mark.parametrize("approve", [True, False])
-def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: bool) -> None:
+def test_a_conversation_calls_a_tool_and_asks_for_confirmation(built: Path, approve: bool) -> None:
     seen: dict[str, Any] = {}
 
     async def script(model: ScriptedModel) -> None:
@@ -112,7 +112,7 @@ def test_a_conversation_with_a_tool_and_a_confirmation(built: Path, approve: boo
         (Refusal(429, "insufficient_quota", "no"), "quota of this deployment is used up"),
     ],
 )
-def test_what_the_provider_refuses_is_a_sentence(built: Path, refusal: Refusal, sentence: str) -> None:
+def test_provider_errors_are_shown_as_a_sentence(built: Path, refusal: Refusal, sentence: str) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.says("Never.")
 
@@ -126,7 +126,7 @@ def test_what_the_provider_refuses_is_a_sentence(built: Path, refusal: Refusal, 
     assert "Traceback" not in err
 
 
-def test_wrong_settings_say_what_to_change(built: Path) -> None:
+def test_wrong_settings_are_reported_with_a_remedy(built: Path) -> None:
     async def main() -> list[tuple[int, str, str]]:
         async with OpenAIServer() as server:
             return [
@@ -150,7 +150,7 @@ def test_the_prompts_ship_with_the_conversation() -> None:
     assert {each.name for each in ours.iterdir()} >= {"core.md", "voice.md", "text.md"}
 
 
-def test_control_c_ends_an_answer_and_not_the_conversation(built: Path) -> None:
+def test_control_c_stops_the_answer_but_not_the_conversation(built: Path) -> None:
     """At a terminal: the answer stops, and the next line is answered."""
     heard: list[str] = []
 

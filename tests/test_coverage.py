@@ -135,11 +135,11 @@ def missing(row: Row) -> list[str]:
     return wrong
 
 
-def test_every_test_that_is_named_exists_and_is_run() -> None:
+def test_every_named_test_exists_and_is_run() -> None:
     assert [wrong for row in rows() for wrong in missing(row)] == []
 
 
-def test_no_row_is_without_a_test_but_those_of_what_is_missing() -> None:
+def test_only_pending_rows_have_no_test() -> None:
     assert len(rows()) > 250
     assert [row.cells[0] for row in rows() if not row.tests and row.chapter != PENDING] == []
     named = [name for row in rows() for name in re.findall(r"`([^`]*\.py[^`]*)`", row.cells[-1])]
@@ -208,7 +208,7 @@ ENUMERATED: dict[str, Callable[[], set[str]]] = {
 
 
 @pytest.mark.parametrize("section", ENUMERATED)
-def test_everything_that_the_code_enumerates_is_listed_and_nothing_else(section: str) -> None:
+def test_the_lists_match_what_the_code_enumerates(section: str) -> None:
     assert sorted(listed(section)) == sorted(ENUMERATED[section]())
 
 
@@ -264,10 +264,10 @@ def as_listed(manifest: dict[str, Any]) -> tuple[str, ...]:
     return (manifest["category"], manifest["sideEffects"], *modes, budget, confirms)
 
 
-def test_every_tool_is_listed_as_its_manifest_is() -> None:
+def test_every_tool_is_listed_with_the_values_of_its_manifest() -> None:
     page = {row.names[0]: row.cells[1:-1] for row in rows() if row.section == "The tools of this repository"}
     assert page == {name: as_listed(manifest) for name, manifest in manifests().items()}
 
 
-def test_a_tool_that_is_there_is_not_called_missing() -> None:
+def test_existing_tools_are_not_listed_as_missing() -> None:
     assert sorted(set(listed("Tools that are missing")) & set(manifests())) == []

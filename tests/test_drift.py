@@ -144,7 +144,7 @@ def start(settings: Settings, deployment: Literal["development", "production"] =
 
 
 @pytest.mark.usefixtures("library")
-def test_a_module_that_two_tools_share_belongs_to_both(pair: Path, site: Any) -> None:
+def test_a_shared_module_belongs_to_both_tools(pair: Path, site: Any) -> None:
     site.tool("fab_sound")
     settings = frozen()
     assert changes(settings) == []
@@ -167,7 +167,7 @@ def test_the_package_of_one_tool_belongs_to_the_other_tool_of_its_distribution(p
 
 
 @pytest.mark.usefixtures("library")
-def test_a_guide_of_one_tool_withholds_nothing_in_production(pair: Path) -> None:
+def test_a_changed_guide_withholds_no_tool_in_production(pair: Path) -> None:
     settings = frozen()
     with (pair.parent / "fab_b" / "guide.md").open("a") as guide:
         guide.write("\n")
@@ -177,7 +177,7 @@ def test_a_guide_of_one_tool_withholds_nothing_in_production(pair: Path) -> None
 
 
 @pytest.mark.usefixtures("pair")
-def test_a_library_from_a_folder_belongs_to_the_tools_that_depend_on_it(library: Path, site: Any) -> None:
+def test_a_local_library_belongs_to_its_dependent_tools(library: Path, site: Any) -> None:
     site.tool("fab_sound")
     settings = frozen()
     library.write_text("VALUE = 2\n")
@@ -187,7 +187,7 @@ def test_a_library_from_a_folder_belongs_to_the_tools_that_depend_on_it(library:
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_another_version_of_a_dependency_withholds_the_tools_also_where_it_is_indirect(site: Any) -> None:
+def test_another_version_of_an_indirect_dependency_withholds_the_tools(site: Any) -> None:
     settings = frozen()
     (site.folder / "fab_deep-2.0.dist-info").rename(site.folder / "fab_deep-2.1.dist-info")
     assert changes(settings) == ["dependency fab-deep 2.0 -> 2.1, used by fab-pair"]
@@ -200,14 +200,14 @@ def test_another_version_of_a_dependency_withholds_the_tools_also_where_it_is_in
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_a_dependency_that_no_longer_comes_from_an_index_is_not_the_one_that_was_frozen(site: Any) -> None:
+def test_a_dependency_from_another_origin_differs_from_the_frozen_one(site: Any) -> None:
     settings = frozen()
     (site.folder / "fab_deep-2.0.dist-info" / "direct_url.json").write_text('{"url": "file:///elsewhere"}')
     assert_withheld(settings, r"\(2.0 is no longer an index's\)", {"fab_a", "fab_b"})
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_the_snapshot_names_what_a_distribution_installs_and_needs() -> None:
+def test_the_snapshot_lists_modules_and_dependencies_of_a_distribution() -> None:
     wire = Snapshot.load(frozen().registry).wire
     pair, lib, deep = (
         next(each for each in wire["distributions"] if each["name"] == name)
@@ -224,7 +224,7 @@ def test_the_snapshot_names_what_a_distribution_installs_and_needs() -> None:
 
 
 @pytest.mark.usefixtures("pair", "library")
-def test_a_reload_brings_the_shared_module_and_the_library_that_were_frozen(site: Any) -> None:
+def test_a_reload_loads_the_frozen_shared_module_and_library(site: Any) -> None:
     (site.folder / "fab_shared.py").write_text("from fab_lib import VALUE\nSAID = 'x' * VALUE\n")
     settings = frozen()
     registry = Registry.load(settings.registry)
@@ -266,7 +266,7 @@ def plugin(site: Any, hook: str) -> Path:
 
 @pytest.mark.parametrize("changed", ["plugin", "library"])
 @pytest.mark.parametrize("hook", ["policies", "stores", "intent_handlers", "observers"])
-def test_a_drifted_plugin_that_governs_or_records_stops_the_start(site: Any, hook: str, changed: str) -> None:
+def test_a_drifted_policy_or_observer_plugin_fails_at_startup(site: Any, hook: str, changed: str) -> None:
     site.tool("fab_sound")
     library = plugin(site, hook)
     settings = frozen()
@@ -285,7 +285,7 @@ def test_a_drifted_plugin_that_governs_or_records_stops_the_start(site: Any, hoo
         start(settings)
 
 
-def test_production_goes_on_without_a_drifted_capability_and_the_tools_that_need_it(
+def test_production_runs_without_a_drifted_capability_and_its_tools(
     site: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     site.tool("fab_sound")
@@ -302,7 +302,7 @@ def test_production_goes_on_without_a_drifted_capability_and_the_tools_that_need
     assert f"{reason}: it is left out" in caplog.text
 
 
-def test_a_provider_whose_plugin_drifted_is_missed_by_name(site: Any) -> None:
+def test_a_drifted_provider_plugin_is_reported_by_name(site: Any) -> None:
     site.tool("fab_sound")
     library = plugin(site, "transports")
     settings = frozen(provider="fab")
@@ -342,7 +342,7 @@ def test_the_tools_of_a_drifted_family_are_withheld_in_production(site: Any, tmp
     assert "fab_family" not in sys.modules, "changed code is not imported"
 
 
-def test_code_behind_a_link_and_byte_code_without_source_are_code(site: Any, tmp_path: Path) -> None:
+def test_linked_code_and_bytecode_without_source_count_as_code(site: Any, tmp_path: Path) -> None:
     package = site.tool("fab_a")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "more.py").write_text("A = 1\n")
@@ -390,7 +390,7 @@ def write_projects(folder: Path) -> tuple[Path, Path]:
     return pair, lib
 
 
-def test_what_is_installed_for_real_is_frozen_alike_and_guarded_alike(
+def test_real_installations_are_frozen_and_checked_the_same_way(
     environment: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pair, lib = write_projects(tmp_path / "projects")

@@ -31,7 +31,7 @@ def paths(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CallPath]:
 
 
 @pytest.mark.parametrize("name", CEILINGS)
-def test_a_path_does_not_become_longer(paths: dict[str, CallPath], name: str) -> None:
+def test_a_call_path_does_not_become_longer(paths: dict[str, CallPath], name: str) -> None:
     ceiling, counts = CEILINGS[name], paths[name].counts
     assert counts.files <= ceiling.files, paths[name].listing
     assert counts.functions <= ceiling.functions + SPARE_FUNCTIONS, paths[name].listing

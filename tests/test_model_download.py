@@ -194,7 +194,7 @@ def test_the_model_is_downloaded_while_the_host_serves_and_new_sessions_use_it(
     run(tmp_path, registry, index, test)
 
 
-def test_a_download_that_failed_says_why_and_continues_when_it_is_tried_again(
+def test_a_failed_download_reports_the_reason_and_a_retry_continues_it(
     tmp_path: Path, registry: Path, index: ModelIndex
 ) -> None:
     index.lost.add(3)
@@ -216,7 +216,7 @@ def test_a_download_that_failed_says_why_and_continues_when_it_is_tried_again(
     run(tmp_path, registry, index, test)
 
 
-def test_a_host_that_was_killed_continues_the_download_when_it_is_asked_to(
+def test_a_killed_host_continues_the_download_on_request(
     tmp_path: Path, registry: Path, index: ModelIndex
 ) -> None:
     index.held[2] = threading.Event()
@@ -239,9 +239,7 @@ def test_a_host_that_was_killed_continues_the_download_when_it_is_asked_to(
     run(tmp_path, registry, index, test)
 
 
-def test_a_host_that_is_told_to_stop_stops_the_download(
-    tmp_path: Path, registry: Path, index: ModelIndex
-) -> None:
+def test_a_stopping_host_stops_the_download(tmp_path: Path, registry: Path, index: ModelIndex) -> None:
     index.held[2] = threading.Event()
 
     async def test(host: Host) -> None:

@@ -24,7 +24,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @EVERY
-def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
+def test_a_conversation_handles_parallel_calls_a_refusal_and_a_confirmation(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there = WAYS[way]
@@ -74,9 +74,7 @@ def test_a_conversation_with_parallel_calls_a_refusal_and_a_confirmation(
 
 
 @EVERY
-def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
-    way: str, site: Any, tmp_path: Path
-) -> None:
+def test_a_duplicate_delivery_gets_the_first_result(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     answers: list[Any] = []
 
@@ -100,7 +98,7 @@ def test_a_duplicate_delivery_is_answered_with_the_first_ones_result(
 
 
 @VOICE
-def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any, tmp_path: Path) -> None:
+def test_a_barge_in_truncates_at_the_playback_position(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     seen: dict[str, int] = {}
     heard = asyncio.Event()
@@ -133,7 +131,7 @@ def test_a_barge_in_truncates_at_the_position_that_was_heard(way: str, site: Any
 
 
 @EVERY
-def test_an_expiry_is_renewed_and_nothing_of_the_conversation_is_lost(
+def test_an_expiring_connection_is_renewed_without_losing_the_conversation(
     way: str, site: Any, tmp_path: Path
 ) -> None:
     there = WAYS[way]
@@ -234,7 +232,7 @@ def test_a_dropped_connection_is_restored_and_the_question_is_answered(
 
 
 @VOICE
-def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, tmp_path: Path) -> None:
+def test_a_result_survives_a_barge_in_and_the_action_runs_once(way: str, site: Any, tmp_path: Path) -> None:
     """A write that the user talks into is run once, and its result still reaches the model."""
     there = WAYS[way]
     seen: list[Any] = []
@@ -266,7 +264,7 @@ def test_result_lost_on_barge_in_so_the_action_runs_twice(way: str, site: Any, t
 
 
 @EVERY
-def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_path: Path) -> None:
+def test_a_write_is_not_cancelled_half_way(way: str, site: Any, tmp_path: Path) -> None:
     """An interruption stops what reads and lets what writes come to its end."""
     there = WAYS[way]
     seen: dict[str, Any] = {}
@@ -297,7 +295,7 @@ def test_default_cancellation_kills_a_write_half_way(way: str, site: Any, tmp_pa
 
 
 @EVERY
-def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp_path: Path) -> None:
+def test_no_tool_stays_in_progress_after_an_interruption(way: str, site: Any, tmp_path: Path) -> None:
     """What was interrupted is reported as ended, and the session goes on."""
     there = WAYS[way]
 
@@ -323,7 +321,7 @@ def test_a_tool_stuck_in_progress_after_an_interruption(way: str, site: Any, tmp
     asyncio.run(main())
 
 
-def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
+def test_a_response_is_not_requested_while_one_is_active(site: Any, tmp_path: Path) -> None:
     """A result that comes while the model speaks asks for no second response; the server would refuse it."""
     there = WAYS["openai-realtime"]
 
@@ -347,7 +345,7 @@ def test_the_active_response_race(site: Any, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None:
+def test_slow_tools_cause_no_dead_air(way: str, site: Any, tmp_path: Path) -> None:
     """A tool that takes long is spoken of before the user wonders."""
     there = WAYS[way]
 
@@ -366,7 +364,7 @@ def test_dead_air_during_slow_tools(way: str, site: Any, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("way", "fillers"), [("openai-realtime", 1), ("gemini-live", 0)])
-def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
+def test_a_long_wait_is_filled_with_one_spoken_sentence_if_supported(
     way: str, fillers: int, site: Any, tmp_path: Path
 ) -> None:
     """Two calls that last many times the dead air are one wait, and nothing of it enters the history."""
@@ -402,9 +400,7 @@ def test_a_slow_wait_is_filled_with_one_spoken_sentence_where_the_provider_can(
 
 
 @pytest.mark.parametrize("way", ["openai-realtime", "openai-webrtc"])
-def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
-    way: str, site: Any, tmp_path: Path
-) -> None:
+def test_an_interrupt_stops_the_filler_for_the_rest_of_the_wait(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     fillers: asyncio.Queue[RealtimeResponse] = asyncio.Queue()
 
@@ -431,7 +427,7 @@ def test_an_interrupt_stops_the_filler_and_there_is_no_other_in_this_wait(
     asyncio.run(main())
 
 
-def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_path: Path) -> None:
+def test_speech_during_a_filler_does_not_truncate_the_answer(site: Any, tmp_path: Path) -> None:
     """The user breaks in on a filler: the words before it were heard, and the filler is no item to cut."""
     there = WAYS["openai-realtime"]
 
@@ -461,9 +457,7 @@ def test_speech_during_a_filler_takes_back_nothing_that_was_said(site: Any, tmp_
 
 
 @EVERY
-def test_silence_because_an_unknown_denied_or_malformed_call_was_never_answered(
-    way: str, site: Any, tmp_path: Path
-) -> None:
+def test_unknown_denied_and_malformed_calls_are_answered(way: str, site: Any, tmp_path: Path) -> None:
     there = WAYS[way]
     kinds: list[str] = []
     calls = [ScriptedCall("fab_nowhere", {"text": "x"}), ScriptedCall("fab_look", {"txt": "x"})]
@@ -488,7 +482,7 @@ def test_silence_because_an_unknown_denied_or_malformed_call_was_never_answered(
 
 
 @EVERY
-def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> None:
+def test_a_repeated_call_is_executed_once(way: str, site: Any, tmp_path: Path) -> None:
     """A call in a message that was cut short is never run."""
     there = WAYS[way]
 
@@ -514,7 +508,7 @@ def test_the_same_call_executed_twice(way: str, site: Any, tmp_path: Path) -> No
 
 
 @EVERY
-def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> None:
+def test_context_survives_session_expiry(way: str, site: Any, tmp_path: Path) -> None:
     """A call that was under way when the connection ended is not lost, and not made again."""
     there = WAYS[way]
     seen: dict[str, str] = {}
@@ -546,7 +540,7 @@ def test_context_lost_at_session_expiry(way: str, site: Any, tmp_path: Path) -> 
 
 
 @VOICE
-def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
+def test_impossible_playback_positions_do_no_harm(way: str, site: Any, tmp_path: Path) -> None:
     """A client that claims to have heard more than was sent, or nothing at all, does no harm."""
     there = WAYS[way]
     told = asyncio.Queue[None]()
@@ -580,7 +574,7 @@ def test_truncate_errors(way: str, site: Any, tmp_path: Path) -> None:
 
 
 @EVERY
-def test_the_model_claims_success_while_approval_is_pending(way: str, site: Any, tmp_path: Path) -> None:
+def test_the_model_learns_that_approval_is_pending(way: str, site: Any, tmp_path: Path) -> None:
     """What waits is called pending and not done, a decline is told as one, and nothing has run."""
     there = WAYS[way]
     seen: dict[str, Any] = {}

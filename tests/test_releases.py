@@ -37,7 +37,7 @@ every_with_code = pytest.mark.parametrize(
 
 
 @every
-def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
+def test_a_distribution_has_the_metadata_of_a_package_index(member: Member) -> None:
     project = member.project
     assert project["readme"] == "README.md"
     assert project["authors"] == [{"name": "The Jackfield authors"}]
@@ -56,7 +56,7 @@ def test_it_says_what_an_index_and_a_user_want_to_know(member: Member) -> None:
 
 
 @every_with_code
-def test_it_packs_its_types_and_its_data(member: Member) -> None:
+def test_a_distribution_includes_its_type_marker_and_data(member: Member) -> None:
     files = member.package_files()
     assert f"{member.package}/py.typed" in files
     assert not [name for name in files if "test" in Path(name).name and "template" not in name]
@@ -65,7 +65,7 @@ def test_it_packs_its_types_and_its_data(member: Member) -> None:
 
 
 @every
-def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_repository(
+def test_a_distribution_requires_existing_versions_of_its_siblings(
     member: Member,
 ) -> None:
     asked = [*member.dependencies, *(each for extra in member.extras.values() for each in extra)]
@@ -76,7 +76,7 @@ def test_its_siblings_are_asked_for_in_a_version_that_exists_and_found_in_this_r
 
 
 @every
-def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
+def test_every_required_package_is_pinned_within_its_range(member: Member) -> None:
     pinned = dict(re.findall(r"^([\w.-]+)==([\w.]+)", LOCK.read_text("utf-8"), re.MULTILINE))
     for each in [*member.dependencies, *(one for extra in member.extras.values() for one in extra)]:
         if each.name not in SIBLINGS:
@@ -85,7 +85,7 @@ def test_every_package_it_asks_for_is_pinned_as_it_asks(member: Member) -> None:
 
 
 @every_with_code
-def test_what_it_imports_it_asks_for(member: Member) -> None:
+def test_every_imported_package_is_required(member: Member) -> None:
     asked = {canonicalize_name(each.name) for each in member.dependencies}
     optional = {
         canonicalize_name(each.name)
@@ -97,7 +97,7 @@ def test_what_it_imports_it_asks_for(member: Member) -> None:
 
 
 @every_with_code
-def test_what_its_tests_import_its_extra_test_asks_for(member: Member) -> None:
+def test_every_package_imported_by_tests_is_in_the_test_extra(member: Member) -> None:
     assert "test" in member.extras, f"{member.name} has no extra `test`"
     asked = {canonicalize_name(each.name) for each in [*member.dependencies, *brought_by(member, "test")]}
     assert list(undeclared(member.folder / "tests", asked | {member.name})) == []
@@ -142,7 +142,7 @@ def imported(path: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["jackfield-kernel", "jackfield-cli", "jackfield-tool-format-datetime"])
-def test_it_builds_and_holds_what_it_should(name: str, tmp_path: Path) -> None:
+def test_a_distribution_builds_with_the_expected_files(name: str, tmp_path: Path) -> None:
     member = SIBLINGS[name]
     sdist, wheel = build(member, tmp_path / "dist")
     assert list(faults_of_sdist(member, sdist)) == []

@@ -46,7 +46,7 @@ def noxfile() -> Any:
 
 
 @pytest.mark.parametrize(("session", "command"), [("build_registry", "build"), ("check_registry", "check")])
-def test_a_registry_is_built_and_checked_by_the_command_line(
+def test_the_nox_session_builds_and_checks_a_registry(
     noxfile: Any, tmp_path: Path, session: str, command: str
 ) -> None:
     told = Recorded(tmp_path, "--json")
@@ -54,7 +54,7 @@ def test_a_registry_is_built_and_checked_by_the_command_line(
     assert told.ran[-1] == ("jackfield", command, "--json")
 
 
-def test_the_fault_campaign_gets_the_options_behind_the_dashes(noxfile: Any, tmp_path: Path) -> None:
+def test_the_fault_campaign_gets_the_options_after_the_dashes(noxfile: Any, tmp_path: Path) -> None:
     told = Recorded(tmp_path, "--kills", "2", "--seed", "7")
     noxfile.faults(told)
     assert told.ran[-1] == ("python", "-m", "faults", "--kills", "2", "--seed", "7")
@@ -67,7 +67,7 @@ def installs(noxfile: Any, environment: Path) -> bool:
     return bool(told.installed)
 
 
-def test_an_environment_is_filled_once_and_again_when_what_decides_it_changed(
+def test_an_environment_is_installed_again_only_when_its_inputs_change(
     noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     environment = tmp_path / "environment"
@@ -89,7 +89,7 @@ def test_an_environment_is_filled_once_and_again_when_what_decides_it_changed(
     assert [installs(noxfile, environment) for _ in range(2)] == [True, False]
 
 
-def test_an_installation_that_broke_off_is_begun_again(
+def test_an_interrupted_installation_is_repeated(
     noxfile: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert installs(noxfile, tmp_path)

@@ -46,7 +46,7 @@ class Page(HTMLParser):
             self.asked.append(given["src"] or "")
 
 
-def test_the_site_builds_with_every_page_in_its_order_and_asks_no_other_machine(tmp_path: Path) -> None:
+def test_the_site_builds_all_pages_in_order_without_the_network(tmp_path: Path) -> None:
     built = build(ROOT, tmp_path)
 
     # A page that is in no list, a link or an anchor that leads nowhere: each is a line here.
@@ -62,7 +62,7 @@ def test_the_site_builds_with_every_page_in_its_order_and_asks_no_other_machine(
     assert "confirm" in (tmp_path / "site" / "searchindex.js").read_text("utf-8")
 
 
-def test_broken_links_and_pages_that_nobody_reaches_stop_the_build(tmp_path: Path) -> None:
+def test_broken_links_and_unreachable_pages_fail_the_build(tmp_path: Path) -> None:
     pages = tmp_path / "docs"
     pages.mkdir()
     links = "[a](nowhere.md) [b](other.md#nothing) [c](#neither)"
@@ -83,7 +83,7 @@ PATHS = re.compile(r"`((?:kernel|plugins|tool-packages|deploy|docs|prompts)/[\w.
 
 
 @pytest.mark.parametrize("page", [*sorted(DOCS.glob("*.md")), ROOT / "README.md"], ids=lambda page: page.name)
-def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+def test_every_file_named_by_a_page_exists(page: Path) -> None:
     named = set(PATHS.findall(page.read_text("utf-8")))
     assert {path for path in named if not (ROOT / path).exists()} == set()
 
@@ -103,7 +103,7 @@ def defined(source: Path) -> set[str]:
     return names
 
 
-def test_the_page_that_follows_a_call_names_what_is_there() -> None:
+def test_the_call_page_names_existing_code() -> None:
     """A step names a file and where to look in it; every name has to be defined in that very file."""
     page = (DOCS / "call.md").read_text("utf-8")
     steps = re.findall(r"^- \*\*\d+\*\* \[`[^`]+`\]\(([^)]+\.py)\) (.+)<br>$", page, re.MULTILINE)
@@ -121,9 +121,7 @@ def blocks(page: str) -> dict[str, str]:
     return dict(re.findall(r"^```\w+\n# (\S+\.\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
 
 
-def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
-    site: Any, tmp_path: Path
-) -> None:
+def test_the_plugin_example_passes_its_test_and_rejects_calls(site: Any, tmp_path: Path) -> None:
     shown = blocks("plugin.md")
     flowers = site.tool("buy_flowers")
     _, _, files = (
@@ -155,7 +153,7 @@ def test_the_worked_example_of_a_plugin_passes_its_test_and_decides_about_calls(
     assert [each["decisions"][name] for each in calls] == ["pass", "refused: 60 of 40 left"]
 
 
-def test_the_readmes_figures_are_those_of_the_benchmarks() -> None:
+def test_the_figures_in_the_readme_match_the_benchmarks() -> None:
     readme = (ROOT / "README.md").read_text("utf-8")
     head, figures = re.search(r"^\| (Jackfield, .+) \|\n\|[-|]+\n\| (.+) \|$", readme, re.MULTILINE).groups()  # type: ignore[union-attr]
     measured = {

@@ -110,7 +110,7 @@ def on_a_loop(act: Callable[[], Awaitable[Any]]) -> None:
     asyncio.run(act())  # type: ignore[arg-type]
 
 
-def test_a_spoken_question_leads_to_the_right_call_and_a_spoken_answer(
+def test_a_spoken_question_gets_the_right_call_and_a_spoken_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def act() -> None:
@@ -131,9 +131,7 @@ def test_a_spoken_question_leads_to_the_right_call_and_a_spoken_answer(
     on_a_loop(act)
 
 
-def test_who_speaks_up_is_listened_to_and_the_rest_is_not_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_barge_in_stops_the_spoken_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def act() -> None:
         async with calling(tmp_path, monkeypatch) as caller:
             caller.listens = False

@@ -23,7 +23,7 @@ CODES = [
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_what_the_user_and_the_log_are_told(
+def test_every_provider_error_reaches_the_user_and_the_log(
     code: str, site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
@@ -48,7 +48,7 @@ def test_what_the_user_and_the_log_are_told(
     assert f": {code} " in caplog.text
 
 
-def test_who_is_not_answered_after_several_tries_is_told_to_wait_no_longer(
+def test_the_user_is_told_to_stop_waiting_after_several_failed_retries(
     site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")

@@ -30,7 +30,7 @@ def told(guide: str, *paths: str) -> str | None:
     return tool.help_for([Violation(path, "is wrong", "type") for path in paths])
 
 
-def test_the_guide_explains_an_argument_and_the_schema_one_that_the_guide_leaves_out() -> None:
+def test_arguments_are_explained_by_the_guide_or_else_by_the_schema() -> None:
     guide = "# book\n\n- `party`: count the user too.\n"
     assert told(guide, "/party") == "`party`: count the user too."
     assert told(guide, "/place") == "`place`: Where they sit."

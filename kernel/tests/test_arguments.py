@@ -42,7 +42,7 @@ SEARCH: dict[str, Any] = {
 }
 
 
-def test_defaults_are_filled_in_nested_and_recursive() -> None:
+def test_defaults_are_filled_in_at_every_level() -> None:
     arguments = {"query": "x", "parts": [{}, {"parts": [{"weight": 2}, {}]}]}
     assert Arguments(SEARCH).complete(arguments) is True
     assert arguments == {
@@ -53,7 +53,7 @@ def test_defaults_are_filled_in_nested_and_recursive() -> None:
     }
 
 
-def test_complete_arguments_are_left_alone() -> None:
+def test_complete_arguments_are_not_changed() -> None:
     arguments = {"query": "x", "top_k": 1, "filters": {"tags": ["a"], "order": "old"}}
     before = copy.deepcopy(arguments)
     assert Arguments(SEARCH).complete(arguments) is False
@@ -70,7 +70,7 @@ def test_a_default_is_not_shared_between_calls() -> None:
     assert second["filters"]["tags"] == []
 
 
-def test_all_violations_come_at_once_with_their_paths() -> None:
+def test_all_violations_are_reported_together_with_their_paths() -> None:
     wrong = {"top_k": "7", "since": "yesterday", "filters": {"tags": [1], "colour": "red"}, "volume": 11}
     found = {(each.path, each.keyword) for each in Arguments(SEARCH).violations(wrong)}
     assert found == {
@@ -84,11 +84,11 @@ def test_all_violations_come_at_once_with_their_paths() -> None:
 
 
 @pytest.mark.parametrize("value", ["5", 5.5, True, None, [5]])
-def test_nothing_is_coerced(value: Any) -> None:
+def test_arguments_are_never_coerced(value: Any) -> None:
     assert Arguments(SEARCH).violations({"query": "x", "top_k": value})
 
 
-def test_no_schema_is_fetched_from_elsewhere() -> None:
+def test_remote_schemas_are_never_fetched() -> None:
     with pytest.raises(Exception, match=r"example\.invalid"):
         Arguments({"$ref": "https://example.invalid/schema.json"})
 
@@ -104,7 +104,7 @@ def test_no_schema_is_fetched_from_elsewhere() -> None:
         },
     )
 )
-def test_completing_keeps_valid_arguments_valid_and_does_it_once(arguments: dict[str, Any]) -> None:
+def test_filling_in_defaults_is_idempotent_and_keeps_arguments_valid(arguments: dict[str, Any]) -> None:
     compiled = Arguments(SEARCH)
     given_ones = copy.deepcopy(arguments)
     assert compiled.violations(arguments) == []
@@ -127,7 +127,7 @@ def test_completing_keeps_valid_arguments_valid_and_does_it_once(arguments: dict
     ],
     ids=["long", "type", "choice", "name", "names"],
 )
-def test_a_refusal_says_why_without_repeating_a_long_value(arguments: dict[str, Any], reason: str) -> None:
+def test_a_validation_error_does_not_repeat_a_long_value(arguments: dict[str, Any], reason: str) -> None:
     (violation,) = Arguments(SEARCH).violations(arguments)
     assert reason in violation.message
     assert len(violation.message) < 500

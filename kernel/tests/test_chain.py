@@ -78,7 +78,7 @@ def run(policies: list[Policy | Check], seen: list[str], *nameless: Check) -> To
     return asyncio.run(use())
 
 
-def test_checks_and_policies_that_wrap_are_one_chain() -> None:
+def test_checks_and_wrapping_policies_form_one_chain() -> None:
     seen: list[str] = []
     response = run(
         [Noted("a", seen), Noted("b", seen), Around("c", seen), Noted("d", seen)], seen, Noted("e", seen)
@@ -93,7 +93,7 @@ def test_checks_and_policies_that_wrap_are_one_chain() -> None:
 
 
 @pytest.mark.parametrize("around", [False, True])
-def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -> None:
+def test_an_answer_returns_only_through_the_policies_before_it(around: bool) -> None:
     seen: list[str] = []
     between: list[Policy | Check] = [Around("w", seen)] if around else []
     response = run(
@@ -106,13 +106,13 @@ def test_an_answer_comes_back_through_those_in_front_of_it_alone(around: bool) -
     ]  # fmt: skip
 
 
-def test_a_check_that_says_nothing_changes_nothing() -> None:
+def test_a_check_that_returns_none_changes_nothing() -> None:
     seen: list[str] = []
     assert run([Check(), Check()], seen) == ok(1)
     assert seen == ["handler"]
 
 
-def test_a_check_that_breaks_lets_nothing_pass() -> None:
+def test_a_check_that_raises_rejects_the_call() -> None:
     class Broken(Check):
         def before(self, call: Call) -> ToolResponse | None:
             raise RuntimeError("broken")
@@ -150,14 +150,14 @@ GONE = fail(ErrorType.PERMANENT, "gone")
         ((ok(1), ok(2)), ok(1), 1),
     ],
 )
-def test_a_call_that_failed_is_tried_once_more(
+def test_a_failed_call_is_retried_once(
     answers: tuple[ToolResponse, ...], last: ToolResponse, runs: int
 ) -> None:
     assert tried([Check(), Again(), Check()], *answers) == (last, runs)
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bool) -> None:
+def test_policies_after_the_retrying_one_see_every_attempt(waits: bool) -> None:
     seen: list[str] = []
     behind: Policy | Check = Around("behind", seen) if waits else Noted("behind", seen)
     tried([Noted("front", seen), Again(), behind], BUSY, ok(2))
@@ -166,7 +166,7 @@ def test_whoever_stands_behind_the_one_that_tries_again_sees_every_try(waits: bo
     ]  # fmt: skip
 
 
-def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
+def test_policies_that_only_inspect_answers_see_every_attempt() -> None:
     class Looks(Check):
         def after(self, call: Call, response: ToolResponse) -> ToolResponse:
             seen.append("busy" if response.failure else "done")
@@ -177,10 +177,10 @@ def test_those_behind_that_only_look_at_answers_see_every_try_too() -> None:
     assert seen == ["busy", "done", "done"]
 
 
-def test_two_that_try_again_get_one_retry_between_them() -> None:
+def test_two_retrying_policies_share_one_retry() -> None:
     assert tried([Again(), Again()], BUSY, BUSY, ok(3)) == (BUSY, 2)
 
 
-def test_a_write_that_is_not_idempotent_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_write_that_is_not_idempotent_is_not_retried(caplog: pytest.LogCaptureFixture) -> None:
     assert tried([Again()], BUSY, ok(2), idempotent=False) == (BUSY, 1)
     assert "no retry of tool, which writes and is not idempotent" in caplog.text

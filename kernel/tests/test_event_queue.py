@@ -45,7 +45,7 @@ def test_a_writer_waits_for_a_slow_reader() -> None:
     asyncio.run(main())
 
 
-def test_the_end_lets_a_waiting_writer_go() -> None:
+def test_closing_the_queue_releases_a_waiting_writer() -> None:
     async def main() -> None:
         queue = EventQueue(limit=1)
         await queue.put(TextDelta("a"))
@@ -58,7 +58,7 @@ def test_the_end_lets_a_waiting_writer_go() -> None:
     asyncio.run(main())
 
 
-def test_unread_events_can_be_taken_back_and_make_room() -> None:
+def test_unread_events_can_be_withdrawn_and_free_space() -> None:
     async def main() -> None:
         queue = EventQueue(limit=2)
         for event in (TextDelta("a"), TurnComplete()):

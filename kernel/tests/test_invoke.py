@@ -36,7 +36,7 @@ def test_coroutines_and_plain_functions_are_both_handlers() -> None:
     assert answer(plain) == ok(False)
 
 
-def test_an_expected_failure_passes_through_and_a_tool_error_becomes_one() -> None:
+def test_failure_responses_pass_through_and_tool_errors_become_failures() -> None:
     async def returns(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         return fail(ErrorType.CONFLICT, "That slot is taken.", suggestion="Offer another.")
 
@@ -54,7 +54,7 @@ def test_an_expected_failure_passes_through_and_a_tool_error_becomes_one() -> No
     assert (error["type"], error["retryable"], error["details"]) == ("AUTH", True, {"status": 401})
 
 
-def test_any_other_exception_is_internal_and_leaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+def test_any_other_exception_is_an_internal_error_without_details(caplog: pytest.LogCaptureFixture) -> None:
     async def crashes(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         raise RuntimeError("password=hunter2")
 
@@ -67,7 +67,7 @@ def test_any_other_exception_is_internal_and_leaks_nothing(caplog: pytest.LogCap
     assert "RuntimeError" in caplog.text
 
 
-def test_a_handler_that_returns_something_else_is_internal(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_return_value_of_the_wrong_type_is_an_internal_error(caplog: pytest.LogCaptureFixture) -> None:
     async def confused(args: dict[str, Any], ctx: ToolContext) -> Any:
         return {"ok": True}
 
@@ -78,7 +78,7 @@ def test_a_handler_that_returns_something_else_is_internal(caplog: pytest.LogCap
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_a_handler_that_takes_too_long_is_stopped_and_says_what_may_have_happened(writes: bool) -> None:
+def test_a_handler_is_stopped_at_its_deadline_and_the_failure_names_possible_effects(writes: bool) -> None:
     async def slow(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         await asyncio.sleep(30)
         return ok()
@@ -90,7 +90,7 @@ def test_a_handler_that_takes_too_long_is_stopped_and_says_what_may_have_happene
     assert response.failure.retryable is not writes
 
 
-def test_a_blocking_handler_is_answered_for_at_its_deadline() -> None:
+def test_a_blocking_handler_gets_a_timeout_response_at_its_deadline() -> None:
     release = threading.Event()
 
     def blocks(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
@@ -110,7 +110,7 @@ def test_a_blocking_handler_is_answered_for_at_its_deadline() -> None:
     assert waited < 5
 
 
-def test_a_timeout_of_the_handlers_own_is_not_taken_for_the_deadline() -> None:
+def test_a_timeout_error_raised_by_the_handler_is_not_the_deadline() -> None:
     async def impatient(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         raise TimeoutError
 
@@ -119,7 +119,7 @@ def test_a_timeout_of_the_handlers_own_is_not_taken_for_the_deadline() -> None:
     assert response.failure.type is ErrorType.INTERNAL
 
 
-def test_cancellation_from_outside_passes_through() -> None:
+def test_external_cancellation_passes_through() -> None:
     async def waits(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         await asyncio.sleep(30)
         return ok()
@@ -162,13 +162,13 @@ def gives_up_in_its_thread(args: dict[str, Any], ctx: ToolContext) -> ToolRespon
     [waits_for_what_was_cancelled, panics, runs_out, gives_up_in_its_thread],
     ids=lambda each: each.__name__,
 )
-def test_whatever_a_handler_raises_its_call_is_answered(handler: Any) -> None:
+def test_a_call_is_answered_whatever_its_handler_raises(handler: Any) -> None:
     response = answer(handler, timeout_ms=20_000)
     assert response.failure is not None
     assert response.failure.type is ErrorType.INTERNAL
 
 
-def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
+def test_a_handler_that_swallows_its_cancellation_is_cancelled_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("jackfield.registry.invoke.INSIST_SECONDS", 0.01)
@@ -195,7 +195,7 @@ def test_a_handler_that_swallows_its_cancellation_is_told_again_until_it_ends(
     assert (len(told), cancelling) == (3, 0)
 
 
-def test_what_a_stopped_handler_makes_of_its_cancellation_is_not_taken_for_a_fault_of_its_own() -> None:
+def test_an_exception_during_cancellation_is_reported_as_the_timeout() -> None:
     async def converts(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
         try:
             await asyncio.sleep(30)

@@ -12,14 +12,12 @@ from jackfield.strict_json import FaultKind, StrictJsonError
 
 @pytest.mark.parametrize("depth", [64, 253, 254, 255, 300, 1000, 1023, 1024, 5000, 100_000])
 @pytest.mark.parametrize(("before", "behind"), [("[", "]"), ('{"a":', "}")], ids=["lists", "objects"])
-def test_arguments_nested_too_deep_are_refused_however_deep_they_are(
-    depth: int, before: str, behind: str
-) -> None:
+def test_arguments_nested_too_deeply_are_rejected_at_any_depth(depth: int, before: str, behind: str) -> None:
     with pytest.raises(StrictJsonError) as refused:
         read_arguments(f'{{"x":{before * depth}1{behind * depth}}}')
     assert refused.value.faults[0].kind is FaultKind.DEPTH
 
 
-def test_arguments_as_deep_as_they_may_be_are_read() -> None:
+def test_arguments_at_the_maximum_depth_are_accepted() -> None:
     text = '{"x":' + "[" * 62 + "]" * 62 + "}"
     assert read_arguments(text) == (json.loads(text), orjson.dumps(orjson.loads(text)))

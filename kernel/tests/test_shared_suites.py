@@ -44,7 +44,7 @@ def misjudged(files: list[Path], **options: Any) -> tuple[int, list[str]]:
 
 
 @needs_suite
-def test_every_required_case_of_the_json_schema_suite_is_judged_right() -> None:
+def test_every_required_case_of_the_json_schema_suite_passes() -> None:
     # The required cases treat a format as a remark; that it is asserted is what the next test is about.
     cases, wrong = misjudged(
         sorted((SUITE / "tests").glob("*.json")),
@@ -57,7 +57,7 @@ def test_every_required_case_of_the_json_schema_suite_is_judged_right() -> None:
 
 
 @needs_suite
-def test_every_format_case_of_the_json_schema_suite_is_judged_right() -> None:
+def test_every_format_case_of_the_json_schema_suite_passes() -> None:
     # One file of the suite is about unknown formats, which the build refuses before a validator sees them.
     files = sorted((SUITE / "tests" / "optional" / "format").glob("*.json"))
     cases, wrong = misjudged(files, ignore_unknown_formats=True, registry=remotes())
@@ -66,7 +66,7 @@ def test_every_format_case_of_the_json_schema_suite_is_judged_right() -> None:
 
 
 @needs_bfcl
-def test_every_labelled_call_is_judged_right() -> None:
+def test_every_labelled_call_is_validated_correctly() -> None:
     schemas = {}
     for line in (BFCL / "schemas.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)

@@ -34,13 +34,13 @@ HOST, CLIENT = golden("host-says.jsonl"), golden("client-says.jsonl")
 
 
 @pytest.mark.parametrize("frame", CLIENT, ids=lambda frame: frame["type"])
-def test_the_host_takes_every_frame_that_a_client_was_written_to_send(frame: dict[str, Any]) -> None:
+def test_the_host_accepts_every_published_client_message(frame: dict[str, Any]) -> None:
     first = frame["type"] in ("start", "resume")
     taken = to_wire((parse_first_message if first else parse_client_message)(json.dumps(frame)))
     assert {name: taken[name] for name in frame} == frame
 
 
-def test_the_host_still_says_everything_that_a_client_was_written_to_hear(tmp_path: Path) -> None:
+def test_the_host_still_sends_every_published_message(tmp_path: Path) -> None:
     async def main() -> Told:
         async with served(tmp_path) as host:
             return await conversed(host)
@@ -68,7 +68,7 @@ def fits(old: Any, new: Any) -> bool:
 
 
 @pytest.mark.parametrize("offers", [["jackfield.2"], ["graphql-ws", "jackfield.0"]])
-def test_a_client_that_speaks_another_protocol_is_refused_with_a_sentence(
+def test_a_client_with_another_protocol_is_rejected_with_an_explanation(
     tmp_path: Path, offers: list[str]
 ) -> None:
     async def main() -> Any:
@@ -128,7 +128,7 @@ KNOWN = {
 """What the client calls each message."""
 
 
-def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_new() -> None:
+def test_the_client_reads_every_published_host_message_and_ignores_new_ones() -> None:
     new = [
         {"type": "telepathy", "strength": 3},
         {"type": "levitation", "id": 900, "at": 1794787200.0, "metres": 2},
@@ -166,7 +166,7 @@ def test_the_client_understands_every_frame_of_a_host_and_passes_over_what_is_ne
     assert (started.tool, started.call_id, started.budget_ms) == ("parcel_price", "call_golden_0001", 800)
 
 
-def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
+def test_the_client_still_sends_every_published_message() -> None:
     opening = [each for each in HOST if each["type"] in ("session", "caught_up", "turn_complete")]
 
     async def main() -> list[dict[str, Any]]:
@@ -196,7 +196,7 @@ def test_the_client_still_says_what_hosts_were_written_to_hear() -> None:
         assert {**new, **({"clientId": "c-1"} if "clientId" in new else {})} == old
 
 
-def test_the_client_refuses_a_host_that_does_not_speak_its_protocol() -> None:
+def test_the_client_rejects_a_host_with_another_protocol() -> None:
     async def silent(line: ServerConnection) -> None:
         await line.wait_closed()
 

@@ -23,9 +23,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
 
-def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
-    site: Site, tmp_path: Path
-) -> None:
+def test_an_endless_agent_is_warned_before_its_last_step_and_then_stopped(site: Site, tmp_path: Path) -> None:
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -50,7 +48,7 @@ def test_an_agent_that_never_ends_is_told_of_its_last_step_and_then_cut_short(
     assert "Call nothing more" in heard[1]
 
 
-def test_a_model_that_writes_nothing_is_asked_for_its_report(site: Site, tmp_path: Path) -> None:
+def test_a_model_without_a_report_is_asked_for_one(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("")
@@ -76,7 +74,7 @@ async def hangs(model: ScriptedModel) -> None:
     await asyncio.sleep(60)
 
 
-def test_when_the_time_is_over_what_was_found_is_the_answer(site: Site, tmp_path: Path) -> None:
+def test_at_the_time_limit_the_findings_so_far_are_the_answer(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
         async with agency(site, tmp_path, looks_then_hangs, hangs, agents={"seconds": 1}) as there:
             data = (await there.hand_over())["data"]
@@ -95,7 +93,7 @@ def test_when_the_time_is_over_what_was_found_is_the_answer(site: Site, tmp_path
     run(act)
 
 
-def test_a_host_that_stops_records_how_far_its_agents_came(site: Site, tmp_path: Path) -> None:
+def test_a_stopping_host_records_the_progress_of_its_agents(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
         async with agency(site, tmp_path, looks_then_hangs) as there:
             working = asyncio.create_task(there.hand_over(call_id="call_stable_0002"))
@@ -110,7 +108,7 @@ def test_a_host_that_stops_records_how_far_its_agents_came(site: Site, tmp_path:
     run(act)
 
 
-def test_a_cancelled_call_leaves_no_agent_behind(site: Site, tmp_path: Path) -> None:
+def test_a_cancelled_call_stops_its_agent(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
         async with agency(site, tmp_path, looks_then_hangs) as there:
             view = there.runtime.capabilities["agents"].for_session(there.session)
@@ -140,7 +138,7 @@ def test_a_cancelled_call_leaves_no_agent_behind(site: Site, tmp_path: Path) -> 
         ),
     ],
 )
-def test_no_more_agents_work_at_once_than_may(
+def test_the_number_of_concurrent_agents_is_limited(
     site: Site, tmp_path: Path, limits: dict[str, int], users: tuple[str, ...], sentence: str
 ) -> None:
     done = asyncio.Event()
@@ -165,7 +163,7 @@ def test_no_more_agents_work_at_once_than_may(
     run(act)
 
 
-def test_a_long_report_is_cut_and_says_so(site: Site, tmp_path: Path) -> None:
+def test_a_long_report_is_truncated_and_says_so(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("A sentence like any other. " * 400)
@@ -180,14 +178,14 @@ def test_a_long_report_is_cut_and_says_so(site: Site, tmp_path: Path) -> None:
 
 
 @given(st.text(st.characters(codec=None), max_size=400), st.integers(200, 300))
-def test_what_is_shortened_fits_and_can_be_written_down(text: str, limit: int) -> None:
+def test_a_truncated_report_fits_and_can_be_encoded(text: str, limit: int) -> None:
     short = truncated(text, limit)
     assert len(short) <= limit
     assert len(short) == len(short.encode().decode())
     assert short.endswith("[...]") or len(text) == len(short)
 
 
-def test_two_tasks_of_one_message_are_two_agents(site: Site, tmp_path: Path) -> None:
+def test_two_tasks_of_one_message_run_as_two_agents(site: Site, tmp_path: Path) -> None:
     """Also where neither used a tool: a report without sources is no empty answer."""
 
     async def script(model: ScriptedModel) -> None:

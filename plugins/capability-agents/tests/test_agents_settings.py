@@ -53,7 +53,7 @@ def test_a_wrong_setting_is_reported_with_its_place(given: dict[str, Any], fault
         ("task", "task starts agents, which an agent may not do"),
     ],
 )
-def test_a_tool_that_no_agent_can_use_stops_the_start(
+def test_a_tool_that_no_agent_can_use_fails_at_startup(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str, sentence: str
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
@@ -98,11 +98,11 @@ def test_the_settings_of_the_policies_are_checked(policy: str, given: dict[str, 
         ("", False),
     ],
 )
-def test_who_asks_for_work_is_known_by_the_words(said: str, asked: bool) -> None:
+def test_an_explicit_request_for_work_is_recognised(said: str, asked: bool) -> None:
     assert asks_for_work(said) is asked
 
 
-def test_an_unasked_task_waits_for_the_user(
+def test_an_unrequested_task_waits_for_confirmation(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
@@ -121,7 +121,7 @@ def test_an_unasked_task_waits_for_the_user(
     run(act)
 
 
-def test_the_words_of_another_language_replace_the_english_ones(
+def test_configured_words_replace_the_english_ones(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
@@ -142,7 +142,7 @@ def test_the_words_of_another_language_replace_the_english_ones(
 
 
 @pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the repository only")
-def test_the_examples_of_the_page_are_accepted() -> None:
+def test_examples_in_the_docs_are_accepted() -> None:
     page = (DOCS / "agents.md").read_text("utf-8")
     written = re.findall(r"^```toml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     blocks = [tomllib.loads(block) for block in written]

@@ -27,7 +27,7 @@ async def reports(model: ScriptedModel) -> None:
     await model.says("It was found.")
 
 
-def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
+def test_a_temporary_provider_error_is_retried(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
@@ -42,7 +42,7 @@ def test_a_fault_that_passes_is_waited_out(site: Site, tmp_path: Path) -> None:
     run(act)
 
 
-def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, tmp_path: Path) -> None:
+def test_a_lasting_provider_error_is_transient_and_reports_the_findings(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_look", {"text": "rooms"}))
@@ -75,7 +75,7 @@ def test_a_fault_that_stays_is_transient_and_what_was_found_is_told(site: Site, 
         (Refusal(400, "context_length_exceeded", "no"), "PERMANENT", "too long for its model"),
     ],
 )
-def test_a_fault_that_cannot_be_waited_out_is_permanent(
+def test_an_unrecoverable_provider_error_is_permanent(
     site: Site, tmp_path: Path, refusal: Refusal, kind: str, words: str
 ) -> None:
     async def act() -> None:
@@ -88,7 +88,7 @@ def test_a_fault_that_cannot_be_waited_out_is_permanent(
     run(act)
 
 
-def test_every_trouble_of_a_transport_has_a_sentence() -> None:
+def test_every_provider_error_has_a_message() -> None:
     for code, kind in TROUBLES.items():
         told = tool_errors.failure(TransportError(code, "detail"), wrote=False, so_far={})
         if code != "no_audio":  # Agents work in text.
@@ -97,7 +97,7 @@ def test_every_trouble_of_a_transport_has_a_sentence() -> None:
             assert told.type == "PERMANENT"
 
 
-def test_work_that_wrote_something_is_not_to_be_repeated() -> None:
+def test_a_task_that_wrote_something_is_not_retryable() -> None:
     told = tool_errors.failure(TransportError("network"), wrote=True, so_far={})
     assert (told.type, told.retryable, told.partial_side_effects) == (
         "TRANSIENT",
@@ -106,7 +106,7 @@ def test_work_that_wrote_something_is_not_to_be_repeated() -> None:
     )
 
 
-def test_without_a_provider_no_agent_works(site: Site, tmp_path: Path) -> None:
+def test_an_agent_needs_a_provider(site: Site, tmp_path: Path) -> None:
     async def act() -> None:
         async with agency(site, tmp_path, reports, provider="nowhere") as there:
             error = (await there.hand_over())["error"]
@@ -116,7 +116,7 @@ def test_without_a_provider_no_agent_works(site: Site, tmp_path: Path) -> None:
     run(act)
 
 
-def test_without_a_store_no_agent_begins(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_needs_the_store(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def act() -> None:
         async with agency(site, tmp_path, reports) as there:
 

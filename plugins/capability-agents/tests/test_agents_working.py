@@ -18,7 +18,7 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAB_KEY", "k")
 
 
-def test_an_agent_searches_and_reports_in_a_session_of_its_own(site: Site, tmp_path: Path) -> None:
+def test_an_agent_searches_and_reports_in_its_own_session(site: Site, tmp_path: Path) -> None:
     seen: dict[str, Any] = {}
 
     async def script(model: ScriptedModel) -> None:
@@ -60,7 +60,7 @@ def test_an_agent_searches_and_reports_in_a_session_of_its_own(site: Site, tmp_p
     assert "- fab_look: " in seen["instructions"]
 
 
-def test_what_may_not_run_unattended_is_refused_though_the_model_asks_for_it(
+def test_tools_not_allowed_unattended_are_rejected_when_the_model_calls_them(
     site: Site, tmp_path: Path
 ) -> None:
     refused: dict[str, Any] = {}
@@ -90,7 +90,7 @@ def test_what_may_not_run_unattended_is_refused_though_the_model_asks_for_it(
     assert {each["error"]["type"] for each in refused.values()} == {"MODE_RESTRICTED"}
 
 
-def test_an_agent_has_the_tools_it_was_given_and_no_others(site: Site, tmp_path: Path) -> None:
+def test_an_agent_has_only_the_tools_it_was_given(site: Site, tmp_path: Path) -> None:
     seen: list[Any] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -113,7 +113,7 @@ def test_an_agent_has_the_tools_it_was_given_and_no_others(site: Site, tmp_path:
     assert seen[1]["error"]["type"] == "MODE_RESTRICTED"
 
 
-def test_a_deployment_may_allow_more_and_then_the_user_is_asked(site: Site, tmp_path: Path) -> None:
+def test_additionally_allowed_tools_need_confirmation(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_note", {"text": "noted by the agent"}))
@@ -135,7 +135,7 @@ def test_a_deployment_may_allow_more_and_then_the_user_is_asked(site: Site, tmp_
     run(act)
 
 
-def test_turn_budgets_and_loops_hold_for_an_agent(site: Site, tmp_path: Path) -> None:
+def test_turn_budgets_and_loop_detection_apply_to_agents(site: Site, tmp_path: Path) -> None:
     kinds: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -154,7 +154,7 @@ def test_turn_budgets_and_loops_hold_for_an_agent(site: Site, tmp_path: Path) ->
     assert kinds == ["ok", "ok", "LOOP_DETECTED", "ok", "ok", "BUDGET_EXCEEDED", "BUDGET_EXCEEDED"]
 
 
-def test_an_agent_has_its_users_roles_and_none_of_a_users_words(site: Site, tmp_path: Path) -> None:
+def test_an_agent_has_the_roles_but_not_the_messages_of_its_user(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("fab_staff", {"text": "wages"}))
@@ -169,7 +169,7 @@ def test_an_agent_has_its_users_roles_and_none_of_a_users_words(site: Site, tmp_
     run(act)
 
 
-def test_the_same_call_twice_is_one_agent(site: Site, tmp_path: Path) -> None:
+def test_a_repeated_call_runs_one_agent(site: Site, tmp_path: Path) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.says("Once.")

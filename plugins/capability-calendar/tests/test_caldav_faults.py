@@ -184,7 +184,7 @@ def failing(kind: ErrorType) -> Iterator[list[ToolError]]:
 
 
 @pytest.mark.parametrize("act", [hangs, drips], ids=["silent", "one byte at a time"])
-def test_a_server_that_does_not_answer_is_given_up_and_can_be_asked_again(gate: Gate, act: Act) -> None:
+def test_a_silent_server_times_out_and_can_be_retried(gate: Gate, act: Act) -> None:
     place = Place(gate, timeout_seconds=2)
     gate.next("REPORT", act)
 
@@ -201,7 +201,7 @@ def test_a_server_that_does_not_answer_is_given_up_and_can_be_asked_again(gate: 
 @pytest.mark.parametrize(
     "act", [hangs, breaks_off, says(500), says(502, b"<html>")], ids=lambda act: act.__name__
 )
-def test_a_booking_that_did_not_arrive_is_made_by_the_same_call_again(gate: Gate, act: Act) -> None:
+def test_repeating_a_call_makes_a_booking_that_did_not_arrive(gate: Gate, act: Act) -> None:
     place = Place(gate, timeout_seconds=3 if act is hangs else 30)
     gate.next("PUT", act)
 
@@ -216,7 +216,7 @@ def test_a_booking_that_did_not_arrive_is_made_by_the_same_call_again(gate: Gate
     assert place.texts().count("SUMMARY:Fitting") == 1
 
 
-def test_a_booking_whose_answer_was_lost_is_found_by_the_same_call_again(gate: Gate) -> None:
+def test_repeating_a_call_finds_a_booking_whose_answer_was_lost(gate: Gate) -> None:
     place = Place(gate, timeout_seconds=3)
     gate.next("PUT", hangs_after_it_is_done)
 
@@ -233,7 +233,7 @@ def test_a_booking_whose_answer_was_lost_is_found_by_the_same_call_again(gate: G
     assert place.texts().count("SUMMARY:Fitting") == 1
 
 
-def test_a_booking_that_was_sent_to_a_login_page_is_not_called_done(gate: Gate) -> None:
+def test_a_booking_redirected_to_a_login_page_fails(gate: Gate) -> None:
     place = Place(gate)
     gate.next("PUT", says(302, Location="/login"))
     gate.next("GET", says(200, b"<html>Please log in</html>", Content_Type="text/html"))
@@ -243,7 +243,7 @@ def test_a_booking_that_was_sent_to_a_login_page_is_not_called_done(gate: Gate) 
     assert place.run(book).existed is False
 
 
-def test_a_wrong_password_is_refused_and_never_shown(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wrong_password_is_rejected_and_never_shown(gate: Gate, caplog: pytest.LogCaptureFixture) -> None:
     place = Place(gate)
     caplog.set_level(logging.DEBUG)
     for work in (look, book):
@@ -255,7 +255,7 @@ def test_a_wrong_password_is_refused_and_never_shown(gate: Gate, caplog: pytest.
 
 
 @pytest.mark.parametrize("method", ["REPORT", "PUT"])
-def test_a_calendar_that_may_not_be_used_is_refused(gate: Gate, method: str) -> None:
+def test_a_forbidden_calendar_is_rejected(gate: Gate, method: str) -> None:
     place = Place(gate)
     gate.next(method, says(403))
     with failing(ErrorType.AUTH):
@@ -264,7 +264,7 @@ def test_a_calendar_that_may_not_be_used_is_refused(gate: Gate, method: str) -> 
 
 @pytest.mark.parametrize("method", ["REPORT", "PUT"])
 @pytest.mark.parametrize("status", [429, 503])
-def test_a_server_that_limits_says_how_long_to_wait(gate: Gate, method: str, status: int) -> None:
+def test_a_rate_limit_reports_the_retry_delay(gate: Gate, method: str, status: int) -> None:
     place = Place(gate)
     gate.next(method, says(status, Retry_After="7"))
     with failing(ErrorType.RATE_LIMIT) as errors:
@@ -275,7 +275,7 @@ def test_a_server_that_limits_says_how_long_to_wait(gate: Gate, method: str, sta
     assert place.run(book).existed is False
 
 
-def test_a_wait_may_be_told_as_a_date_or_not_at_all(gate: Gate) -> None:
+def test_the_retry_delay_may_be_a_date_or_missing(gate: Gate) -> None:
     place = Place(gate)
     until = format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)
     gate.next("REPORT", says(429, Retry_After=until), says(429))
@@ -287,7 +287,7 @@ def test_a_wait_may_be_told_as_a_date_or_not_at_all(gate: Gate) -> None:
     assert errors[0].details == {"retry_after_seconds": None}
 
 
-def test_a_calendar_the_server_does_not_know_is_a_mistake_in_the_settings(gate: Gate) -> None:
+def test_a_calendar_unknown_to_the_server_is_a_configuration_error(gate: Gate) -> None:
     place = Place(gate)
     place.said["url"] += "gone/"
     with failing(ErrorType.PERMANENT) as errors:
@@ -295,7 +295,7 @@ def test_a_calendar_the_server_does_not_know_is_a_mistake_in_the_settings(gate: 
     assert "does not know the configured primary calendar" in errors[0].message
 
 
-def test_nobody_at_the_address(gate: Gate) -> None:
+def test_an_unreachable_server_is_transient(gate: Gate) -> None:
     place = Place(gate)
     place.said["url"] = f"http://127.0.0.1:1/{USER}/"
     with failing(ErrorType.TRANSIENT) as errors:
@@ -306,7 +306,7 @@ def test_nobody_at_the_address(gate: Gate) -> None:
 @pytest.mark.parametrize("kind", ["text/html", "text/xml"])
 @pytest.mark.parametrize("status", [200, 204, 207])
 @pytest.mark.parametrize("body", [b"<html><p>Welcome to our hotel</p></html>", b"<p>Welcome", b""])
-def test_an_answer_that_is_none_is_not_taken_for_a_free_calendar(
+def test_an_invalid_response_does_not_mean_a_free_calendar(
     gate: Gate, kind: str, status: int, body: bytes
 ) -> None:
     place = Place(gate)
@@ -317,7 +317,7 @@ def test_an_answer_that_is_none_is_not_taken_for_a_free_calendar(
         place.run(look)
 
 
-def test_an_answer_that_was_cut_short_is_not_taken_for_all_of_it(gate: Gate) -> None:
+def test_an_incomplete_response_is_rejected(gate: Gate) -> None:
     place = Place(gate)
     xml = (
         "<multistatus xmlns='DAV:'><response><href>/all/</href>"
@@ -328,7 +328,7 @@ def test_an_answer_that_was_cut_short_is_not_taken_for_all_of_it(gate: Gate) -> 
         place.run(look)
 
 
-def test_an_event_that_cannot_be_read_is_told_and_the_others_count(
+def test_an_unreadable_event_is_reported_and_the_others_count(
     gate: Gate, caplog: pytest.LogCaptureFixture
 ) -> None:
     good = calendar(event("20270302T100000", "20270302T103000", uid="good"))
@@ -354,7 +354,7 @@ def test_an_event_that_cannot_be_read_is_told_and_the_others_count(
     assert "the time zone 'Atlantis' is unknown" in caplog.text
 
 
-def test_attendees_are_called_invited_only_where_the_server_invites(gate: Gate) -> None:
+def test_attendees_are_reported_as_invited_only_if_the_server_invites_them(gate: Gate) -> None:
     assert Place(gate).run(book).invited == ()
     gate.extra = {"DAV": "1, 2, calendar-access, calendar-auto-schedule"}
     place = Place(gate)
@@ -364,7 +364,7 @@ def test_attendees_are_called_invited_only_where_the_server_invites(gate: Gate) 
     assert re.search(r"ATTENDEE;[^\n]*RSVP=TRUE[^\n]*:mailto:ann@example.org", text)
 
 
-def test_without_an_organizer_nobody_is_invited(gate: Gate) -> None:
+def test_nobody_is_invited_without_an_organizer(gate: Gate) -> None:
     gate.extra = {"DAV": "calendar-auto-schedule"}
     settings = {"calendars": {"primary": Place(gate).said}}
 
@@ -377,7 +377,7 @@ def test_without_an_organizer_nobody_is_invited(gate: Gate) -> None:
     assert asyncio.run(main()).invited == ()
 
 
-def test_an_event_that_was_called_off_can_be_booked_again(gate: Gate) -> None:
+def test_a_cancelled_event_can_be_booked_again(gate: Gate) -> None:
     place = Place(gate)
     first = place.run(book)
     text = place.texts()

@@ -42,7 +42,7 @@ pairs = st.tuples(st.integers(-60, 260), st.integers(1, 120)).map(lambda pair: (
 
 
 @given(st.lists(pairs, max_size=10))
-def test_without_details_exactly_the_taken_minutes_are_busy_in_as_few_pieces_as_can_be(
+def test_busy_times_are_minimal_and_cover_exactly_the_taken_minutes(
     taken: list[tuple[int, int]],
 ) -> None:
     events = [Occurrence(at(start), at(end), title="Secret") for start, end in taken]
@@ -61,7 +61,7 @@ DRAFT = EventDraft(
 )
 
 
-def test_the_uid_is_that_of_the_content_however_it_is_told() -> None:
+def test_the_uid_depends_only_on_the_content() -> None:
     local = replace(DRAFT, start=DRAFT.start.astimezone(ZoneInfo("Asia/Tokyo")), title=" Fitting\r\n")
     swapped = replace(DRAFT, attendees=("BEN@example.org", "ann@example.org"), description="More words")
     assert uid_of(DRAFT, "ada") == uid_of(local, "ada") == uid_of(swapped, "ada")
@@ -79,7 +79,7 @@ def test_the_uid_is_that_of_the_content_however_it_is_told() -> None:
 @pytest.mark.parametrize(
     "address", ["ann", "a b@example.org", "ann@example.org\r\nX:1", '"a;b"@example.org', "a@b@c"]
 )
-def test_an_address_that_is_none_never_reaches_an_invitation(address: str) -> None:
+def test_an_invalid_address_never_reaches_an_invitation(address: str) -> None:
     with pytest.raises(ToolError) as caught:
         prepared(
             replace(DRAFT, attendees=(address,)),
@@ -92,12 +92,12 @@ def test_an_address_that_is_none_never_reaches_an_invitation(address: str) -> No
 
 
 @pytest.mark.parametrize(("organizer", "expected"), [("ada@example.org", "ada@example.org"), ("ada", None)])
-def test_a_user_who_is_no_address_does_not_invite(organizer: str, expected: str | None) -> None:
+def test_a_user_without_an_email_address_does_not_invite(organizer: str, expected: str | None) -> None:
     event = prepared(DRAFT, user="ada", zone=ZoneInfo("UTC"), organizer=organizer, template=None)
     assert event.organizer == expected
 
 
-def test_calendars_of_users_who_left_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calendars_of_inactive_users_are_released(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calendars, "MOST_OPEN", 2)
 
     async def main() -> None:

@@ -64,7 +64,7 @@ class TestCalDav(CalendarContractTests):
             }
         )
 
-    def test_days_and_floating_times_are_found_wherever_the_server_thinks_they_are(self) -> None:
+    def test_all_day_and_floating_events_are_found_in_any_server_zone(self) -> None:
         day = calendar(component("DTSTART;VALUE=DATE:20270302", uid="day"))
         floating = calendar(component("DTSTART:20270304T080000", "DURATION:PT1H", uid="floating"))
         url = self.server.make(secrets.token_hex(8), [day, floating])

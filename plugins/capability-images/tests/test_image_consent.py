@@ -77,7 +77,7 @@ class Studio:
         return lines[1:]
 
 
-def test_a_cheap_picture_that_was_asked_for_is_made_at_once(server: ImageServer, tmp_path: Path) -> None:
+def test_a_cheap_requested_image_is_generated_at_once(server: ImageServer, tmp_path: Path) -> None:
     studio = Studio(server, tmp_path)
     envelope = studio.ask(ASKED)
     assert envelope["ok"]
@@ -88,14 +88,14 @@ def test_a_cheap_picture_that_was_asked_for_is_made_at_once(server: ImageServer,
 
 
 @pytest.mark.parametrize("said", ["", "Tell me about lighthouses", "Don't draw anything, just describe it"])
-def test_who_did_not_ask_is_asked(said: str, server: ImageServer, tmp_path: Path) -> None:
+def test_an_unrequested_image_needs_confirmation(said: str, server: ImageServer, tmp_path: Path) -> None:
     lines = Studio(server, tmp_path).card(said)
     assert lines == ["You did not ask for an image explicitly.", "It costs about $0.05."]
     assert server.requests == []
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: Path) -> None:
+def test_an_expensive_requested_image_needs_confirmation(server: ImageServer, tmp_path: Path) -> None:
     studio = Studio(server, tmp_path)
     assert studio.card(ASKED, quality="high") == ["It costs about $0.17, over the limit of $0.10."]
     assert studio.card(ASKED, count=3) == ["It costs about $0.15, over the limit of $0.10."]
@@ -107,24 +107,24 @@ def test_who_asked_is_asked_when_it_is_expensive(server: ImageServer, tmp_path: 
     assert studio.ask(ASKED, quality="draft", count=4)["ok"]
 
 
-def test_an_unknown_cost_is_over_every_limit(server: ImageServer, tmp_path: Path) -> None:
+def test_an_unknown_cost_exceeds_every_limit(server: ImageServer, tmp_path: Path) -> None:
     assert Studio(server, tmp_path, prices={}, cost_limit=1000).card(ASKED) == ["The price is not known."]
 
 
-def test_the_limit_is_a_setting_and_belongs_to_what_is_allowed(server: ImageServer, tmp_path: Path) -> None:
+def test_the_cost_limit_is_configurable(server: ImageServer, tmp_path: Path) -> None:
     assert Studio(server, tmp_path, cost_limit=0.17).ask(ASKED, quality="high")["ok"]
     assert Studio(server, tmp_path, cost_limit=0).card(ASKED, quality="draft") == [
         "It costs about $0.005, over the limit of $0.00."
     ]
 
 
-def test_what_was_said_in_an_earlier_turn_does_not_count(server: ImageServer, tmp_path: Path) -> None:
+def test_requests_of_earlier_turns_do_not_count(server: ImageServer, tmp_path: Path) -> None:
     studio = Studio(server, tmp_path)
     assert studio.ask(ASKED)["ok"]
     assert studio.card("And how old is it?", count=1, prompt="another")[0].startswith("You did not ask")
 
 
-def test_the_users_word_is_enough_whatever_it_costs(server: ImageServer, tmp_path: Path) -> None:
+def test_an_approved_image_is_generated_at_any_cost(server: ImageServer, tmp_path: Path) -> None:
     studio = Studio(server, tmp_path)
     studio.card("hello", quality="high")
     token = next(fields["token"] for event, fields in studio.work.events if event == "confirmation_required")
@@ -140,7 +140,7 @@ def test_the_users_word_is_enough_whatever_it_costs(server: ImageServer, tmp_pat
     assert server.requests[0].body["quality"] == "high"
 
 
-def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Path) -> None:
+def test_other_tools_are_ignored(server: ImageServer, tmp_path: Path) -> None:
     studio = Studio(server, tmp_path)
 
     async def main() -> dict[str, Any]:
@@ -151,7 +151,7 @@ def test_other_tools_are_none_of_its_business(server: ImageServer, tmp_path: Pat
     assert asyncio.run(main())["error"]["type"] == "CONFIRMATION_REQUIRED"
 
 
-def test_words_of_another_language_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
+def test_configured_words_replace_the_english_ones(server: ImageServer, tmp_path: Path) -> None:
     full_prompt = {
         "drawing_verbs": ["Zeichne"],
         "verbs": ["mach"],

@@ -26,7 +26,7 @@ def kept(folder: Path) -> tuple[Gallery, str]:
     return gallery, made.id
 
 
-def test_what_a_picture_is_stands_beside_it(tmp_path: Path) -> None:
+def test_an_image_is_stored_with_its_metadata(tmp_path: Path) -> None:
     gallery, image_id = kept(tmp_path / "new" / "images")
     folder = tmp_path / "new" / "images"
     assert {path.name for path in folder.iterdir()} == {f"{image_id}.png", f"{image_id}.json"}
@@ -45,14 +45,14 @@ def test_what_a_picture_is_stands_beside_it(tmp_path: Path) -> None:
     assert gallery.read(image_id) is not None
 
 
-def test_nobody_else_on_the_machine_may_look(tmp_path: Path) -> None:
+def test_image_files_are_private_to_their_owner(tmp_path: Path) -> None:
     _, image_id = kept(tmp_path / "images")
     assert (tmp_path / "images").stat().st_mode & 0o077 == 0
     for suffix in (".png", ".json"):
         assert (tmp_path / "images" / f"{image_id}{suffix}").stat().st_mode & 0o077 == 0
 
 
-def test_a_link_in_the_folder_shows_nothing(tmp_path: Path) -> None:
+def test_links_in_the_folder_are_not_followed(tmp_path: Path) -> None:
     gallery, image_id = kept(tmp_path / "images")
     secret = tmp_path / "secret"
     secret.write_bytes(b"secret")
@@ -65,7 +65,7 @@ def test_a_link_in_the_folder_shows_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "facts", ["", "{", "[]", "{}", '{"media_type": "text/html"}', '{"media_type": "../../x"}']
 )
-def test_what_stands_beside_it_is_not_trusted(facts: str, tmp_path: Path) -> None:
+def test_stored_metadata_is_not_trusted(facts: str, tmp_path: Path) -> None:
     gallery, image_id = kept(tmp_path)
     beside = tmp_path / f"{image_id}.json"
     given = json.loads(beside.read_text("utf-8"))
@@ -74,7 +74,7 @@ def test_what_stands_beside_it_is_not_trusted(facts: str, tmp_path: Path) -> Non
     assert gallery.read(image_id) is None
 
 
-def test_half_a_picture_is_none(tmp_path: Path) -> None:
+def test_an_incomplete_image_is_not_found(tmp_path: Path) -> None:
     """What a crash between the two files leaves is not found, and what is tidied away is not missed."""
     gallery, image_id = kept(tmp_path)
     (tmp_path / f"{image_id}.json").unlink()
@@ -84,7 +84,7 @@ def test_half_a_picture_is_none(tmp_path: Path) -> None:
     assert gallery.read(image_id) is None
 
 
-def test_a_full_disk_leaves_no_part_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gallery = Gallery(tmp_path)
 
     def full(_: int) -> None:
@@ -113,7 +113,7 @@ def failure(images: ProviderImages) -> ToolError:
     return raised.value
 
 
-def test_what_cannot_be_kept_is_not_ordered(tmp_path: Path) -> None:
+def test_nothing_is_ordered_if_the_folder_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "images").write_text("a file where the folder should be")
     with ImageServer() as server:
         error = failure(made_of(server, tmp_path / "images"))
@@ -122,7 +122,7 @@ def test_what_cannot_be_kept_is_not_ordered(tmp_path: Path) -> None:
         assert server.requests == []
 
 
-def test_what_was_paid_for_and_cannot_be_kept_is_said(
+def test_a_paid_image_that_cannot_be_stored_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any, **__: Any) -> None:
@@ -137,14 +137,14 @@ def test_what_was_paid_for_and_cannot_be_kept_is_said(
 @pytest.mark.parametrize(
     ("name", "media_type"), [("png", "image/png"), ("jpeg", "image/jpeg"), ("webp", "image/webp")]
 )
-def test_the_type_is_what_it_is_and_not_what_is_said(name: str, media_type: str, tmp_path: Path) -> None:
+def test_the_media_type_comes_from_the_content(name: str, media_type: str, tmp_path: Path) -> None:
     path = tmp_path / f"picture.{name}"
     Image.new("RGB", (30, 20), "teal").save(path)
     assert inspect(path.read_bytes()) == (media_type, 30, 20)
 
 
 @pytest.mark.parametrize("name", ["png", "jpeg", "webp", "gif"])
-def test_a_file_that_ends_early_is_no_picture(name: str, tmp_path: Path) -> None:
+def test_a_truncated_file_is_not_an_image(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"picture.{name}"
     Image.effect_noise((200, 200), 60).convert("RGB").save(path)
     content = path.read_bytes()
@@ -153,13 +153,13 @@ def test_a_file_that_ends_early_is_no_picture(name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["tiff", "bmp", "ico", "pdf"])
-def test_other_formats_are_not_shown(name: str, tmp_path: Path) -> None:
+def test_other_formats_are_rejected(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"picture.{name}"
     Image.new("RGB", (30, 20), "teal").save(path)
     with pytest.raises(NotAnImageError, match="no PNG, JPEG, WebP or GIF"):
         inspect(path.read_bytes())
 
 
-def test_a_bomb_is_not_unpacked() -> None:
+def test_a_decompression_bomb_is_rejected() -> None:
     with pytest.raises(NotAnImageError, match="more than can be shown"):
         inspect(png(40_000, 2_000))

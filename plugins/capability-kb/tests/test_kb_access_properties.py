@@ -102,7 +102,7 @@ def visible(record: Record, access: Access) -> bool:
         max_size=6,
     ),
 )
-def test_exactly_what_may_be_seen_is_found(
+def test_a_search_finds_exactly_the_visible_records(
     model: WordModel | None,
     records: list[Record],
     asked: list[tuple[Access, str | None, Filters | None]],
@@ -127,7 +127,9 @@ def test_exactly_what_may_be_seen_is_found(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(records=shelves(), access=accesses, query=st.text(max_size=60), limit=st.integers(1, 5))
-def test_no_query_gets_around_it(records: list[Record], access: Access, query: str, limit: int) -> None:
+def test_no_query_circumvents_access_control(
+    records: list[Record], access: Access, query: str, limit: int
+) -> None:
     with library_of(records, WordModel()) as library:
         found = library.search(query, access=access, limit=limit)
         assert len(found) <= limit

@@ -58,7 +58,9 @@ def found(library: Library, number: int = 1_234) -> list[str]:
      # A flipped letter in tantivy's JSON can leave it as good as it was.
      if (name, harm) != ("meta.json", flip)],
 )  # fmt: skip
-def test_full_text_comes_back(sound: Path, folder: Path, name: str, harm: Callable[[Path], None]) -> None:
+def test_a_damaged_full_text_index_is_rebuilt(
+    sound: Path, folder: Path, name: str, harm: Callable[[Path], None]
+) -> None:
     copy(sound, folder)
     (generation,) = (folder / "text").glob("g*")
     target = generation / name if "/" in name else next(iter(generation.glob(name)))
@@ -85,7 +87,7 @@ def test_full_text_comes_back(sound: Path, folder: Path, name: str, harm: Callab
     [*((name, flip) for name in VECTORS), *(("signs", harm) for harm in (cut, fill_with_rubbish, remove)),
      *(("../current.json", harm) for harm in (cut, fill_with_rubbish, remove))],
 )  # fmt: skip
-def test_vectors_come_back_and_words_find_meanwhile(
+def test_a_damaged_vector_index_is_rebuilt_while_full_text_search_works(
     sound: Path, folder: Path, name: str, harm: Callable[[Path], None]
 ) -> None:
     copy(sound, folder)
@@ -102,7 +104,7 @@ def test_vectors_come_back_and_words_find_meanwhile(
         assert [line for line in notices if "rebuilt" in line]
 
 
-def test_both_gone_and_the_truth_is_enough(sound: Path, folder: Path) -> None:
+def test_both_indexes_are_rebuilt_from_the_records(sound: Path, folder: Path) -> None:
     copy(sound, folder)
     shutil.rmtree(folder / "text")
     shutil.rmtree(folder / "vectors")
@@ -113,7 +115,7 @@ def test_both_gone_and_the_truth_is_enough(sound: Path, folder: Path) -> None:
     library.close()
 
 
-def test_another_model_makes_its_own_vectors(sound: Path, folder: Path) -> None:
+def test_another_model_has_its_own_vectors(sound: Path, folder: Path) -> None:
     copy(sound, folder)
     notices: list[str] = []
     library = opened(folder, WordModel("other", dimensions=64), notices)
@@ -125,7 +127,7 @@ def test_another_model_makes_its_own_vectors(sound: Path, folder: Path) -> None:
     library.close()
 
 
-def test_an_index_of_another_version_is_made_anew(sound: Path, folder: Path) -> None:
+def test_an_index_of_another_version_is_rebuilt(sound: Path, folder: Path) -> None:
     copy(sound, folder)
     for name in ("text", "vectors"):
         current = folder / name / "current.json"
@@ -136,7 +138,7 @@ def test_an_index_of_another_version_is_made_anew(sound: Path, folder: Path) -> 
     library.close()
 
 
-def test_a_rebuild_leaves_the_old_index_until_it_is_done(sound: Path, folder: Path) -> None:
+def test_a_rebuild_keeps_the_old_index_until_it_is_done(sound: Path, folder: Path) -> None:
     copy(sound, folder)
     library = opened(folder, WordModel())
     other = opened(folder, WordModel())
@@ -151,7 +153,7 @@ def test_a_rebuild_leaves_the_old_index_until_it_is_done(sound: Path, folder: Pa
     other.close()
 
 
-def test_checksums_hold_while_segments_are_merged(folder: Path) -> None:
+def test_checksums_stay_valid_while_segments_are_merged(folder: Path) -> None:
     notices: list[str] = []
     library = opened(folder, None, notices)
     # Many small commits, so that tantivy merges them in the background while the next ones are sealed.

@@ -90,7 +90,7 @@ def test_a_library_is_embedded_in_batches(server: Server, endpoint: EndpointMode
 @pytest.mark.parametrize(
     ("status", "said"), [(401, "api_key_env"), (404, "base_url"), (429, "later"), (500, "500")]
 )
-def test_a_refusal_is_a_sentence_without_the_key(
+def test_an_endpoint_error_is_explained_without_the_key(
     server: Server, endpoint: EndpointModel, status: int, said: str
 ) -> None:
     server.status = status
@@ -107,19 +107,19 @@ def test_a_refusal_is_a_sentence_without_the_key(
     ],
     ids=["too few", "of no length"],
 )
-def test_vectors_that_cannot_be_used_are_refused(server: Server, endpoint: EndpointModel, spoil: Any) -> None:
+def test_invalid_vectors_are_rejected(server: Server, endpoint: EndpointModel, spoil: Any) -> None:
     server.spoil = spoil
     with pytest.raises(EmbeddingFailedError, match="vectors"):
         endpoint.embed(["one", "two"])
 
 
-def test_a_server_that_is_gone(server: Server, folder: Path) -> None:
+def test_an_unreachable_server_is_reported(server: Server, folder: Path) -> None:
     gone = EndpointModel("m", base_url="http://127.0.0.1:9/v1", api_key="x", timeout=1)
     with pytest.raises(EmbeddingFailedError, match="cannot be reached"):
         gone.embed(["x"])
 
 
-def test_words_still_find_when_the_server_fails(
+def test_full_text_search_works_when_the_server_fails(
     server: Server, endpoint: EndpointModel, folder: Path
 ) -> None:
     said: list[str] = []
@@ -135,7 +135,7 @@ def test_words_still_find_when_the_server_fails(
     library.close()
 
 
-def test_a_refresh_that_fails_keeps_the_records_and_goes_on_later(
+def test_a_failed_refresh_keeps_the_records_and_continues_later(
     server: Server, endpoint: EndpointModel, folder: Path
 ) -> None:
     library = Library(folder, embedder=endpoint, notice=lambda line: None)

@@ -92,7 +92,7 @@ def only(loaded: Loaded) -> Record:
     return record
 
 
-def test_markdown_says_everything_of_its_record_in_front_matter(load: Loader) -> None:
+def test_markdown_front_matter_sets_every_field_of_the_record(load: Loader) -> None:
     record = only(
         load(
             {
@@ -161,7 +161,7 @@ def test_an_id_comes_from_the_path_and_a_title_from_the_first_heading_or_the_nam
     assert (record.id, record.title) == (id_, title)
 
 
-def test_options_hold_for_what_a_document_leaves_open(load: Loader) -> None:
+def test_options_apply_to_fields_that_a_document_leaves_out(load: Loader) -> None:
     records, summary = load(
         {"open.md": "text", "closed.md": "---\ntype: link\nnamespace: public\ntags: own\n---\ntext"},
         type="process",
@@ -174,7 +174,7 @@ def test_options_hold_for_what_a_document_leaves_open(load: Loader) -> None:
     assert (closed.namespace, closed.owner, closed.tags) == ("public", None, ("own", "new"))
 
 
-def test_html_is_read_as_a_visitor_reads_it(load: Loader) -> None:
+def test_html_is_read_without_navigation_and_scripts(load: Loader) -> None:
     page = """<!doctype html><html><head><title>Hours - Halden Street</title><meta charset="windows-1252">
         <link rel="canonical" href="https://halden.example/hours">
         <meta property="article:modified_time" content="2026-03-01T10:00:00+01:00">
@@ -200,7 +200,7 @@ def test_a_page_without_landmarks_keeps_all_its_text(load: Loader) -> None:
     assert (record.title, record.text) == ("Short", "One.\nTwo & three.\n\nFour")
 
 
-def test_pages_of_a_pdf_are_read_in_order_and_blank_ones_noted(load: Loader) -> None:
+def test_pdf_pages_are_read_in_order_and_blank_ones_reported(load: Loader) -> None:
     loaded = load({"guide.pdf": pdf("First page", "", "Third page", title="House guide")})
     record = only(loaded)
     assert (record.title, record.text) == ("House guide", "First page\n\nThird page")
@@ -214,11 +214,11 @@ def test_a_pdf_that_only_forbids_printing_is_read(load: Loader) -> None:
     assert only(load({"open-secret.pdf": pdf("Readable", password="")})).text == "Readable"
 
 
-def test_a_title_that_is_the_name_of_another_file_is_none(load: Loader) -> None:
+def test_a_title_that_is_a_file_name_is_ignored(load: Loader) -> None:
     assert only(load({"menu.pdf": pdf("Soup", title="Microsoft Word - draft3.docx")})).title == "Menu"
 
 
-def test_paragraphs_and_tables_of_a_word_document_stay_in_order(load: Loader) -> None:
+def test_word_paragraphs_and_tables_stay_in_order(load: Loader) -> None:
     def fill(document: Any) -> None:
         document.add_paragraph("Before the heading.")
         document.add_heading("Photo room", 1)
@@ -236,12 +236,12 @@ def test_paragraphs_and_tables_of_a_word_document_stay_in_order(load: Loader) ->
     assert record.last_updated == datetime(2026, 4, 5, 6, 7, 8, tzinfo=UTC)
 
 
-def test_a_word_document_without_headings_is_called_as_its_properties_say(load: Loader) -> None:
+def test_a_word_document_without_headings_takes_its_title_from_its_properties(load: Loader) -> None:
     record = only(load({"x.docx": word(lambda document: document.add_paragraph("Text"), title="The plan")}))
     assert record.title == "The plan"
 
 
-def test_a_table_gives_a_record_a_row(load: Loader) -> None:
+def test_each_table_row_becomes_a_record(load: Loader) -> None:
     table = "Title;Text;Tags;Type;Last updated;Shelf;metadata\n"
     table += 'Camera;"Full frame; two bodies";"photo, loan";doc;2026-10-01;A1;\n'
     table += ';Only "text" here;;;;;\n\n'
@@ -258,7 +258,7 @@ def test_a_table_gives_a_record_a_row(load: Loader) -> None:
     assert records["link:camera"].metadata == {"Shelf": "B2", "serial": [7]}
 
 
-def test_rows_of_one_name_are_told_apart(load: Loader) -> None:
+def test_rows_with_the_same_name_get_different_ids(load: Loader) -> None:
     records, _ = load({"list.csv": "title,text\nLamp,one\nLamp,two\n"})
     assert {id_: record.text for id_, record in records.items()} == {"doc:lamp": "one", "doc:lamp-2": "two"}
 
@@ -298,7 +298,7 @@ END:VCARD
 """
 
 
-def test_cards_become_people(load: Loader) -> None:
+def test_vcards_become_person_records(load: Loader) -> None:
     records, summary = load({"contacts.vcf": CARDS.replace("\n", "\r\n")})
     assert not summary.problems
     ines = records["person:ines-inkwell"]
@@ -331,7 +331,7 @@ def test_cards_become_people(load: Loader) -> None:
     assert records["person:mára-vellum"].title == "Mára Vellum"
 
 
-def test_an_address_that_only_looks_like_linkedin_is_none(load: Loader) -> None:
+def test_a_url_that_only_looks_like_linkedin_is_no_profile(load: Loader) -> None:
     card = "BEGIN:VCARD\nVERSION:3.0\nFN:X\nURL:https://linkedin.com.evil.example/in/x\nEND:VCARD\n"
     assert "linkedin" not in only(load({"x.vcf": card})).metadata
 
@@ -408,7 +408,7 @@ def bomb() -> bytes:
         ("x.vcf", "BEGIN:VCARD\nVERSION:3.0\nEMAIL:a@b.example\nEND:VCARD\n", 1, "no name", "FN:"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place_and_its_cure_and_the_rest_is_loaded(
+def test_problems_are_reported_with_place_and_fix_and_the_rest_is_loaded(
     load: Loader, name: str, content: Any, line: int | None, what: str, mend: str
 ) -> None:
     records, summary = load({name: content() if callable(content) else content, "good.md": "Good."})
@@ -420,7 +420,7 @@ def test_what_is_wrong_is_told_with_its_place_and_its_cure_and_the_rest_is_loade
     assert records["doc:good"].text == "Good."
 
 
-def test_a_file_beyond_the_limit_is_not_read(load: Loader, tmp_path: Path) -> None:
+def test_a_file_over_the_size_limit_is_not_read(load: Loader, tmp_path: Path) -> None:
     with (tmp_path / "files" / "huge.txt").open("wb") as file:
         file.truncate(70_000_000)
     _, summary = load({"good.md": "Good."})
@@ -429,7 +429,7 @@ def test_a_file_beyond_the_limit_is_not_read(load: Loader, tmp_path: Path) -> No
     assert (summary.added, summary.failed) == (1, 1)
 
 
-def test_good_lines_of_a_broken_file_are_loaded_and_the_broken_ones_told_every_time(load: Loader) -> None:
+def test_valid_lines_of_a_broken_file_are_loaded_and_broken_lines_reported_every_time(load: Loader) -> None:
     files: dict[str, str | bytes] = {"x.jsonl": '{"title": "One"}\nbroken\n{"title": "Three"}\n'}
     for _ in range(2):
         records, summary = load(files)
@@ -437,7 +437,7 @@ def test_good_lines_of_a_broken_file_are_loaded_and_the_broken_ones_told_every_t
         assert [problem.line for problem in summary.problems] == [2]
 
 
-def test_of_a_thousand_broken_lines_a_hundred_are_told(load: Loader) -> None:
+def test_at_most_a_hundred_broken_lines_are_reported(load: Loader) -> None:
     _, summary = load({"x.jsonl": "broken\n" * 1_000})
     assert len(summary.problems) == 101
     assert summary.problems[-1].what == "900 more entries like these"

@@ -60,7 +60,7 @@ def counts(summary: LoadSummary) -> tuple[int, int, int, int]:
     return summary.added, summary.changed, summary.unchanged, summary.removed
 
 
-def test_only_what_changed_is_read_again(desk: Desk) -> None:
+def test_only_changed_files_are_read_again(desk: Desk) -> None:
     desk.write("a.md", "one")
     changing = desk.write("b.md", "two")
     assert counts(desk.load()) == (2, 0, 0, 0)
@@ -73,14 +73,14 @@ def test_only_what_changed_is_read_again(desk: Desk) -> None:
     assert desk.texts() == {"doc:a": "one", "doc:b": "three", "doc:c": "four"}
 
 
-def test_other_options_are_a_change(desk: Desk) -> None:
+def test_changed_options_cause_a_reload(desk: Desk) -> None:
     desk.write("a.md", "one")
     desk.load()
     assert counts(desk.load(tags=("new",))) == (0, 1, 0, 0)
     assert next(iter(desk.library)).tags == ("new",)
 
 
-def test_personal_records_are_not_opened_by_forgetting_an_option(desk: Desk) -> None:
+def test_omitting_the_owner_option_does_not_publish_personal_records(desk: Desk) -> None:
     desk.write("a.md", "mine")
     desk.load(owner="demo")
     summary = desk.load()
@@ -107,7 +107,7 @@ def test_records_of_a_deleted_file_stay_until_a_load_with_sync(desk: Desk) -> No
     assert desk.texts() == {"doc:b": "two"}
 
 
-def test_sync_removes_nothing_outside_of_what_is_named(desk: Desk) -> None:
+def test_sync_removes_nothing_outside_the_given_paths(desk: Desk) -> None:
     inside, outside = desk.write("sub/a.md", "one"), desk.write("b.md", "two")
     desk.write("sub/c.md", "three")
     desk.load()
@@ -117,7 +117,7 @@ def test_sync_removes_nothing_outside_of_what_is_named(desk: Desk) -> None:
     assert desk.texts() == {"doc:b": "two", "doc:sub/c": "three"}
 
 
-def test_sync_keeps_what_is_there_but_cannot_be_read_any_more(desk: Desk) -> None:
+def test_sync_keeps_records_of_files_that_became_unreadable(desk: Desk) -> None:
     path = desk.write("a.md", "one")
     desk.write("b.md", "two")
     desk.load()
@@ -127,7 +127,7 @@ def test_sync_keeps_what_is_there_but_cannot_be_read_any_more(desk: Desk) -> Non
     assert desk.texts()["doc:a"] == "one"
 
 
-def test_sync_of_a_folder_that_lost_every_file_asks_for_certainty(desk: Desk) -> None:
+def test_sync_of_an_emptied_folder_removes_nothing(desk: Desk) -> None:
     desk.write("a.md", "one")
     desk.load()
     (desk.folder / "a.md").unlink()
@@ -137,7 +137,7 @@ def test_sync_of_a_folder_that_lost_every_file_asks_for_certainty(desk: Desk) ->
     assert desk.texts() == {"doc:a": "one"}
 
 
-def test_sync_spares_a_folder_it_may_not_look_into(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sync_keeps_the_records_of_an_unreadable_folder(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     desk.write("closed/a.md", "one")
     desk.write("b.md", "two")
     desk.load()
@@ -156,7 +156,7 @@ def test_sync_spares_a_folder_it_may_not_look_into(desk: Desk, monkeypatch: pyte
     assert len(desk.texts()) == 2
 
 
-def test_of_two_folders_one_that_is_bare_is_spared_and_the_other_followed(desk: Desk) -> None:
+def test_sync_spares_an_emptied_folder_and_follows_the_other(desk: Desk) -> None:
     desk.write("bare/a.md", "one")
     desk.write("full/b.md", "two")
     desk.write("full/c.md", "three")
@@ -168,7 +168,7 @@ def test_of_two_folders_one_that_is_bare_is_spared_and_the_other_followed(desk: 
     assert desk.texts() == {"doc:bare/a": "one", "doc:full/c": "three"}
 
 
-def test_hidden_files_links_and_unknown_kinds_are_left_out_and_counted(desk: Desk, tmp_path: Path) -> None:
+def test_hidden_files_links_and_unknown_formats_are_skipped_and_counted(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("outside", "utf-8")
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "more.md").write_text("outside", "utf-8")
@@ -195,13 +195,13 @@ def test_the_folder_of_the_library_is_not_loaded_into_itself(desk: Desk, tmp_pat
     assert not summary.unknown
 
 
-def test_a_named_file_of_an_unknown_kind_is_a_problem(desk: Desk) -> None:
+def test_a_named_file_of_an_unknown_format_is_reported(desk: Desk) -> None:
     summary = desk.load(desk.write("photo.png", "picture"))
     assert "'.png' are not supported" in summary.problems[0].what
     assert ".md" in summary.problems[0].mend
 
 
-def test_ids_stay_whatever_part_of_a_folder_is_loaded_later(desk: Desk) -> None:
+def test_ids_are_stable_when_part_of_a_folder_is_loaded_later(desk: Desk) -> None:
     path = desk.write("guide/a.md", "one")
     desk.load()
     path.write_text("two", "utf-8")
@@ -217,7 +217,7 @@ def test_a_path_named_twice_is_loaded_once(desk: Desk) -> None:
     assert counts(desk.load(desk.folder, path, desk.folder / ".." / "files")) == (1, 0, 0, 0)
 
 
-def test_two_files_of_one_name_get_ids_of_their_own_that_last(desk: Desk) -> None:
+def test_files_with_the_same_name_get_distinct_stable_ids(desk: Desk) -> None:
     desk.write("a.md", "markdown")
     text = desk.write("a.txt", "text")
     desk.load()
@@ -230,7 +230,7 @@ def test_two_files_of_one_name_get_ids_of_their_own_that_last(desk: Desk) -> Non
     assert desk.texts() == {"doc:a": "markdown", other: "changed"}
 
 
-def test_an_id_that_another_file_has_is_refused_and_both_are_named(desk: Desk) -> None:
+def test_an_id_used_by_another_file_is_rejected_naming_both(desk: Desk) -> None:
     desk.write("a.md", "---\nid: doc:same\n---\none")
     desk.load()
     desk.write("b.md", "---\nid: doc:same\n---\ntwo")
@@ -248,7 +248,7 @@ def test_an_id_that_another_file_has_is_refused_and_both_are_named(desk: Desk) -
     assert desk.texts()["doc:other"] == "two"
 
 
-def test_the_file_that_has_an_id_keeps_it_though_another_comes_first(desk: Desk) -> None:
+def test_a_file_keeps_its_id_even_if_another_is_loaded_first(desk: Desk) -> None:
     desk.write("b.md", "---\nid: doc:same\n---\none")
     desk.load()
     desk.write("a.md", "---\nid: doc:same\n---\ntwo")
@@ -258,7 +258,7 @@ def test_the_file_that_has_an_id_keeps_it_though_another_comes_first(desk: Desk)
     assert desk.texts() == {"doc:same": "three"}
 
 
-def test_an_id_may_move_from_one_file_to_another(desk: Desk) -> None:
+def test_an_id_can_move_from_one_file_to_another(desk: Desk) -> None:
     desk.write("b.md", "---\nid: doc:wanted\n---\none")
     desk.load()
     desk.write("a.md", "---\nid: doc:wanted\n---\ntwo")
@@ -267,7 +267,7 @@ def test_an_id_may_move_from_one_file_to_another(desk: Desk) -> None:
     assert desk.texts() == {"doc:wanted": "two", "doc:other": "one"}
 
 
-def test_a_moved_file_takes_its_record_along(desk: Desk) -> None:
+def test_a_moved_file_keeps_its_record(desk: Desk) -> None:
     path = desk.write("old/a.md", "---\nid: doc:kept\n---\none")
     desk.load()
     (desk.folder / "new").mkdir()
@@ -299,7 +299,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_long_file_is_kept_in_parts_and_follows_every_change(desk: Desk) -> None:
+def test_a_long_file_is_stored_in_parts_and_updated_with_every_change(desk: Desk) -> None:
     path = desk.write("long.jsonl", lines(*range(35)))
     summary = desk.load()
     assert (counts(summary), summary.records) == ((1, 0, 0, 0), 35)
@@ -324,7 +324,7 @@ def test_a_long_file_is_kept_in_parts_and_follows_every_change(desk: Desk) -> No
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_long_file_that_was_cut_short_is_finished_by_the_next_load(desk: Desk) -> None:
+def test_an_interrupted_long_file_is_completed_by_the_next_load(desk: Desk) -> None:
     path = desk.write("long.jsonl", lines(*range(35)))
     summary = desk.load(stopped=lambda: True)
     assert summary.interrupted
@@ -337,7 +337,7 @@ def test_a_long_file_that_was_cut_short_is_finished_by_the_next_load(desk: Desk)
     assert counts(desk.load()) == (0, 0, 1, 0)
 
 
-def test_a_stopped_load_has_written_what_it_told(desk: Desk) -> None:
+def test_a_stopped_load_has_written_what_it_reported(desk: Desk) -> None:
     for number in range(5):
         desk.write(f"{number}.md", "text")
     answers = iter((False, False, True))
@@ -347,7 +347,7 @@ def test_a_stopped_load_has_written_what_it_told(desk: Desk) -> None:
     assert counts(desk.load()) == (2, 0, 3, 0)
 
 
-def test_indexing_that_was_cut_short_is_finished_by_the_next_load(desk: Desk) -> None:
+def test_interrupted_indexing_is_completed_by_the_next_load(desk: Desk) -> None:
     from jackfield_kb.access import Access
 
     desk.write("long.jsonl", lines(*range(2_500)))
@@ -360,7 +360,7 @@ def test_indexing_that_was_cut_short_is_finished_by_the_next_load(desk: Desk) ->
     assert [evidence.record.id for evidence in found] == ["doc:2499"]
 
 
-def test_a_library_that_fails_in_the_middle_is_told_with_what_is_done(
+def test_a_failure_during_a_load_is_reported_with_the_progress(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
@@ -374,7 +374,7 @@ def test_a_library_that_fails_in_the_middle_is_told_with_what_is_done(
     assert "run the same command again" in summary.problems[0].mend
 
 
-def test_a_name_that_is_no_utf_8_is_loaded_and_shown_as_far_as_it_can_be(desk: Desk) -> None:
+def test_a_file_name_that_is_not_utf_8_is_loaded_and_shown_with_replacements(desk: Desk) -> None:
     (desk.folder / os.fsdecode(b"caf\xe9.md")).write_text("one", "utf-8")
     (desk.folder / os.fsdecode(b"caf\xe8.txt")).write_bytes(b"\xff\xff")
     summary = desk.load()
@@ -384,7 +384,7 @@ def test_a_name_that_is_no_utf_8_is_loaded_and_shown_as_far_as_it_can_be(desk: D
     assert counts(desk.load()) == (0, 0, 1, 0)
 
 
-def test_what_is_loaded_can_be_found(desk: Desk) -> None:
+def test_loaded_records_can_be_found(desk: Desk) -> None:
     from jackfield_kb.access import Access
 
     desk.write("a.md", "# Photo room\nBook the photo room in the team calendar.")

@@ -102,7 +102,7 @@ def test_a_killed_refresh_is_resumed(folder: Path, attempt: int) -> None:
     library.close()
 
 
-def test_search_goes_on_while_another_process_loads(folder: Path) -> None:
+def test_search_works_while_another_process_loads(folder: Path) -> None:
     library = filled(folder, notes(200), WordModel())
     child = process(folder, LOAD)
     assert child.stdout is not None
@@ -118,7 +118,7 @@ def test_search_goes_on_while_another_process_loads(folder: Path) -> None:
     library.close()
 
 
-def test_two_processes_that_write_and_index_at_once(folder: Path) -> None:
+def test_two_processes_can_write_and_index_concurrently(folder: Path) -> None:
     opened(folder).write([(None, notes(1))])
     children = [process(folder, CHANGE, who) for who in ("ann", "ben")]
     for child in children:

@@ -45,7 +45,7 @@ def quality(library: Library) -> tuple[float, list[tuple[float, bool]]]:
     return statistics.mean(values), scores
 
 
-def test_both_together_are_good_and_no_worse_than_words(folder: Path) -> None:
+def test_combined_search_is_at_least_as_good_as_full_text(folder: Path) -> None:
     records = [Record(f"doc:{each['_id']}", each["title"], each["text"]) for each in lines("corpus.jsonl")]
     both = Library(folder, embedder=LocalModel(), notice=lambda line: None)
     both.write([(None, records)])

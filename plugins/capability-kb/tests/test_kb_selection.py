@@ -62,7 +62,7 @@ def assert_exact(library: Library, records: list[Record]) -> None:
         assert set(ids(found)) == expected, (access, filters)
 
 
-def test_a_reader_that_follows_an_index_filters_what_is_new(tmp_path: Path) -> None:
+def test_a_reader_filters_newly_indexed_records(tmp_path: Path) -> None:
     writer, reader = opened(tmp_path, WordModel()), opened(tmp_path, WordModel())
     for start in (0, 60, 90, 150):
         writer.write([(None, mixed(60, first=start))])
@@ -73,7 +73,7 @@ def test_a_reader_that_follows_an_index_filters_what_is_new(tmp_path: Path) -> N
     reader.close()
 
 
-def test_an_index_that_came_under_the_same_name_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+def test_a_replaced_index_is_not_confused_with_the_old_one(tmp_path: Path) -> None:
     writer, reader = filled(tmp_path, mixed(60), WordModel()), opened(tmp_path, WordModel())
     assert_exact(reader, mixed(60))
     before = {path.name for path in (tmp_path / "vectors").glob("g*")}
@@ -87,7 +87,7 @@ def test_an_index_that_came_under_the_same_name_is_not_taken_for_the_old_one(tmp
 
 
 @pytest.mark.parametrize("limit", [1, 5, 40])
-def test_looking_up_the_words_first_finds_the_same(
+def test_looking_up_the_words_first_gives_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     library = filled(tmp_path, mixed(700), WordModel())
@@ -109,7 +109,7 @@ def test_looking_up_the_words_first_finds_the_same(
     library.close()
 
 
-def test_the_filter_comes_first_after_all_when_the_best_do_not_pass(
+def test_the_filter_is_applied_first_when_the_best_matches_do_not_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "_WORTH_IT", 0)
@@ -126,7 +126,9 @@ def test_the_filter_comes_first_after_all_when_the_best_do_not_pass(
     library.close()
 
 
-def test_words_without_a_vector_are_filtered_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_matches_without_a_vector_are_filtered_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(search, "_WORTH_IT", 0)
     library = filled(tmp_path, mixed(90), WordModel())
     library.write([(None, mixed(60, first=90))])
@@ -137,7 +139,7 @@ def test_words_without_a_vector_are_filtered_too(tmp_path: Path, monkeypatch: py
     by_words.close()
 
 
-def test_numbers_are_widened_without_loss() -> None:
+def test_integers_are_widened_without_loss() -> None:
     bits = np.arange(1 << 16, dtype=np.uint16)
     halves = bits.view(np.float16)[np.isfinite(bits.view(np.float16))]
     assert np.array_equal(widened(halves), halves.astype(np.float32))

@@ -13,14 +13,14 @@ texts = st.text(alphabet="ab c.\n!?,é中", max_size=60).flatmap(
 
 @settings(deadline=None)
 @given(texts)
-def test_passages_hold_the_whole_text_in_order(text: str) -> None:
+def test_chunks_hold_the_whole_text_in_order(text: str) -> None:
     parts = list(chunks.split(text))
     assert "".join(text[part.start : part.end] for part in parts) == text
     assert all(len(text[part.start : part.end]) <= chunks.MOST for part in parts)
     assert len(parts) <= 1 + 3 * len(text) / chunks.MOST, "no crowd of tiny passages"
 
 
-def test_passages_end_where_a_paragraph_or_a_sentence_does() -> None:
+def test_chunks_end_at_a_paragraph_or_sentence() -> None:
     sentence = "A sentence of a few words that ends here. "
     paragraphs = "\n\n".join([sentence * 10] * 8)
     for part in list(chunks.split(paragraphs))[:-1]:
@@ -30,7 +30,7 @@ def test_passages_end_where_a_paragraph_or_a_sentence_does() -> None:
         assert running[part.start : part.end].endswith(". ")
 
 
-def test_a_key_is_a_record_and_a_passage() -> None:
+def test_a_key_consists_of_a_record_and_a_chunk() -> None:
     key = chunks.key_of(123_456_789, 321)
     assert (chunks.number_of(key), chunks.ordinal_of(key)) == (123_456_789, 321)
     assert chunks.key_of(5, 65_535) < chunks.key_of(6, 0)
@@ -47,7 +47,7 @@ def test_a_snippet_shows_the_rarest_words() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["kestrel", "the", "naïve", "x" * 50, "中文", "end."]), max_size=120))
-def test_a_snippet_is_whole_words_of_the_text(words: list[str]) -> None:
+def test_a_snippet_consists_of_whole_words(words: list[str]) -> None:
     text = " ".join(words)
     shown = search.snippet(text, {"kestrel": 1.0, "naiv": 2.0})
     assert len(shown) <= search.MOST + 2

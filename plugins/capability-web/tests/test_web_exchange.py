@@ -68,7 +68,7 @@ def listed(site: Site, host: str = "127.0.0.1") -> list[str]:
     return ["*", f"{host}:{site.port}"]
 
 
-def test_a_page_of_a_listed_host_is_read(site: Site) -> None:
+def test_a_page_of_a_listed_host_is_fetched(site: Site) -> None:
     url = site.page("/hours", "open at nine", "text/plain; charset=utf-8")
     answer = get(f"{url}?day=monday#top", listed(site))
     assert (answer.url, answer.content, answer.cut) == (f"{url}?day=monday", b"open at nine", False)
@@ -84,7 +84,7 @@ def test_a_page_of_a_listed_host_is_read(site: Site) -> None:
      "", "http://", "http:///path", "https://x.example:99999/", "http://[::1/", "http://a\x00b.example/",
      "data:text/plain,hi", f"http://x.example/{'a' * 2100}", "http://0177.0.0.1/", "http://1.2.3.4.5/"],
 )  # fmt: skip
-def test_what_is_no_address_of_the_web_is_refused(url: str) -> None:
+def test_a_url_that_is_not_http_is_rejected(url: str) -> None:
     error = refused(url, ["*"], Names())
     assert error.type is ErrorType.PERMANENT
     assert len(error.message) < 300
@@ -93,13 +93,13 @@ def test_what_is_no_address_of_the_web_is_refused(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://ann:secret@x.example/", "http://ann@x.example/", "http://:secret@x.example/"]
 )
-def test_an_address_with_credentials_is_refused_and_not_repeated(url: str) -> None:
+def test_a_url_with_credentials_is_rejected_and_not_repeated(url: str) -> None:
     error = refused(url, ["*"], Names())
     assert "password" in error.message
     assert "secret" not in error.message
 
 
-def test_a_host_that_is_not_listed_is_not_even_looked_up(site: Site) -> None:
+def test_an_unlisted_host_is_not_resolved(site: Site) -> None:
     names = Names(other_example=[["127.0.0.1"]])
     error = refused(site.url("/", "other.example"), ["docs.example.com"], names)
     assert (error.type, names.asked, site.requests) == (ErrorType.PERMANENT, [], [])
@@ -109,13 +109,13 @@ def test_a_host_that_is_not_listed_is_not_even_looked_up(site: Site) -> None:
     "addresses",
     [["127.0.0.1"], [PUBLIC, "127.0.0.1"], ["::ffff:127.0.0.1"], ["64:ff9b::7f00:1"], ["nonsense"]],
 )
-def test_a_name_with_any_address_inside_is_not_asked(site: Site, addresses: list[str]) -> None:
+def test_a_name_with_any_internal_address_is_rejected(site: Site, addresses: list[str]) -> None:
     url = site.url("/", "inner.example")
     error = refused(url, [f"*:{site.port}", f"*.example:{site.port}"], Names(inner_example=[addresses]))
     assert (error.type, site.requests) == (ErrorType.PERMANENT, [])
 
 
-def test_a_host_listed_in_full_may_be_inside_and_is_asked_by_its_name(site: Site) -> None:
+def test_a_host_listed_by_its_full_name_may_be_internal(site: Site) -> None:
     site.page("/", "wiki", "text/plain")
     names = Names(wiki_example=[["127.0.0.1"]])
     answer = get(site.url("/", "wiki.example"), listed(site, "wiki.example"), names)
@@ -141,9 +141,7 @@ class Diverted(httpcore.AnyIOBackend):
         return await super().connect_tcp("127.0.0.1", self.port, timeout, local_address, socket_options)
 
 
-def test_the_connection_goes_to_the_address_that_was_checked(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_connection_uses_the_checked_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(httpcore, "AnyIOBackend", Diverted)
     monkeypatch.setattr(Diverted, "port", site.port)
     monkeypatch.setattr(Diverted, "wanted", [])
@@ -156,14 +154,14 @@ def test_the_connection_goes_to_the_address_that_was_checked(
     assert refused("http://rebinding.example/", ["*"], names).type is ErrorType.PERMANENT
 
 
-def test_an_address_that_does_not_answer_is_passed_over(site: Site) -> None:
+def test_an_address_that_does_not_respond_is_skipped(site: Site) -> None:
     site.page("/", "here", "text/plain")
     names = Names(two_example=[["127.0.0.2", "127.0.0.1"]])
     # Nobody listens on the second address of the loopback, so the third is tried.
     assert get(site.url("/", "two.example"), listed(site, "two.example"), names).content == b"here"
 
 
-def test_a_name_that_does_not_exist_is_said() -> None:
+def test_an_unknown_host_name_is_reported() -> None:
     error = refused("http://nowhere.invalid/", ["*"], Names())
     assert error.type is ErrorType.PERMANENT
     assert "nowhere.invalid does not exist" in error.message
@@ -184,7 +182,7 @@ def secured(authority: trustme.CA, name: str) -> ssl.SSLContext:
     return context
 
 
-def test_tls_asks_for_the_name_although_the_connection_goes_to_an_address(authority: trustme.CA) -> None:
+def test_tls_verifies_the_host_name_of_a_pinned_address(authority: trustme.CA) -> None:
     with Site(secured(authority, "secure.example")) as site:
         site.page("/", "proved", "text/plain")
         names = Names(secure_example=[["127.0.0.1"]], other_example=[["127.0.0.1"]])
@@ -205,7 +203,7 @@ def test_tls_asks_for_the_name_although_the_connection_goes_to_an_address(author
         "http://ann:secret@x.example/", "http://127.0.0.1:1/", "http://inner.example/", "http://[", "\u2028",
     ],
 )  # fmt: skip
-def test_every_redirect_is_looked_at_again(site: Site, target: str) -> None:
+def test_every_redirect_target_is_checked(site: Site, target: str) -> None:
     names = Names(inner_example=[["192.168.1.1"]], localhost=[["127.0.0.1"]])
     names.names["127.0.0.1"] = [["127.0.0.1"]]
     names.names["2130706433"] = [["127.0.0.1"]]
@@ -218,7 +216,7 @@ def test_every_redirect_is_looked_at_again(site: Site, target: str) -> None:
     assert len(site.requests) <= 2
 
 
-def test_five_redirects_are_followed_and_no_more(site: Site) -> None:
+def test_at_most_five_redirects_are_followed(site: Site) -> None:
     for number in range(1, 7):
         site.redirect(f"/{number}", f"/{number - 1}")
     site.page("/0", "arrived", "text/plain")
@@ -242,7 +240,7 @@ def test_five_redirects_are_followed_and_no_more(site: Site) -> None:
         (304, ErrorType.PERMANENT, False),
     ],
 )
-def test_a_status_says_whether_to_try_again(
+def test_http_statuses_determine_whether_a_retry_makes_sense(
     site: Site, status: int, kind: ErrorType, retryable: bool
 ) -> None:
     url = site.page("/", "secret words of the server", status=status, headers={"Retry-After": "17"})
@@ -252,7 +250,7 @@ def test_a_status_says_whether_to_try_again(
     assert (error.details == {"retryAfterSeconds": 17}) is (status == 429)
 
 
-def test_nothing_is_kept_between_two_pages(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_share_no_state(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.page("/", "hello", "text/plain", headers={"Set-Cookie": "who=ann"})
     for variable in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
@@ -268,7 +266,7 @@ def test_nothing_is_kept_between_two_pages(site: Site, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("content_type", ["image/png", "video/mp4", "application/zip", "audio/wav"])
-def test_what_is_no_text_is_refused_before_it_is_loaded(site: Site, content_type: str) -> None:
+def test_binary_content_is_rejected_before_the_download(site: Site, content_type: str) -> None:
     def endless(exchange: BaseHTTPRequestHandler) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", content_type)
@@ -280,7 +278,7 @@ def test_what_is_no_text_is_refused_before_it_is_loaded(site: Site, content_type
     assert content_type in error.message
 
 
-def test_an_endless_page_is_cut(site: Site) -> None:
+def test_an_endless_page_is_truncated(site: Site) -> None:
     def endless(exchange: BaseHTTPRequestHandler) -> None:
         exchange.send_response(200)
         exchange.send_header("Content-Type", "text/plain")
@@ -293,7 +291,7 @@ def test_an_endless_page_is_cut(site: Site) -> None:
 
 
 @pytest.mark.parametrize("name", ["gzip", "deflate", "x-gzip"])
-def test_a_bomb_is_cut_where_the_limit_is(site: Site, name: str) -> None:
+def test_a_decompression_bomb_is_truncated_at_the_limit(site: Site, name: str) -> None:
     zeros = b"0" * 10_000_000
     packed = zlib.compress(zeros) if name == "deflate" else gzip.compress(zeros)
     url = site.page("/", packed, "text/plain", headers={"Content-Encoding": name})
@@ -301,7 +299,7 @@ def test_a_bomb_is_cut_where_the_limit_is(site: Site, name: str) -> None:
     assert (len(answer.content), answer.cut) == (100_000, True)
 
 
-def test_a_bomb_takes_no_more_memory_than_there_is_room_for() -> None:
+def test_a_decompression_bomb_does_not_exceed_the_memory_limit() -> None:
     packed = gzip.compress(b"0" * 20_000_000)
     tracemalloc.start()
     try:
@@ -314,14 +312,14 @@ def test_a_bomb_takes_no_more_memory_than_there_is_room_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["br", "zstd", "gzip, gzip", "gzip,deflate", "compress"])
-def test_a_compression_that_was_not_asked_for_is_refused(site: Site, name: str) -> None:
+def test_an_unrequested_compression_is_rejected(site: Site, name: str) -> None:
     twice = gzip.compress(gzip.compress(b"0" * 1_000_000))
     url = site.page("/", twice, "text/plain", headers={"Content-Encoding": name})
     assert "not asked for" in refused(url, listed(site)).message
     assert site.requests[0].headers["accept-encoding"] == "gzip, deflate"
 
 
-def test_what_is_not_compressed_although_it_says_so_is_damaged(site: Site) -> None:
+def test_an_invalid_compressed_body_is_rejected(site: Site) -> None:
     url = site.page("/", b"plain words", "text/plain", headers={"Content-Encoding": "gzip"})
     assert "damaged" in refused(url, listed(site)).message
 
@@ -347,7 +345,7 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     st.integers(1, 700),
 )
 @settings(deadline=None)
-def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit: int, size: int) -> None:
+def test_a_body_is_decompressed_up_to_the_limit(content: bytes, way: str, limit: int, size: int) -> None:
     name, pack = PACKED[way]
     sent = pack(content)
     body = ResponseBody(name, limit)
@@ -359,14 +357,14 @@ def test_a_body_is_what_was_sent_up_to_the_limit(content: bytes, way: str, limit
 
 
 @given(st.binary(min_size=1, max_size=500))
-def test_any_bytes_that_claim_to_be_compressed_end_in_bytes_or_a_refusal(content: bytes) -> None:
+def test_arbitrary_compressed_bytes_give_a_body_or_a_rejection(content: bytes) -> None:
     body = ResponseBody("gzip", 1000)
     with suppress(CorruptBodyError):
         body.add(content)
     assert len(body.content) <= 1000
 
 
-def test_a_host_that_says_nothing_is_given_up(site: Site) -> None:
+def test_a_silent_host_times_out(site: Site) -> None:
     def stall(exchange: BaseHTTPRequestHandler) -> None:
         site.closing.wait()
 
@@ -374,7 +372,7 @@ def test_a_host_that_says_nothing_is_given_up(site: Site) -> None:
     assert (error.type, "0.3 seconds" in error.message) == (ErrorType.TRANSIENT, True)
 
 
-def test_a_host_that_is_not_there_or_speaks_something_else_is_unreachable(site: Site) -> None:
+def test_a_missing_host_or_another_protocol_is_unreachable(site: Site) -> None:
     def babble(exchange: BaseHTTPRequestHandler) -> None:
         exchange.wfile.write(b"SSH-2.0-OpenSSH_9.9\r\n" * 3)
 

@@ -41,7 +41,7 @@ def read(content: bytes | str, content_type: str = "text/html", *, cut: bool = F
     return answered(job, body)
 
 
-def test_an_article_becomes_markdown_without_what_surrounds_it() -> None:
+def test_an_article_becomes_markdown_without_its_surroundings() -> None:
     found = read(ARTICLE)
     assert (found["title"], found["mediaType"], found["whole"]) == ("The lighthouse", "text/html", True)
     for part in ("# The lighthouse", "**Ida Example**", "## Visiting", "- Open from ten", "| Adult | 7 |"):
@@ -50,7 +50,7 @@ def test_an_article_becomes_markdown_without_what_surrounds_it() -> None:
         assert part not in found["text"]
 
 
-def test_links_are_whole_addresses_of_the_web_each_once() -> None:
+def test_links_are_absolute_http_urls_without_duplicates() -> None:
     assert read(ARTICLE)["links"] == [
         ("Home", "https://x.example/"),
         ("Shop", "https://x.example/shop"),
@@ -71,7 +71,7 @@ def test_a_short_page_and_a_list_of_links_are_read_whole() -> None:
     assert "Release 8" in index["text"]
 
 
-def test_a_page_that_a_script_fills_in_says_so() -> None:
+def test_a_page_filled_in_by_a_script_is_reported() -> None:
     found = read("<html><body><div id=root></div><script src=app.js></script></body></html>")
     assert "a script fills it in" in found["unreadable"]
     assert read("")["text"] == ""
@@ -101,13 +101,13 @@ def test_a_text_is_read_in_its_charset(content: bytes | str, content_type: str) 
         "text/plain; charset=utf-7",
     ],
 )  # fmt: skip
-def test_a_wrong_charset_costs_no_more_than_a_guess(content_type: str) -> None:
+def test_a_wrong_charset_falls_back_to_detection(content_type: str) -> None:
     sentence = "Die Straßenbahn fährt über die Brücke und hält an der Börse. " * 5
     assert read(sentence.encode("cp1252"), content_type)["text"] == sentence.strip()
     assert read(sentence.encode(), content_type)["text"] == sentence.strip()
 
 
-def test_what_calls_itself_latin_is_read_as_browsers_read_it() -> None:
+def test_latin_1_is_decoded_as_in_browsers() -> None:
     assert read(b"\x93quoted\x94 \x80 5", "text/plain; charset=iso-8859-1")["text"] == "“quoted” € 5"
 
 
@@ -119,7 +119,7 @@ def test_a_page_may_name_its_charset_itself() -> None:
     assert (found["title"], "Привет" in found["text"]) == ("Маяк", True)
 
 
-def test_a_text_that_was_cut_in_the_middle_of_a_character_is_still_read() -> None:
+def test_a_text_truncated_within_a_character_is_decoded() -> None:
     found = read("ab€".encode()[:-1], "text/plain; charset=utf-8", cut=True)
     assert (found["text"], found["whole"]) == ("ab", False)
 
@@ -140,18 +140,18 @@ def test_a_text_that_was_cut_in_the_middle_of_a_character_is_still_read() -> Non
         ("application/zip", None),
     ],
 )
-def test_what_can_be_read_goes_by_what_it_is_called(content_type: str, kind: ContentKind | None) -> None:
+def test_readable_formats_are_selected_by_media_type(content_type: str, kind: ContentKind | None) -> None:
     assert content_kind(content_type) is kind
 
 
-def test_what_nobody_has_named_is_looked_at() -> None:
+def test_content_without_a_media_type_is_inspected() -> None:
     assert read(ARTICLE, "")["mediaType"] == "text/html"
     assert read("just words", "application/octet-stream")["mediaType"] == "text/plain"
     assert read(document("Words on paper"), "")["mediaType"] == "application/pdf"
     assert "not text" in read(b"\x89PNG\r\n\x1a\n\0\0\0", "")["unreadable"]
 
 
-def test_json_is_given_as_it_is() -> None:
+def test_json_is_returned_unchanged() -> None:
     found = read('{"a": [1, 2]}', "application/json")
     assert (found["text"], found["mediaType"]) == ('{"a": [1, 2]}', "application/json")
 
@@ -182,7 +182,7 @@ def document(*pages: str) -> bytes:
     return written.getvalue()
 
 
-def test_a_pdf_gives_the_text_of_its_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_pdf_pages_is_extracted(monkeypatch: pytest.MonkeyPatch) -> None:
     found = read(document("First page", "Second page"), "application/pdf")
     assert (found["title"], found["text"]) == ("Paper", "First page\n\nSecond page")
     monkeypatch.setattr(formats, "MOST_PAGES", 1)
@@ -198,7 +198,7 @@ def test_a_pdf_gives_the_text_of_its_pages(monkeypatch: pytest.MonkeyPatch) -> N
         (document(""), False, "scanned"),
     ],
 )
-def test_a_pdf_that_gives_no_text_says_why(content: bytes, cut: bool, why: str) -> None:
+def test_a_pdf_without_text_is_rejected_with_the_reason(content: bytes, cut: bool, why: str) -> None:
     assert why in read(content, "application/pdf", cut=cut)["unreadable"]
 
 
@@ -207,7 +207,7 @@ def test_no_text_is_longer_than_the_limit() -> None:
     assert (len(found["text"]), found["whole"]) == (LONGEST, False)
 
 
-def test_a_page_that_is_nested_without_end_is_read_or_refused() -> None:
+def test_a_deeply_nested_page_is_read_or_rejected() -> None:
     found = read("<div>" * 100_000 + "deep" + "</div>" * 100_000)
     assert "text" in found or "unreadable" in found
 
@@ -217,7 +217,7 @@ def test_a_page_that_is_nested_without_end_is_read_or_refused() -> None:
     st.sampled_from(["text/html", "text/plain", "application/pdf", "", "text/html; charset=utf-16"]),
 )
 @settings(deadline=None, max_examples=60)
-def test_any_bytes_are_a_text_or_a_sentence(content: bytes, content_type: str) -> None:
+def test_arbitrary_bytes_give_a_text_or_an_error_message(content: bytes, content_type: str) -> None:
     found = read(content, content_type)
     assert isinstance(found.get("text", found.get("unreadable")), str)
     assert "cause" not in found
@@ -244,7 +244,7 @@ def gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_a_reader_is_used_again_and_is_gone_when_the_room_closes() -> None:
+def test_a_worker_is_reused_and_exits_with_the_pool() -> None:
     async def run() -> None:
         room = ReaderPool(60)
         first = await room.read(answer())
@@ -257,7 +257,7 @@ def test_a_reader_is_used_again_and_is_gone_when_the_room_closes() -> None:
     asyncio.run(run())
 
 
-def test_a_reader_has_no_keys_little_memory_and_writes_no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_has_no_keys_limited_memory_and_cannot_write_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
 
     async def run() -> None:
@@ -274,7 +274,7 @@ def test_a_reader_has_no_keys_little_memory_and_writes_no_files(monkeypatch: pyt
     asyncio.run(run())
 
 
-def test_a_reader_that_takes_too_long_is_stopped_and_the_next_page_is_read() -> None:
+def test_a_slow_worker_is_stopped_and_the_next_page_is_read() -> None:
     async def run() -> None:
         room = ReaderPool(0.001)
         await room.start_reader()
@@ -289,7 +289,7 @@ def test_a_reader_that_takes_too_long_is_stopped_and_the_next_page_is_read() -> 
     asyncio.run(run())
 
 
-def test_a_reader_that_died_is_replaced() -> None:
+def test_a_dead_worker_is_replaced() -> None:
     async def run() -> None:
         room = ReaderPool(60)
         await room.start_reader()
@@ -303,7 +303,7 @@ def test_a_reader_that_died_is_replaced() -> None:
     asyncio.run(run())
 
 
-def test_a_reader_that_dies_over_a_page_is_said_and_replaced() -> None:
+def test_a_worker_that_crashes_on_a_page_is_reported_and_replaced() -> None:
     async def run() -> None:
         room = ReaderPool(60)
         await room.start_reader()
@@ -319,7 +319,7 @@ def test_a_reader_that_dies_over_a_page_is_said_and_replaced() -> None:
     asyncio.run(run())
 
 
-def test_whoever_stops_waiting_stops_the_reader() -> None:
+def test_a_cancelled_caller_stops_its_worker() -> None:
     async def run() -> None:
         room = ReaderPool(60)
         await room.start_reader()
@@ -335,7 +335,7 @@ def test_whoever_stops_waiting_stops_the_reader() -> None:
     asyncio.run(run())
 
 
-def test_many_pages_are_read_by_few_readers() -> None:
+def test_many_pages_share_a_few_workers() -> None:
     async def run() -> list[PageText]:
         room = ReaderPool(60)
         read = await asyncio.gather(

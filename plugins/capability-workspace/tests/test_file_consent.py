@@ -76,7 +76,7 @@ class Desk:
         return asyncio.run(main())
 
 
-def test_a_new_file_that_was_asked_for_by_name_is_written_at_once(root: Path) -> None:
+def test_a_new_file_requested_by_name_is_written_at_once(root: Path) -> None:
     envelope = Desk(root).ask(
         "Please create notes/plan.md", "write_file", path="notes/plan.md", content="x\n"
     )
@@ -84,7 +84,7 @@ def test_a_new_file_that_was_asked_for_by_name_is_written_at_once(root: Path) ->
     assert (root / "notes/plan.md").read_text() == "x\n"
 
 
-def test_a_new_file_that_nobody_named_is_asked_about(root: Path) -> None:
+def test_a_new_file_that_was_not_named_needs_confirmation(root: Path) -> None:
     desk = Desk(root)
     card = desk.card("Write that down", "write_file", path="conftest.py", content="import os\nos.x()\n")
     assert card.splitlines() == [
@@ -98,7 +98,7 @@ def test_a_new_file_that_nobody_named_is_asked_about(root: Path) -> None:
     assert (root / "conftest.py").exists()
 
 
-def test_replacing_a_file_is_always_asked_about(root: Path) -> None:
+def test_replacing_a_file_always_needs_confirmation(root: Path) -> None:
     (root / "plan.md").write_text("old\n")
     desk = Desk(root, trusted=["**"])
     asked = {"path": "plan.md", "content": "new\n"}
@@ -111,7 +111,7 @@ def test_replacing_a_file_is_always_asked_about(root: Path) -> None:
     assert (root / "plan.md").read_text() == "new\n"
 
 
-def test_an_edit_that_was_asked_for_is_made_and_another_is_asked_about(root: Path) -> None:
+def test_a_requested_edit_is_made_and_another_needs_confirmation(root: Path) -> None:
     (root / "app.py").write_text("a = 1\n")
     desk = Desk(root)
     asked = {"path": "app.py", "old_text": "a = 1", "new_text": "a = 2"}
@@ -122,7 +122,7 @@ def test_an_edit_that_was_asked_for_is_made_and_another_is_asked_about(root: Pat
     assert (root / "app.py").read_text() == "a = 2\n"
 
 
-def test_a_place_can_be_trusted(root: Path) -> None:
+def test_a_folder_can_be_trusted(root: Path) -> None:
     desk = Desk(root, trusted=["notes/**"])
     assert desk.ask("hello", "write_file", path="notes/a/b.md", content="x")["ok"]
     assert desk.card("hello", "write_file", path="src/a.py", content="x")
@@ -131,7 +131,7 @@ def test_a_place_can_be_trusted(root: Path) -> None:
     )
 
 
-def test_what_changed_while_the_user_thought_about_it_is_not_overwritten(root: Path) -> None:
+def test_a_file_changed_during_confirmation_is_not_overwritten(root: Path) -> None:
     (root / "plan.md").write_text("one\n")
     desk = Desk(root)
     assert desk.ask("Change plan.md", "edit_file", path="plan.md", old_text="one", new_text="two")["ok"]
@@ -141,7 +141,7 @@ def test_what_changed_while_the_user_thought_about_it_is_not_overwritten(root: P
     assert (root / "plan.md").read_text() == "theirs\n"
 
 
-def test_a_command_is_always_asked_about_word_for_word(root: Path) -> None:
+def test_a_command_always_needs_confirmation_and_is_shown_verbatim(root: Path) -> None:
     desk = Desk(root, trusted=["**"])
     card = desk.card("Run touch x in bash", "bash", command="touch x\ntouch y")
     assert card == "Run this command?\ntouch x\\ntouch y\nIt is stopped after 30 seconds."
@@ -163,7 +163,7 @@ def test_a_command_is_always_asked_about_word_for_word(root: Path) -> None:
         ("Add dist to .gitignore.", ".gitignore"),
     ],
 )
-def test_these_words_ask_for_a_change(said: str, path: str) -> None:
+def test_requests_for_a_change_are_recognised(said: str, path: str) -> None:
     assert FileVocabulary().asks_for(said, path)
 
 
@@ -185,12 +185,12 @@ def test_these_words_ask_for_a_change(said: str, path: str) -> None:
         ("Add a line", "a"),
     ],
 )
-def test_these_words_do_not(said: str, path: str) -> None:
+def test_other_sentences_do_not_request_a_change(said: str, path: str) -> None:
     assert not FileVocabulary().asks_for(said, path)
 
 
 @settings(deadline=None)
 @given(st.text(max_size=80), st.text(min_size=3, max_size=20))
-def test_a_file_that_was_not_named_was_not_asked_for(said: str, path: str) -> None:
+def test_a_request_counts_only_for_the_named_file(said: str, path: str) -> None:
     if path.rpartition("/")[2].casefold() not in said.casefold():
         assert not FileVocabulary().asks_for(said, path)

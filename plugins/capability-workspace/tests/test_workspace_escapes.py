@@ -50,7 +50,7 @@ def refused(call: Any) -> ToolError:
         "C:/diary.txt", "", ".", "a\0b", "a\nb", "x" * 300, "/".join("x" * 100), "\ud800",
     ],
 )  # fmt: skip
-def test_a_path_that_leads_out_is_refused_to_readers_and_writers(
+def test_a_path_out_of_the_workspace_cannot_be_read_or_written(
     path: str, workspace: Workspace, outside: Path, root: Path
 ) -> None:
     files = workspace()
@@ -69,7 +69,7 @@ def test_a_path_that_leads_out_is_refused_to_readers_and_writers(
     assert sorted(str(each) for each in root.rglob("*")) == before
 
 
-def test_no_pattern_of_a_search_leads_out(workspace: Workspace, outside: Path) -> None:
+def test_no_search_pattern_leaves_the_workspace(workspace: Workspace, outside: Path) -> None:
     files = workspace()
     assert refused(files.grep(Search(".", folder="file-link.txt"))).type is ErrorType.PERMANENT
     for pattern in ("../outside/*", "/etc/*", "{../outside,inner}/*"):
@@ -96,7 +96,9 @@ NAMES = st.sampled_from(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(NAMES, min_size=1, max_size=7))
-def test_no_way_of_names_leads_out(names: list[str], workspace: Workspace, outside: Path) -> None:
+def test_no_combination_of_names_leaves_the_workspace(
+    names: list[str], workspace: Workspace, outside: Path
+) -> None:
     files = workspace()
     path = "/".join(names)
     for call in (files.read(path), files.edit(path, SECRET, "mine")):
@@ -106,7 +108,7 @@ def test_no_way_of_names_leads_out(names: list[str], workspace: Workspace, outsi
 
 
 @pytest.mark.parametrize("swapped", ["name", "diary.txt"])
-def test_what_becomes_a_link_in_the_last_moment_leads_nowhere(
+def test_a_path_replaced_by_a_link_is_not_followed(
     swapped: str, workspace: Workspace, root: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Between every look and the opening that follows, somebody puts a link in place of what was seen."""
@@ -147,7 +149,7 @@ def test_what_becomes_a_link_in_the_last_moment_leads_nowhere(
     assert sorted(each.name for each in outside.iterdir()) == ["diary.txt"]
 
 
-def test_what_is_no_regular_file_is_refused_and_holds_nobody_up(workspace: Workspace, root: Path) -> None:
+def test_special_files_are_rejected_without_blocking(workspace: Workspace, root: Path) -> None:
     os.mkfifo(root / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
         here = Path.cwd()
@@ -182,7 +184,7 @@ HIDDEN = (
 
 
 @pytest.mark.parametrize("path", HIDDEN)
-def test_what_may_hold_secrets_is_hidden_whether_it_exists_or_not(
+def test_possible_secrets_are_hidden_whether_they_exist_or_not(
     path: str, workspace: Workspace, lay_out: Any, root: Path
 ) -> None:
     files = workspace()
@@ -198,7 +200,7 @@ def test_what_may_hold_secrets_is_hidden_whether_it_exists_or_not(
     assert (root / path).read_text() == SECRET
 
 
-def test_settings_hide_more_and_take_back(workspace: Workspace, lay_out: Any) -> None:
+def test_settings_can_hide_and_reveal_files(workspace: Workspace, lay_out: Any) -> None:
     lay_out({"private/plan.md": "x", ".env.ci": "y", ".env.example": "z"})
     files = workspace(hidden=["Private/", "!.env.ci"])
     assert {each.path for each in asyncio.run(files.glob("**")).files} == {".env.ci", ".env.example"}

@@ -50,12 +50,12 @@ def fits(pattern: str, path: str) -> bool:
         ("a.b", ["a.b"], ["axb"]),
     ],
 )
-def test_patterns_mean_what_people_expect(pattern: str, fitting: list[str], others: list[str]) -> None:
+def test_glob_patterns_match_as_expected(pattern: str, fitting: list[str], others: list[str]) -> None:
     assert [path for path in fitting if not fits(pattern, path)] == []
     assert [path for path in others if fits(pattern, path)] == []
 
 
-def test_a_pattern_made_to_take_for_ever_does_not(workspace: Workspace, root: Path) -> None:
+def test_a_pathological_pattern_ends_in_time(workspace: Workspace, root: Path) -> None:
     (root / ("a" * 200)).write_text("a" * 100_000)
     files = workspace()
     for pattern in ("*a" * 60 + "b", "**/" * 60 + "b", "[a]*" * 40 + "b"):
@@ -67,22 +67,20 @@ def test_a_pattern_made_to_take_for_ever_does_not(workspace: Workspace, root: Pa
 
 
 @pytest.mark.parametrize("pattern", ["{a,b}" * 12, "{1..100000}", "{a,{b,{c,d}}}" * 8, "/".join("a" * 80)])
-def test_a_pattern_with_too_many_parts_is_refused(pattern: str, workspace: Workspace) -> None:
+def test_a_pattern_with_too_many_parts_is_rejected(pattern: str, workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="glob cannot be used") as raised:
         asyncio.run(workspace().glob(pattern))
     assert raised.value.type is ErrorType.PERMANENT
 
 
 @pytest.mark.parametrize("pattern", ["(?=a)", "(", "a{9999}", r"(a)\1", "[z-a]", "((a{1000}){1000}){1000}"])
-def test_an_expression_that_is_not_understood_is_refused_with_the_reason(
-    pattern: str, workspace: Workspace
-) -> None:
+def test_an_invalid_expression_is_rejected_with_the_reason(pattern: str, workspace: Workspace) -> None:
     with pytest.raises(ToolError, match="RE2") as raised:
         asyncio.run(workspace().grep(Search(pattern)))
     assert raised.value.type is ErrorType.PERMANENT
 
 
-def test_no_more_files_are_listed_than_the_settings_allow(workspace: Workspace, lay_out: Any) -> None:
+def test_the_number_of_listed_files_is_limited_by_the_settings(workspace: Workspace, lay_out: Any) -> None:
     lay_out(dict.fromkeys("abc", "x"))
     listing = asyncio.run(workspace(max_files=2).glob("**", limit=100))
     assert (len(listing.files), listing.count) == (2, 3)
@@ -109,7 +107,7 @@ LINES = st.lists(st.text(st.sampled_from("ab é\t."), max_size=6), max_size=12)
     ending=st.sampled_from(["\n", ""]),
     pattern=st.sampled_from(["a", "^a", "b$", "é", "a*", "^$", r"\s", "."]),
 )
-def test_lines_are_those_that_a_plain_reader_would_find(
+def test_matches_equal_a_line_by_line_search(
     lines: list[str], ending: str, pattern: str, workspace: Workspace, root: Path
 ) -> None:
     text = "\n".join(lines) + ending
@@ -122,7 +120,7 @@ def test_lines_are_those_that_a_plain_reader_would_find(
     assert [(each.line, each.text) for each in found.matches] == expected
 
 
-def test_what_was_left_out_is_said(workspace: Workspace, lay_out: Any, root: Path) -> None:
+def test_skipped_files_are_reported(workspace: Workspace, lay_out: Any, root: Path) -> None:
     lay_out(
         {
             "small.txt": "needle\n",
@@ -149,7 +147,7 @@ def test_what_was_left_out_is_said(workspace: Workspace, lay_out: Any, root: Pat
     assert asyncio.run(workspace(gitignore=False).glob("built/**")).count == 1
 
 
-def test_a_search_ends_when_it_costs_too_much(workspace: Workspace, lay_out: Any) -> None:
+def test_a_search_stops_at_its_cost_limit(workspace: Workspace, lay_out: Any) -> None:
     lay_out({f"{number:03}.txt": "x" for number in range(50)})
     listing = asyncio.run(workspace(max_entries=10).glob("**"))
     assert (listing.count, listing.notices) == (10, ("Only the first 10 entries of folders were looked at.",))
@@ -157,7 +155,7 @@ def test_a_search_ends_when_it_costs_too_much(workspace: Workspace, lay_out: Any
     assert listing.notices == ("The search took too long and was stopped; narrow it down.",)
 
 
-def test_a_search_that_nobody_waits_for_stops(workspace: Workspace, lay_out: Any) -> None:
+def test_a_cancelled_search_stops(workspace: Workspace, lay_out: Any) -> None:
     lay_out({f"{number:03}.txt": "x\n" * 1000 for number in range(300)})
 
     async def main() -> int:
@@ -206,9 +204,7 @@ TREES = st.sets(
 @example(tree={"a/a", "a/b.txt"}, top=["*", "!a"], below=[])
 @example(tree={"a/a/b.txt"}, top=["*", "!*/"], below=["b.txt", "!a"])
 @given(tree=TREES, top=st.lists(RULES, max_size=4), below=st.lists(RULES, max_size=3))
-def test_what_git_ignores_is_left_out_and_nothing_else(
-    tree: set[str], top: list[str], below: list[str]
-) -> None:
+def test_only_files_ignored_by_git_are_skipped(tree: set[str], top: list[str], below: list[str]) -> None:
     with TemporaryDirectory() as folder:
         root = Path(folder)
         for name in sorted(tree):

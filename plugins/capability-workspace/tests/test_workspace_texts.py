@@ -18,7 +18,7 @@ Workspace = Callable[..., Any]
 
 @settings(deadline=None)
 @given(st.binary(max_size=300) | st.text(max_size=100).map(lambda text: text.encode("utf-8", "replace")))
-def test_what_is_read_as_text_is_written_as_the_same_bytes(data: bytes) -> None:
+def test_decoded_text_is_encoded_to_the_same_bytes(data: bytes) -> None:
     try:
         text = read_text(data)
     except NotTextError:
@@ -46,7 +46,7 @@ def test_encodings_are_recognised(
 @pytest.mark.parametrize(
     "data", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", b"\0", b"text\0text", b"\xff\xfe\x00\xd8"]
 )
-def test_what_is_no_text_is_refused(data: bytes, workspace: Workspace, root: Path) -> None:
+def test_binary_files_are_rejected(data: bytes, workspace: Workspace, root: Path) -> None:
     (root / "file").write_bytes(data)
     for call in (workspace().read("file"), workspace().edit("file", "t", "x")):
         with pytest.raises(ToolError, match="not a text file") as raised:
@@ -55,9 +55,7 @@ def test_what_is_no_text_is_refused(data: bytes, workspace: Workspace, root: Pat
     assert (root / "file").read_bytes() == data
 
 
-def test_a_passage_is_as_long_as_was_asked_and_as_the_settings_allow(
-    workspace: Workspace, lay_out: Any
-) -> None:
+def test_an_excerpt_is_limited_by_the_request_and_the_settings(workspace: Workspace, lay_out: Any) -> None:
     lay_out({"file.txt": "".join(f"line {number}\n" for number in range(1, 101))})
     files = workspace(max_lines=30)
     passage = asyncio.run(files.read("file.txt", first=98, limit=10))
@@ -67,7 +65,7 @@ def test_a_passage_is_as_long_as_was_asked_and_as_the_settings_allow(
         asyncio.run(files.read("file.txt", first=101))
 
 
-def test_what_is_missing_or_a_folder_or_protected_is_said(workspace: Workspace, lay_out: Any) -> None:
+def test_missing_paths_folders_and_protected_files_are_reported(workspace: Workspace, lay_out: Any) -> None:
     lay_out({"folder/file.txt": "x"})
     files = workspace()
     for path, said in (

@@ -49,7 +49,7 @@ def envelope(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("works", [True, False])
-def test_every_envelope_says_which_tool_registry_and_form_it_is_of_and_how_long_it_took(works: bool) -> None:
+def test_every_envelope_has_tool_registry_format_and_duration(works: bool) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok({"found": 1}) if works else fail(ErrorType.PERMANENT, "No.")
 
@@ -68,7 +68,7 @@ def test_every_envelope_says_which_tool_registry_and_form_it_is_of_and_how_long_
     }
 
 
-def test_wrong_arguments_come_back_with_their_paths_and_the_guides_lines_about_them() -> None:
+def test_invalid_arguments_are_reported_with_paths_and_guide_lines() -> None:
     work = bench()
     error = envelope(asyncio.run(work.call(work.session(), "tool", '{"query": "a long one"}')))["error"]
     assert error["type"] == "VALIDATION"
@@ -123,13 +123,13 @@ async def refusal_of(kind: str) -> Any:
         "CONFLICT",
     ],
 )
-def test_a_refusal_before_the_tool_ran_says_that_nothing_was_done(kind: str) -> None:
+def test_a_rejection_before_the_run_says_that_nothing_was_done(kind: str) -> None:
     error = asyncio.run(refusal_of(kind))
     assert error["type"] == kind
     assert error["partialSideEffects"] is False
 
 
-def test_an_intent_that_was_refused_is_told_to_the_model_and_the_answer_stands() -> None:
+def test_a_refused_intent_is_reported_to_the_model_and_keeps_the_answer() -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok({"found": 1}, Intent("HANG_UP"))
 
@@ -139,7 +139,7 @@ def test_an_intent_that_was_refused_is_told_to_the_model_and_the_answer_stands()
     assert told["meta"]["refusedIntents"] == [{"type": "HANG_UP", "reason": "no installed plugin knows it"}]
 
 
-def test_a_handler_reaches_what_it_named_and_nothing_else() -> None:
+def test_a_handler_reaches_only_the_capabilities_it_named() -> None:
     seen: dict[str, Any] = {}
 
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -156,7 +156,7 @@ def test_a_handler_reaches_what_it_named_and_nothing_else() -> None:
     assert isinstance(seen["bans"], Bans)
 
 
-def test_a_tool_cannot_speak_in_the_hosts_name() -> None:
+def test_a_tool_cannot_publish_reserved_events() -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         for event in ("confirmation_settled", "message", "tool_complete"):
             with pytest.raises(ValueError, match="told by the kernel alone"):

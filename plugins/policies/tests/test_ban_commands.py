@@ -34,7 +34,7 @@ def jackfield(site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ja
     return run
 
 
-def test_bans_are_seen_and_lifted_while_a_host_holds_the_store(jackfield: Jackfield) -> None:
+def test_bans_are_listed_and_lifted_while_a_host_uses_the_store(jackfield: Jackfield) -> None:
     async def main() -> None:
         host = await SqliteStore.open(Path("kept.db"))
         try:

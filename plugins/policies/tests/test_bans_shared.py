@@ -196,9 +196,7 @@ async def seen_while(bans: Bans, work: Awaitable[Any]) -> Any:
     return await task
 
 
-def test_no_extension_is_lost_between_processes_and_the_ban_is_seen_all_the_time(
-    host: Place, here: Any
-) -> None:
+def test_concurrent_extensions_are_all_kept_and_the_ban_is_always_visible(host: Place, here: Any) -> None:
     async def main(store: Waiting, bans: Bans) -> None:
         hosts = [host() for _ in range(3)]
         first = await bans.add("ada", 60)

@@ -351,7 +351,7 @@ def hosts() -> Iterator[Hosts]:
 # Sequences that would be found late.
 
 
-def test_a_host_that_hung_does_not_run_what_was_settled_as_never_run(hosts: Hosts) -> None:
+def test_a_resumed_host_does_not_run_a_call_settled_as_never_run(hosts: Hosts) -> None:
     hosts.approve(0, 0, "before the handler")
     hosts.settle(0)
     hosts.resume(0)
@@ -359,7 +359,7 @@ def test_a_host_that_hung_does_not_run_what_was_settled_as_never_run(hosts: Host
     assert state_of(hosts.final[0]) is CallState.NEVER_RUN
 
 
-def test_a_host_that_hung_answers_with_the_outcome_that_was_settled_meanwhile(hosts: Hosts) -> None:
+def test_a_resumed_host_answers_with_the_outcome_settled_meanwhile(hosts: Hosts) -> None:
     hosts.write(0, 0, "after the effect")
     hosts.settle(0)
     settled = hosts.final[10]
@@ -368,7 +368,7 @@ def test_a_host_that_hung_answers_with_the_outcome_that_was_settled_meanwhile(ho
     assert hosts.effects == [10]
 
 
-def test_a_host_that_hung_records_its_result_if_nobody_settled_the_call(hosts: Hosts) -> None:
+def test_a_resumed_host_records_its_result_if_the_call_was_not_settled(hosts: Hosts) -> None:
     hosts.approve(0, 0, "after the effect")
     hosts.look(0, 0, asks=True)
     assert 0 not in hosts.final
@@ -378,7 +378,7 @@ def test_a_host_that_hung_records_its_result_if_nobody_settled_the_call(hosts: H
 
 
 @pytest.mark.parametrize("hold", ASKS)
-def test_a_card_decided_while_its_host_hung_is_answered_with_the_decision(hosts: Hosts, hold: str) -> None:
+def test_a_confirmation_decided_while_its_host_hung_keeps_the_decision(hosts: Hosts, hold: str) -> None:
     hosts.ask(0, 0, hold)
     hosts.approve(0, 0, "")
     hosts.ask(1, 0, "")
@@ -387,7 +387,7 @@ def test_a_card_decided_while_its_host_hung_is_answered_with_the_decision(hosts:
     assert state_of(hosts.final[0]) is CallState.DONE
 
 
-def test_a_call_that_was_killed_while_it_asked_keeps_its_card(hosts: Hosts) -> None:
+def test_a_call_killed_while_asking_keeps_its_confirmation(hosts: Hosts) -> None:
     hosts.ask(0, 0, "after the card is kept")
     hosts.kill(0)
     host = hosts.live(0)
@@ -398,7 +398,7 @@ def test_a_call_that_was_killed_while_it_asked_keeps_its_card(hosts: Hosts) -> N
     assert hosts.effects == [0]
 
 
-def test_a_host_that_hung_after_asking_tells_what_was_decided_meanwhile(hosts: Hosts) -> None:
+def test_a_host_that_hung_after_asking_reports_the_decision_made_meanwhile(hosts: Hosts) -> None:
     hosts.ask(0, 0, "after the card is kept")
     hosts.approve(0, 0, "")
     hosts.resume(0)

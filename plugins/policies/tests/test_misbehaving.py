@@ -63,7 +63,7 @@ def raised() -> ToolResponse:
     ],
     ids=["details", "surrogate", "type", "meta", "raised"],
 )
-def test_an_answer_that_is_not_json_in_any_part_is_replaced_and_kept_so(make: Any) -> None:
+def test_an_answer_that_is_not_json_is_replaced_and_recorded_as_replaced(make: Any) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         response: ToolResponse = make()
         return response
@@ -74,7 +74,7 @@ def test_an_answer_that_is_not_json_in_any_part_is_replaced_and_kept_so(make: An
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
-def test_an_answer_that_is_more_than_the_store_takes_is_told_as_such(tmp_path: Path) -> None:
+def test_an_answer_too_large_for_the_store_is_reported(tmp_path: Path) -> None:
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok("x" * (17 * 1024 * 1024))
 
@@ -92,7 +92,7 @@ def test_an_answer_that_is_more_than_the_store_takes_is_told_as_such(tmp_path: P
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
-def test_an_id_of_any_length_is_the_name_of_one_call(tmp_path: Path) -> None:
+def test_call_ids_of_any_length_are_distinct(tmp_path: Path) -> None:
     ran: list[int] = []
 
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -113,7 +113,7 @@ def test_an_id_of_any_length_is_the_name_of_one_call(tmp_path: Path) -> None:
     assert ran == [1, 1]
 
 
-def test_a_handler_that_takes_its_arguments_apart_gets_them_whole_again_and_so_does_the_record() -> None:
+def test_arguments_modified_by_a_handler_are_intact_for_a_retry_and_the_record() -> None:
     secrets: list[Any] = []
     recorded: list[Any] = []
 
@@ -173,7 +173,7 @@ ODD = ["panics", "waits for what was cancelled", "cannot ask the store", "says w
 
 @pytest.mark.parametrize("how", ODD)
 @pytest.mark.parametrize("policies", [POLICIES, []], ids=["standard", "alone"])
-def test_a_policy_that_breaks_behind_the_handler_takes_no_answer_and_repeats_no_write(
+def test_a_policy_that_raises_after_the_handler_keeps_the_answer_and_repeats_no_write(
     how: str, policies: list[PolicyOffer]
 ) -> None:
     ran: list[int] = []
@@ -224,7 +224,7 @@ class Unasked(MemoryStore):
     ],
     ids=["no claim", "no ban", "broken ban", "after it ran"],
 )
-def test_no_policy_is_on_record_for_a_call_it_may_never_have_seen(store: Any, passed: set[str]) -> None:
+def test_the_trace_lists_no_policy_that_may_not_have_run(store: Any, passed: set[str]) -> None:
     decided: list[dict[str, str]] = []
 
     class Watcher:
@@ -237,7 +237,7 @@ def test_no_policy_is_on_record_for_a_call_it_may_never_have_seen(store: Any, pa
     assert {name for name, decision in decided[0].items() if decision == "pass"} == passed
 
 
-def test_an_observer_that_fails_takes_no_record_from_the_next() -> None:
+def test_a_failing_observer_does_not_affect_the_next() -> None:
     told: list[str | None] = []
 
     class Broken:
@@ -256,7 +256,7 @@ def test_an_observer_that_fails_takes_no_record_from_the_next() -> None:
 # a host that ends, and a store that goes away
 
 
-def test_a_write_that_was_cut_by_the_end_of_the_host_is_in_doubt_and_not_run_again(tmp_path: Path) -> None:
+def test_a_write_interrupted_by_shutdown_is_in_doubt_and_not_repeated(tmp_path: Path) -> None:
     ran: list[int] = []
     begun = asyncio.Event()
 
@@ -290,7 +290,7 @@ def test_a_write_that_was_cut_by_the_end_of_the_host_is_in_doubt_and_not_run_aga
     assert ran == [1]
 
 
-def test_an_answer_the_store_could_not_take_is_given_again_and_kept_once_it_can(tmp_path: Path) -> None:
+def test_an_unrecorded_answer_is_repeated_and_recorded_once_the_store_recovers(tmp_path: Path) -> None:
     path = tmp_path / "kept.db"
 
     async def main(other: sqlite3.Connection) -> tuple[list[bytes], Claim]:
@@ -316,7 +316,7 @@ def test_an_answer_the_store_could_not_take_is_given_again_and_kept_once_it_can(
     assert kept == Claim(ClaimState.DONE, answers[0])
 
 
-def test_a_call_that_was_taken_over_while_it_ran_says_so_in_the_record() -> None:
+def test_a_call_taken_over_while_running_is_recorded_as_such() -> None:
     class TakenOver(MemoryStore):
         async def complete(self, key: str, result: bytes, **options: Any) -> bool:
             return False
@@ -346,7 +346,7 @@ class Faulty(MemoryStore):
         raise ConnectionResetError
 
 
-def test_a_store_that_raises_what_it_should_not_gets_one_answer_too() -> None:
+def test_an_unexpected_store_exception_still_gives_one_answer() -> None:
     ran: list[int] = []
 
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -360,7 +360,7 @@ def test_a_store_that_raises_what_it_should_not_gets_one_answer_too() -> None:
     assert ran == [1]
 
 
-def test_a_store_that_raises_what_it_should_not_keeps_nobody_from_giving_up_a_call() -> None:
+def test_an_unexpected_store_exception_does_not_block_cancellation() -> None:
     begun = asyncio.Event()
 
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -401,7 +401,7 @@ class Going(MemoryStore):
     ("state", "told"),
     [(ClaimState.RUNNING, "is still running"), (ClaimState.IN_DOUBT, "may or may not have taken effect")],
 )
-def test_a_call_that_may_have_run_is_never_said_not_to_have(state: ClaimState, told: str) -> None:
+def test_a_call_that_may_have_run_is_never_reported_as_not_run(state: ClaimState, told: str) -> None:
     work = TestRuntime(make_tool("tool", fine, **WRITES), policies=POLICIES, store=Going(state))
     answer = asyncio.run(work.call(work.session(), "tool", "{}", ID))
     assert told in error(answer)["message"]
@@ -419,7 +419,7 @@ class LosesTheStore:
         raise StoreUnavailableError("gone")
 
 
-def test_a_read_that_ran_before_the_store_went_away_is_not_said_to_have_run_nothing() -> None:
+def test_a_read_that_ran_before_a_store_failure_is_not_reported_as_not_run() -> None:
     ran: list[int] = []
 
     async def handler(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -437,7 +437,7 @@ def test_a_read_that_ran_before_the_store_went_away_is_not_said_to_have_run_noth
 # tools that call tools
 
 
-def test_what_a_write_calls_is_counted_in_the_turn_it_belongs_to() -> None:
+def test_calls_made_by_a_write_count_in_its_turn() -> None:
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
     async def long(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -461,7 +461,7 @@ def test_what_a_write_calls_is_counted_in_the_turn_it_belongs_to() -> None:
     assert counted == 0
 
 
-def test_a_write_that_waits_for_another_is_counted_in_the_turn_it_was_asked_for() -> None:
+def test_a_queued_write_counts_in_the_turn_that_requested_it() -> None:
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
     async def write(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -485,7 +485,7 @@ def test_a_write_that_waits_for_another_is_counted_in_the_turn_it_was_asked_for(
     assert asyncio.run(main()) == (["ok", "ok", "ok", "BUDGET_EXCEEDED"], 0)
 
 
-def test_a_called_tool_runs_for_every_caller_whatever_it_is_named() -> None:
+def test_a_called_tool_runs_for_every_caller() -> None:
     ran: list[int] = []
 
     async def template(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -520,7 +520,7 @@ class Told:
         self.calls.append((call.tool.id, response.failure and response.failure.message))
 
 
-def test_a_call_that_a_tool_may_not_make_is_on_record() -> None:
+def test_a_forbidden_call_by_a_tool_is_recorded() -> None:
     async def around(args: dict[str, Any], ctx: Any) -> ToolResponse:
         refused = [await ctx.call_tool("around", {}), await ctx.call_tool("read", {"n": object()})]
         return ok([each.ok for each in refused])
@@ -536,7 +536,7 @@ def test_a_call_that_a_tool_may_not_make_is_on_record() -> None:
     assert "not JSON" in how
 
 
-def test_a_call_whose_loop_is_gone_disturbs_nobody() -> None:
+def test_a_call_with_a_closed_event_loop_does_not_affect_others() -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(30)
         return ok()
@@ -553,7 +553,7 @@ def test_a_call_whose_loop_is_gone_disturbs_nobody() -> None:
     assert told.calls == []
 
 
-def test_a_call_that_nobody_waits_for_any_more_is_on_record() -> None:
+def test_an_abandoned_call_is_recorded() -> None:
     begun = asyncio.Event()
 
     async def inner(args: dict[str, Any], ctx: Any) -> ToolResponse:

@@ -64,7 +64,7 @@ def kind(answer: Any) -> str:
 # duplicates
 
 
-def test_the_same_call_id_runs_once_and_is_answered_byte_for_byte() -> None:
+def test_a_repeated_call_id_runs_once_and_gets_identical_bytes() -> None:
     handler = Counted(ok({"n": 1}), ok({"n": 2}))
     work = bench(handler)
     session = work.session()
@@ -80,7 +80,7 @@ def test_the_same_call_id_runs_once_and_is_answered_byte_for_byte() -> None:
     assert len(handler.runs) == 1
 
 
-def test_an_unstable_id_counts_by_tool_arguments_and_turn() -> None:
+def test_calls_with_unstable_ids_are_matched_by_tool_arguments_and_turn() -> None:
     handler = Counted()
     work = bench(handler)
     session = work.session()
@@ -110,7 +110,7 @@ def test_the_same_id_with_other_arguments_is_a_conflict() -> None:
     assert len(handler.runs) == 1
 
 
-def test_another_session_is_another_call() -> None:
+def test_the_same_id_in_another_session_is_another_call() -> None:
     handler = Counted()
     work = bench(handler)
 
@@ -134,9 +134,7 @@ class Died(MemoryStore):
 
 
 @pytest.mark.parametrize(("idempotent", "runs"), [(True, 1), (False, 0)])
-def test_a_call_whose_process_died_is_told_honestly_or_run_again_where_that_does_no_harm(
-    idempotent: bool, runs: int
-) -> None:
+def test_a_call_of_a_dead_process_is_reported_or_repeated_if_harmless(idempotent: bool, runs: int) -> None:
     handler = Counted()
     store = Died()
     work = bench(handler, store=store, sideEffects="writes", idempotent=idempotent)
@@ -179,7 +177,7 @@ class Gone(MemoryStore):
         return await super().claim(key, fingerprint, **options)
 
 
-def test_without_the_store_nothing_runs_and_with_it_everything_does_again() -> None:
+def test_calls_fail_without_the_store_and_run_again_with_it() -> None:
     handler = Counted()
     store = Gone()
     work = bench(handler, store=store)
@@ -222,12 +220,12 @@ def test_a_tool_is_refused_in_a_mode_it_does_not_allow() -> None:
         ({"capabilities": ["bans"]}, {}, "ok"),
     ],
 )
-def test_availability(availability: Any, facts: Any, expected: str) -> None:
+def test_unavailable_tools_are_refused_with_the_reason(availability: Any, facts: Any, expected: str) -> None:
     work = bench(Counted(), availability=availability)
     assert kind(run(work.call(work.session(**facts), "tool"))) == expected
 
 
-def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
+def test_a_ban_applies_to_all_sessions_of_a_user_and_says_how_long() -> None:
     now = 1000.0
     store = MemoryStore(clock=lambda: now)
     work = bench(Counted(), store=store)
@@ -248,7 +246,7 @@ def test_a_ban_holds_for_the_user_in_every_session_and_says_how_long() -> None:
     run(main())
 
 
-def test_a_rate_limit_holds_over_sessions_of_one_user_until_its_window_is_over() -> None:
+def test_a_rate_limit_applies_across_sessions_of_a_user_until_its_window_ends() -> None:
     now = 1000.0
     store = MemoryStore(clock=lambda: now)
     work = bench(Counted(), store=store, rateLimit={"calls": 2, "windowMs": 60_000})
@@ -282,12 +280,12 @@ def test_the_third_retrieval_and_the_fourth_call_of_a_voice_turn_are_refused() -
     assert turn_of("voice", "utility", 4) == ["ok", "ok", "ok", "BUDGET_EXCEEDED"]
 
 
-def test_text_may_search_five_times_and_compute_as_often_as_it_likes() -> None:
+def test_text_turns_allow_five_searches_and_unlimited_computations() -> None:
     assert turn_of("text", "retrieval", 6) == ["ok"] * 5 + ["BUDGET_EXCEEDED"]
     assert turn_of("text", "utility", 12) == ["ok"] * 12
 
 
-def test_budgets_are_settings_and_a_new_turn_starts_afresh() -> None:
+def test_budgets_are_configurable_and_reset_with_a_new_turn() -> None:
     assert turn_of("text", "retrieval", 2, {"budgets": {"text_retrievals": 1}}) == ["ok", "BUDGET_EXCEEDED"]
     work = bench(Counted(), category="retrieval")
     session = work.session("voice")
@@ -300,7 +298,7 @@ def test_budgets_are_settings_and_a_new_turn_starts_afresh() -> None:
     run(main())
 
 
-def test_budgets_hold_for_calls_made_side_by_side() -> None:
+def test_budgets_apply_to_concurrent_calls() -> None:
     handler = Counted()
     work = bench(handler, category="retrieval")
     session = work.session("voice")
@@ -310,7 +308,7 @@ def test_budgets_hold_for_calls_made_side_by_side() -> None:
     assert len(handler.runs) == 2
 
 
-def test_a_turn_that_took_too_long_is_told() -> None:
+def test_an_overlong_turn_is_reported() -> None:
     work = bench(Counted(), settings={"budgets": {"voice_tool_ms": 0.000001}})
     answer = run(work.call(work.session("voice"), "tool"))
     assert json.loads(answer.wire)["meta"]["turnTime"]["budgetMs"] == 0.000001
@@ -358,7 +356,7 @@ def test_a_second_empty_result_of_a_tool_is_a_loop(data: Any, empty: bool) -> No
 
 
 @pytest.mark.parametrize("does", ["writes", "asks for a change"])
-def test_a_tool_that_did_something_and_has_nothing_to_say_is_no_loop(does: str) -> None:
+def test_an_action_with_an_empty_result_is_not_a_loop(does: str) -> None:
     effects = "writes" if does == "writes" else "none"
     intents = () if does == "writes" else (Intent("END_VOICE_SESSION"),)
     work = TestRuntime(
@@ -382,7 +380,7 @@ class Willing:
         return None
 
 
-def test_voice_clamps_top_k_defaults_included_and_says_so() -> None:
+def test_voice_clamps_top_k_and_its_default_and_says_so() -> None:
     handler = Counted()
     work = bench(handler)
 
@@ -413,14 +411,16 @@ PASSING = fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
         ("text", fail(ErrorType.PERMANENT, "No.", retryable=True), True, 1, "PERMANENT"),
     ],
 )
-def test_recovery(mode: Any, first: ToolResponse, idempotent: bool, runs: int, expected: str) -> None:
+def test_only_retryable_transient_failures_in_text_are_retried(
+    mode: Any, first: ToolResponse, idempotent: bool, runs: int, expected: str
+) -> None:
     handler = Counted(first, ok({"fine": 1}))
     work = bench(handler, idempotent=idempotent, settings={"recovery": {"pause_ms": 1}})
     assert kind(run(work.call(work.session(mode), "tool"))) == expected
     assert len(handler.runs) == runs
 
 
-def test_a_late_tool_is_noted() -> None:
+def test_a_slow_tool_is_noted() -> None:
     async def slow(args: Any, ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.02)
         return ok(1)
@@ -449,7 +449,7 @@ def token_of(work: TestRuntime) -> str:
     return str(fields["token"])
 
 
-def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
+def test_a_call_waits_for_confirmation_and_the_model_never_sees_the_token() -> None:
     handler = Counted(ok({"done": True}))
     work = confirmed_bench(handler)
     session = work.session(user="ada")
@@ -483,7 +483,7 @@ def test_a_call_waits_for_the_user_and_the_model_never_sees_the_token() -> None:
     run(main())
 
 
-def test_of_a_hundred_who_use_one_token_one_wins() -> None:
+def test_only_one_of_a_hundred_redemptions_of_a_token_succeeds() -> None:
     handler = Counted(ok({"done": True}))
     work = confirmed_bench(handler)
     session = work.session()
@@ -498,7 +498,7 @@ def test_of_a_hundred_who_use_one_token_one_wins() -> None:
     assert sum(not answer.replayed for answer in answers) == 1
 
 
-def test_of_those_who_approve_and_those_who_decline_at_once_one_decides_for_all() -> None:
+def test_one_of_many_concurrent_decisions_applies_to_all() -> None:
     handler = Counted(ok({"done": True}))
     work = confirmed_bench(handler)
     session = work.session()
@@ -516,7 +516,7 @@ def test_of_those_who_approve_and_those_who_decline_at_once_one_decides_for_all(
 
 
 @pytest.mark.parametrize("stranger", [{"user": "grace"}, {"user": "ada"}, {}])
-def test_a_token_of_another_session_or_user_does_nothing_and_stays_good(stranger: Any) -> None:
+def test_a_token_is_rejected_for_another_session_or_user_and_stays_valid(stranger: Any) -> None:
     work = confirmed_bench(Counted())
     session = work.session(user="ada")
 
@@ -552,7 +552,7 @@ def test_a_token_expires() -> None:
     assert handler.runs == []
 
 
-def test_a_declined_call_stays_declined_whoever_asks() -> None:
+def test_a_declined_call_stays_declined() -> None:
     handler = Counted()
     work = confirmed_bench(handler)
     session = work.session()
@@ -569,9 +569,7 @@ def test_a_declined_call_stays_declined_whoever_asks() -> None:
 
 
 @pytest.mark.parametrize(("trusted", "expected"), [([], "CONFIRMATION_REQUIRED"), (["tool"], "ok")])
-def test_a_tool_that_leaves_it_to_the_policy_is_asked_for_unless_it_is_trusted(
-    trusted: Any, expected: str
-) -> None:
+def test_a_tool_with_policy_confirmation_asks_unless_trusted(trusted: Any, expected: str) -> None:
     work = bench(Counted(), requiresConfirmation="policy", settings={"confirmation": {"trusted": trusted}})
     assert kind(run(work.call(work.session(), "tool"))) == expected
 
@@ -591,12 +589,12 @@ def test_a_tool_that_leaves_it_to_the_policy_is_asked_for_unless_it_is_trusted(
         ("modes", {"anything": 1}),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_refused_with_its_name(policy: str, settings: Any) -> None:
+def test_an_invalid_setting_is_rejected_with_its_name(policy: str, settings: Any) -> None:
     with pytest.raises(SettingsError, match=f"policies.{policy}"):
         bench(Counted(), settings={policy: settings})
 
 
-def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
+def test_the_policy_trace_shows_who_refused_and_who_was_not_reached() -> None:
     seen: list[dict[str, str]] = []
 
     class Watcher:
@@ -645,7 +643,7 @@ def test_the_trail_says_who_refused_and_who_was_not_asked() -> None:
     ],
     ids=["set", "object", "int key", "long", "surrogate", "meta", "message", "details"],
 )
-def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse) -> None:
+def test_an_answer_that_is_not_json_is_a_failure_of_the_tool(returned: ToolResponse) -> None:
     # Few milliseconds, because a repetition waits so long for a first call that never settles.
     work = bench(Counted(returned), sideEffects="writes", idempotent=False, timeoutMs=50)
     session = work.session()
@@ -660,7 +658,7 @@ def test_an_answer_that_is_not_json_is_the_tools_failure(returned: ToolResponse)
     assert json.loads(first)["error"]["partialSideEffects"] is True
 
 
-def test_what_an_envelope_says_of_its_call_is_not_the_tools_to_say() -> None:
+def test_a_tool_cannot_set_the_metadata_of_its_envelope() -> None:
     claimed = {"toolId": "another", "registryVersion": "9.9.9", "duration": -1, "cached": True}
     work = bench(Counted(ok({}).with_meta(**claimed)))
     # Strictly, because a name that is given twice means something else to every reader.
@@ -671,13 +669,13 @@ def test_what_an_envelope_says_of_its_call_is_not_the_tools_to_say() -> None:
 
 
 @pytest.mark.parametrize("value", [None, float("nan"), float("inf"), float("-inf")])
-def test_what_is_no_number_reaches_the_model_as_null(value: float | None) -> None:
+def test_nan_reaches_the_model_as_null(value: float | None) -> None:
     work = bench(Counted(ok({"score": value, "scores": [0.5, value]})))
     data = json.loads(run(work.call(work.session(), "tool")).wire)["data"]
     assert data == {"score": None, "scores": [0.5, None]}
 
 
-def test_a_handler_that_exits_ends_its_call_and_not_the_host() -> None:
+def test_a_handler_that_calls_exit_ends_only_its_call() -> None:
     async def handler(args: Any, ctx: Any) -> ToolResponse:
         raise SystemExit(3)
 
@@ -685,7 +683,7 @@ def test_a_handler_that_exits_ends_its_call_and_not_the_host() -> None:
     assert kind(run(work.call(work.session(), "tool"))) == "INTERNAL"
 
 
-def test_a_failure_type_may_be_given_by_its_name() -> None:
+def test_an_error_type_may_be_given_by_name() -> None:
     work = bench(Counted(fail("CONFLICT", "Taken.")))  # type: ignore[arg-type]
     assert kind(run(work.call(work.session(), "tool"))) == "CONFLICT"
 
@@ -708,7 +706,7 @@ class Breaks:
 
 @pytest.mark.parametrize("how", ["raises", "concerns raises", "returns nothing", "returns a dict"])
 @pytest.mark.parametrize("stage", list(Stage))
-def test_a_policy_that_breaks_is_answered_for_and_runs_nothing_twice(how: str, stage: Stage) -> None:
+def test_a_policy_that_raises_gives_an_answer_and_runs_nothing_twice(how: str, stage: Stage) -> None:
     handler = Counted()
     offer = PolicyOffer("broken", stage, 99, lambda settings, services: Breaks(how))
     tool = make_tool("tool", handler, sideEffects="writes", idempotent=False)
@@ -724,7 +722,7 @@ def test_a_policy_that_breaks_is_answered_for_and_runs_nothing_twice(how: str, s
     assert len(handler.runs) <= 1
 
 
-def test_what_an_approved_call_needed_when_it_asked_it_does_not_need_again() -> None:
+def test_an_approved_call_is_not_rate_limited_again() -> None:
     handler = Counted()
     work = confirmed_bench(handler, rateLimit={"calls": 1, "windowMs": 60_000})
     session = work.session("voice")
@@ -736,14 +734,14 @@ def test_what_an_approved_call_needed_when_it_asked_it_does_not_need_again() -> 
     assert run(main()) == "ok"
 
 
-def test_a_card_shows_what_a_terminal_would_obey() -> None:
+def test_a_preview_shows_terminal_control_characters() -> None:
     work = confirmed_bench(Counted())
     answer = run(work.call(work.session(), "tool", json.dumps({"q": "\x1b[31mred\u202eabc"})))
     preview = failure(answer)["confirmation_request"]["preview"]
     assert preview == "Say \\u001b[31mred\\u202eabc?"
 
 
-def test_an_observer_that_fails_takes_no_answer_away() -> None:
+def test_a_failing_observer_does_not_affect_the_answer() -> None:
     class Broken:
         def call_finished(self, call: Any, response: Any) -> None:
             raise RuntimeError
@@ -752,7 +750,7 @@ def test_an_observer_that_fails_takes_no_answer_away() -> None:
     assert kind(run(work.call(work.session(), "tool"))) == "ok"
 
 
-def test_an_unknown_tool_is_recorded_like_any_other() -> None:
+def test_a_call_of_an_unknown_tool_is_recorded() -> None:
     seen: list[str] = []
 
     class Watcher:

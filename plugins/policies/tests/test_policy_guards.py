@@ -114,7 +114,7 @@ async def twice_in_tasks(call: Call, proceed: Proceed) -> ToolResponse:
 @both_chains
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
 @pytest.mark.parametrize("apply", [twice_in_a_row, twice_at_once, twice_in_tasks])
-def test_a_policy_that_proceeds_twice_runs_the_handler_once_and_is_told(
+def test_a_policy_that_proceeds_twice_runs_the_handler_once_and_gets_an_error(
     apply: Apply, fields: dict[str, Any], standard: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = Handler()
@@ -129,7 +129,7 @@ def test_a_policy_that_proceeds_twice_runs_the_handler_once_and_is_told(
     assert "odd" in caplog.text
 
 
-def test_a_policy_that_proceeds_twice_and_keeps_the_first_answer_gives_that() -> None:
+def test_a_policy_that_proceeds_twice_may_return_the_first_answer() -> None:
     async def keeps_the_first(call: Call, proceed: Proceed) -> ToolResponse:
         first = await proceed(call)
         await proceed(call)
@@ -209,7 +209,7 @@ def test_a_policy_cannot_run_another_call_of_the_same_message() -> None:
     assert error(second)["type"] == "INTERNAL"
 
 
-def test_a_policy_that_exchanges_the_tool_runs_neither(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_policy_that_replaces_the_tool_runs_neither(caplog: pytest.LogCaptureFixture) -> None:
     other = Handler()
 
     async def exchanges(call: Call, proceed: Proceed) -> ToolResponse:
@@ -251,7 +251,7 @@ BUSY = fail(ErrorType.TRANSIENT, "Busy.", retryable=True)
     ],
     ids=["idempotent read", "read", "idempotent write", "write"],
 )
-def test_a_retry_is_granted_where_a_second_run_does_no_harm(
+def test_a_retry_is_granted_for_harmlessly_repeatable_calls(
     fields: dict[str, Any], runs: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = Handler(BUSY, ok({"done": True}))
@@ -262,7 +262,7 @@ def test_a_retry_is_granted_where_a_second_run_does_no_harm(
     assert ("retry" in caplog.text) is (runs == 1)
 
 
-def test_one_retry_is_granted_however_many_policies_ask() -> None:
+def test_at_most_one_retry_is_granted() -> None:
     handler = Handler(*[BUSY] * 5)
     more = [offer(Again(), rank=rank, name=f"again_{rank}") for rank in (97, 98, 99)]
     work, _ = bench(handler, *more, **READS)
@@ -272,7 +272,7 @@ def test_one_retry_is_granted_however_many_policies_ask() -> None:
 
 
 @pytest.mark.parametrize("pause", [float("inf"), float("nan"), 86400.0])
-def test_a_pause_without_end_is_not_waited_for(pause: float, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_endless_retry_delay_is_not_awaited(pause: float, caplog: pytest.LogCaptureFixture) -> None:
     handler = Handler(BUSY)
     work, _ = bench(handler, offer(Again(pause)), standard=False, **READS)
     answer = asyncio.run(asyncio.wait_for(work.call(work.session(), "tool", "{}", ID), 10))
@@ -299,7 +299,7 @@ ASKS: dict[str, Any] = {**WRITES, "requiresConfirmation": True, "parameters": GU
 BOOKED = '{"room": "blue", "guests": ["ada"]}'
 
 
-def test_an_approved_call_runs_with_what_was_approved() -> None:
+def test_an_approved_call_runs_with_the_approved_arguments() -> None:
     handler = Handler()
     work, _ = bench(handler, **ASKS)
     answer = asyncio.run(approved(work, BOOKED))
@@ -371,7 +371,7 @@ def test_arguments_that_changed_after_approval_are_not_run(
     assert "meddler" in caplog.text
 
 
-def test_a_handler_that_takes_nested_arguments_apart_can_be_tried_again() -> None:
+def test_a_handler_that_modifies_nested_arguments_can_be_retried() -> None:
     seen: list[Any] = []
 
     async def takes_apart(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -384,7 +384,7 @@ def test_a_handler_that_takes_nested_arguments_apart_can_be_tried_again() -> Non
 
 
 @pytest.mark.parametrize("claims", [False, True], ids=["silent", "says it was confirmed"])
-def test_a_tool_that_requires_confirmation_never_runs_without_the_users_word(
+def test_a_tool_that_requires_confirmation_never_runs_without_approval(
     claims: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def waves_through(call: Call, proceed: Proceed) -> ToolResponse:
@@ -463,7 +463,7 @@ async def answered(work: TestRuntime) -> Any:
 @pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
 @pytest.mark.parametrize("apply", BEFORE)
-def test_a_policy_that_hangs_before_the_handler_is_given_up_and_nothing_runs(
+def test_a_policy_that_hangs_before_the_handler_times_out_and_nothing_runs(
     apply: Apply, fields: dict[str, Any], front: bool, standard: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = Handler()
@@ -483,7 +483,7 @@ def test_a_policy_that_hangs_before_the_handler_is_given_up_and_nothing_runs(
 @pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
 @pytest.mark.parametrize("apply", AFTER)
-def test_a_policy_that_hangs_after_the_handler_is_given_up_and_the_answer_says_that_it_ran(
+def test_a_policy_that_hangs_after_the_handler_times_out_and_the_answer_says_that_it_ran(
     apply: Apply, fields: dict[str, Any], front: bool, standard: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     handler = Handler()
@@ -499,7 +499,7 @@ def test_a_policy_that_hangs_after_the_handler_is_given_up_and_the_answer_says_t
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_write_whose_policy_hung_afterwards_is_answered_the_same_again() -> None:
+def test_a_write_whose_policy_hung_gets_the_same_answer_again() -> None:
     handler = Handler()
     work, _ = bench(handler, placed(hangs_after, front=False), **WRITES)
 
@@ -514,7 +514,7 @@ def test_a_write_whose_policy_hung_afterwards_is_answered_the_same_again() -> No
 @pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("front", [True, False], ids=["in front", "behind"])
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_a_policy_that_swallows_the_cancellation_is_told_again_and_can_run_nothing(
+def test_a_policy_that_swallows_the_cancellation_is_cancelled_again_and_runs_nothing(
     front: bool, goes_on: bool
 ) -> None:
     told: list[int] = []
@@ -541,7 +541,7 @@ def test_a_policy_that_swallows_the_cancellation_is_told_again_and_can_run_nothi
 
 @pytest.mark.usefixtures("brief")
 @pytest.mark.parametrize("fields", [WRITES, READS], ids=["writes", "reads"])
-def test_a_handler_that_takes_longer_than_policies_may_is_not_cut(fields: dict[str, Any]) -> None:
+def test_a_handler_may_take_longer_than_the_policy_timeout(fields: dict[str, Any]) -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.4)
         return ok({"done": True})
@@ -551,7 +551,7 @@ def test_a_handler_that_takes_longer_than_policies_may_is_not_cut(fields: dict[s
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_delivery_that_waits_for_the_first_one_is_not_cut() -> None:
+def test_a_duplicate_waiting_for_the_first_call_does_not_time_out() -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.5)
         return ok({"done": True})
@@ -568,7 +568,7 @@ def test_a_delivery_that_waits_for_the_first_one_is_not_cut() -> None:
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_hung_call_of_a_tool_by_a_tool_is_given_up_and_its_caller_goes_on() -> None:
+def test_a_hung_nested_call_times_out_and_its_caller_continues() -> None:
     async def caller(args: dict[str, Any], ctx: Any) -> ToolResponse:
         inner = await ctx.call_tool("tool", {})
         await asyncio.sleep(0)
@@ -584,7 +584,7 @@ def test_a_hung_call_of_a_tool_by_a_tool_is_given_up_and_its_caller_goes_on() ->
 
 
 @pytest.mark.parametrize("apply", [hangs_before, hangs_after])
-def test_a_cancellation_from_outside_passes_through_a_policy_that_waits(apply: Apply) -> None:
+def test_an_external_cancellation_passes_through_a_waiting_policy(apply: Apply) -> None:
     work, watcher = bench(Handler(), placed(apply, front=False), **READS)
 
     async def main() -> None:
@@ -599,7 +599,7 @@ def test_a_cancellation_from_outside_passes_through_a_policy_that_waits(apply: A
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_cancellation_from_outside_together_with_the_deadline_passes_through() -> None:
+def test_an_external_cancellation_at_the_deadline_passes_through() -> None:
     cancelled = asyncio.Event()
 
     async def slow_to_obey(call: Call, proceed: Proceed) -> ToolResponse:
@@ -624,7 +624,7 @@ def test_a_cancellation_from_outside_together_with_the_deadline_passes_through()
 
 
 @pytest.mark.usefixtures("brief")
-def test_a_handler_that_a_policy_left_behind_still_has_its_deadline() -> None:
+def test_a_handler_abandoned_by_a_policy_keeps_its_deadline() -> None:
     ended: list[str] = []
     over = asyncio.Event()
 

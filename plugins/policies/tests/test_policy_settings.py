@@ -46,7 +46,7 @@ def meta(answer: Any) -> Any:
 
 @pytest.mark.parametrize("mode", ["voice", "text"])
 @pytest.mark.parametrize(("setting", "category"), [("calls", "utility"), ("retrievals", "retrieval")])
-def test_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
+def test_the_setting_limits_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
     work = bench(fine, {"budgets": {f"{mode}_{setting}": 1}}, category=category)
     session = work.session(mode)
 
@@ -57,7 +57,7 @@ def test_the_calls_of_a_turn(mode: Any, setting: str, category: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["voice", "text"])
-def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
+def test_the_duration_of_a_turn_is_reported_to_the_model_and_recorded(
     mode: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     seen: list[dict[str, str]] = []
@@ -79,7 +79,7 @@ def test_the_time_of_a_turn_is_told_to_the_model_and_stands_in_the_record(
     assert "the tools of a turn took" in caplog.text
 
 
-def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:
+def test_the_settings_define_when_calls_are_a_loop() -> None:
     async def empty(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok([])
 
@@ -97,14 +97,14 @@ def test_which_identical_call_and_which_empty_result_is_a_loop() -> None:
     assert asyncio.run(run(empty, never, ["{}"] * 4)) == ["ok"] * 4
 
 
-def test_how_many_results_voice_may_have() -> None:
+def test_the_setting_limits_results_in_voice() -> None:
     work = bench(fine, {"clamping": {"voice_top_k": 7}})
     answer = asyncio.run(work.call(work.session("voice"), "tool"))
     assert meta(answer)["clamped"] == {"top_k": {"from": 9, "to": 7}}
 
 
 @pytest.mark.parametrize(("seconds", "good"), [(9, True), (11, False)])
-def test_how_long_a_confirmation_can_be_given(seconds: int, good: bool) -> None:
+def test_the_setting_limits_the_time_for_a_confirmation(seconds: int, good: bool) -> None:
     now = 1_000_000.0
     store = MemoryStore(clock=lambda: now)
     work = bench(fine, {"confirmation": {"expiry_seconds": 10}}, store, requiresConfirmation=True)
@@ -121,7 +121,7 @@ def test_how_long_a_confirmation_can_be_given(seconds: int, good: bool) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "runs"), [(9, 1), (11, 2)])
-def test_how_long_an_answer_is_remembered(seconds: int, runs: int) -> None:
+def test_the_setting_limits_how_long_an_answer_is_kept(seconds: int, runs: int) -> None:
     now = 1_000_000.0
     ran: list[int] = []
 
@@ -143,7 +143,7 @@ def test_how_long_an_answer_is_remembered(seconds: int, runs: int) -> None:
     assert len(ran) == runs
 
 
-def test_how_long_it_waits_before_it_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_sets_the_delay_before_a_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     paused: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -207,7 +207,7 @@ def test_the_capability_bans_has_no_settings() -> None:
         parse_offer("capabilities", offer, {"loud": 1})
 
 
-def test_a_tool_over_its_budget_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_tool_over_its_latency_budget_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(0.02)
         return ok({"items": [1]})

@@ -59,7 +59,7 @@ class Found:
         Found(1),
     ],
 )
-def test_data_that_keeps_the_promise_passes_unmarked(data: Any) -> None:
+def test_data_that_matches_returns_passes_unmarked(data: Any) -> None:
     answer = told(bench(data))
     assert answer["ok"]
     assert "returnsViolations" not in answer["meta"]
@@ -78,7 +78,7 @@ def test_data_that_keeps_the_promise_passes_unmarked(data: Any) -> None:
         (None, "/", 'the value is not of type "object"'),
     ],
 )
-def test_data_that_breaks_the_promise_is_passed_on_and_says_so(data: Any, path: str, message: str) -> None:
+def test_data_that_violates_returns_is_passed_on_with_a_report(data: Any, path: str, message: str) -> None:
     answer = told(bench(data))
     assert answer["ok"]
     assert answer["meta"]["returnsViolations"] == [{"path": path, "message": message}]
@@ -94,7 +94,7 @@ def test_a_report_is_bounded_and_quotes_no_values() -> None:
 
 
 @pytest.mark.parametrize(("fields", "partial"), [({}, False), (WRITES, True)])
-def test_enforced_a_violation_fails_the_call_and_nothing_of_the_data_is_passed_on(
+def test_an_enforced_violation_fails_the_call_without_passing_on_data(
     fields: dict[str, Any], partial: bool
 ) -> None:
     broken = ok({"found": "hunter2"}, Intent("END_SESSION"))
@@ -110,7 +110,7 @@ def test_enforced_a_violation_fails_the_call_and_nothing_of_the_data_is_passed_o
     assert "hunter2" not in json.dumps(answer)
 
 
-def test_enforced_data_that_keeps_the_promise_passes() -> None:
+def test_data_that_matches_enforced_returns_passes() -> None:
     assert told(bench({"found": 1}, enforce_returns=True))["data"] == {"found": 1}
 
 
@@ -157,7 +157,7 @@ def test_a_replayed_answer_keeps_its_bytes(enforce: bool) -> None:
     assert b"returnsViolations" in first
 
 
-def test_a_tool_that_promises_nothing_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_without_returns_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any) -> Any:
         raise AssertionError("nothing is compiled or read for a tool without `returns`")
 

@@ -87,7 +87,9 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(["text", "voice"]), st.lists(st.sampled_from(OUTCOMES), min_size=1, max_size=6), STEPS)
-def test_streams_of_calls(mode: Any, outcomes: list[str], steps: list[tuple[list[ToolCall], str]]) -> None:
+def test_random_streams_of_calls_keep_the_invariants(
+    mode: Any, outcomes: list[str], steps: list[tuple[list[ToolCall], str]]
+) -> None:
     world = World(outcomes)
     work = TestRuntime(
         make_tool(
@@ -140,7 +142,7 @@ def test_streams_of_calls(mode: Any, outcomes: list[str], steps: list[tuple[list
     assert all(count <= limit * (1 if mode == "voice" else 2) for count in world.retrievals.values())
 
 
-def test_reads_run_side_by_side_and_writes_in_order() -> None:
+def test_reads_run_concurrently_and_writes_in_order() -> None:
     log: list[str] = []
 
     def handler(name: str) -> Any:
@@ -165,7 +167,7 @@ def test_reads_run_side_by_side_and_writes_in_order() -> None:
     assert writes == [f"write{n} {what}" for n in range(3) for what in ("begins", "ends")]
 
 
-def test_an_interruption_stops_reads_lets_writes_finish_and_tells_the_model() -> None:
+def test_an_interruption_stops_reads_finishes_writes_and_informs_the_model() -> None:
     finished: list[str] = []
 
     def handler(name: str) -> Any:
@@ -197,7 +199,7 @@ def test_an_interruption_stops_reads_lets_writes_finish_and_tells_the_model() ->
     assert read.response.failure.partial_side_effects is False
 
 
-def test_an_interruption_holds_although_a_blocking_handler_called_a_tool_on_a_loop_of_its_own() -> None:
+def test_an_interruption_reaches_a_tool_called_from_another_event_loop() -> None:
     begun = asyncio.Event()
 
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -235,7 +237,7 @@ def test_an_interruption_holds_although_a_blocking_handler_called_a_tool_on_a_lo
         ("taken back", ["another_call"], 2),
     ],
 )
-def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
+def test_an_interruption_stops_a_read_that_waits_for_its_retry(
     monkeypatch: pytest.MonkeyPatch, reason: str, call_ids: list[str] | None, tries: int
 ) -> None:
     ran: list[int] = []
@@ -257,7 +259,7 @@ def test_an_interruption_holds_while_a_read_waits_to_be_tried_again(
     assert len(ran) == tries
 
 
-def test_a_write_is_recorded_although_whoever_waited_for_it_went_away() -> None:
+def test_a_write_is_recorded_even_if_its_caller_is_cancelled() -> None:
     finished: list[str] = []
 
     async def execute(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -283,7 +285,7 @@ def test_a_write_is_recorded_although_whoever_waited_for_it_went_away() -> None:
     assert finished == ["write"]
 
 
-def test_tools_call_tools_under_the_same_policies_but_not_in_a_circle_nor_too_deep() -> None:
+def test_nested_calls_obey_the_policies_and_cannot_recurse_or_nest_too_deeply() -> None:
     async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok({"items": [1]})
 
@@ -317,7 +319,7 @@ def test_tools_call_tools_under_the_same_policies_but_not_in_a_circle_nor_too_de
     assert asyncio.run(main()) == ["ok", "PERMANENT", "VALIDATION", "PERMANENT", "NOT_FOUND"]
 
 
-def test_a_write_that_a_read_calls_finishes_although_the_user_interrupts() -> None:
+def test_a_write_called_by_a_read_finishes_despite_an_interruption() -> None:
     finished: list[str] = []
 
     async def write(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -345,7 +347,7 @@ def test_a_write_that_a_read_calls_finishes_although_the_user_interrupts() -> No
     assert finished == ["write"]
 
 
-def test_a_called_tool_is_run_anew_in_another_turn_although_the_providers_ids_come_again() -> None:
+def test_a_nested_call_runs_again_in_another_turn_with_reused_provider_ids() -> None:
     runs: list[int] = []
 
     async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
@@ -369,7 +371,7 @@ def test_a_called_tool_is_run_anew_in_another_turn_although_the_providers_ids_co
     assert runs == [1, 2]
 
 
-def test_what_is_no_text_or_no_json_is_answered_for() -> None:
+def test_arguments_that_are_not_text_or_json_get_an_answer() -> None:
     async def leaf(args: dict[str, Any], ctx: Any) -> ToolResponse:
         return ok({"items": [1]})
 
@@ -396,7 +398,7 @@ def test_what_is_no_text_or_no_json_is_answered_for() -> None:
     assert asyncio.run(main()) == ["VALIDATION", "NOT_FOUND", "NOT_FOUND", "VALIDATION", "VALIDATION"]
 
 
-def test_a_deadline_holds_on_every_loop_that_an_orchestrator_is_used_on() -> None:
+def test_deadlines_work_on_every_event_loop() -> None:
     async def slow(args: dict[str, Any], ctx: Any) -> ToolResponse:
         await asyncio.sleep(60)
         return ok()

@@ -90,7 +90,7 @@ def test_a_session_without_a_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     assert refused.value.code == "authentication"
 
 
-def test_asking_what_is_offered_loads_nothing_heavy() -> None:
+def test_listing_the_offers_loads_nothing_heavy() -> None:
     code = (
         "import sys, jackfield_gemini as g\n"
         "offer = g.jackfield_transports()[0]\n"

@@ -34,7 +34,7 @@ class Fixed:
         return self.finished
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.requires_confirmation) == (
         "action",
         "writes",
@@ -46,12 +46,12 @@ def test_the_manifest_says_what_the_table_of_tools_says() -> None:
     assert (MANIFEST.idempotent, MANIFEST.requires) == (False, ("shell",))
 
 
-def test_the_card_shows_the_command_as_it_is() -> None:
+def test_the_preview_shows_the_command_verbatim() -> None:
     card = render(MANIFEST.preview, "bash", {"command": "rm -r build\n# nothing else", "timeout_seconds": 30})
     assert card == "Run this command?\nrm -r build\\n# nothing else\nIt is stopped after 30 seconds."
 
 
-def test_a_command_that_ended_is_told_with_its_output() -> None:
+def test_a_finished_command_is_reported_with_its_output() -> None:
     shell = Fixed(Finished("done\n", 2, 1.23456, left_out=5, isolated=True))
     context = ToolTestContext(shell=shell)
     response = asyncio.run(execute(ASKED, context))
@@ -67,7 +67,7 @@ def test_a_command_that_ended_is_told_with_its_output() -> None:
     assert context.audited == [("command_run", {"exit_code": 2, "stopped": ""})]
 
 
-def test_a_command_that_was_stopped_may_have_done_something() -> None:
+def test_a_stopped_command_may_have_had_effects() -> None:
     shell = Fixed(Finished("x" * 5000 + "end", None, 20.0, stopped="its time was up"))
     failure = asyncio.run(execute(ASKED, ToolTestContext(shell=shell))).failure
     assert failure is not None

@@ -52,27 +52,27 @@ def failure_of(response: ToolResponse) -> Failure:
     return response.failure
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects) == ("utility", "none")
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("voice",), 500)
     assert MANIFEST.requires_confirmation is False
 
 
 @pytest.mark.parametrize("blank", ["", "  ", "\n"])
-def test_without_a_closing_message_it_ends_after_the_turn(blank: str) -> None:
+def test_without_a_closing_message_the_session_ends_after_the_turn(blank: str) -> None:
     response = Conversation().end(closing=blank)
     assert response.intents == (end_voice_session(after="current_turn"),)
     assert response.data["say"] is None
 
 
-def test_a_closing_message_is_heard_before_the_end() -> None:
+def test_a_closing_message_is_spoken_before_the_end() -> None:
     response = Conversation().end(closing=" Goodbye! ")
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
     assert response.data["ends_after"] == "farewell_spoken"
     assert response.data["say"] == "Goodbye!"
 
 
-def test_a_text_goes_to_the_chat_and_is_not_spoken() -> None:
+def test_a_text_is_sent_to_the_chat_and_not_spoken() -> None:
     talk = Conversation()
     response = talk.end(text="Booked for Friday.")
     assert talk.sent == [("chat_message", {"text": "Booked for Friday."})]
@@ -81,13 +81,13 @@ def test_a_text_goes_to_the_chat_and_is_not_spoken() -> None:
 
 
 @pytest.mark.parametrize("blank", ["", "  "])
-def test_without_a_text_the_chat_is_left_alone(blank: str) -> None:
+def test_nothing_is_sent_to_the_chat_without_a_text(blank: str) -> None:
     talk = Conversation()
     assert talk.end(text=blank).data["text_sent"] is False
     assert talk.sent == []
 
 
-def test_a_chat_that_is_gone_does_not_keep_the_session_open() -> None:
+def test_a_disconnected_chat_does_not_keep_the_session_open() -> None:
     talk = Conversation()
     talk.connected = False
     response = talk.end(text="Booked for Friday.", closing="Goodbye!")
@@ -109,7 +109,7 @@ def test_the_reason_is_audited(reason: str) -> None:
     ]
 
 
-def test_a_session_that_is_over_is_not_ended_again() -> None:
+def test_an_ended_session_is_not_ended_again() -> None:
     talk = Conversation()
     talk.session.go(State.TERMINATED)
     failure = failure_of(talk.end(text="Booked for Friday."))

@@ -56,16 +56,16 @@ def _warm() -> None:
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_the_work_for_repetition_grows_with_the_text(unit: str) -> None:
+def test_work_grows_linearly_with_repeated_text(unit: str) -> None:
     assert _grows_with_the_text(unit * LENGTH, "DE")
 
 
 @pytest.mark.parametrize("unit", NUMBERS)
 @pytest.mark.parametrize(("region", "leniency"), [("DE", "possible"), ("US", "exact")])
-def test_the_work_for_repeated_numbers_grows_with_the_text(unit: str, region: str, leniency: str) -> None:
+def test_work_grows_linearly_with_repeated_numbers(unit: str, region: str, leniency: str) -> None:
     assert _grows_with_the_text(unit * LENGTH, region, leniency)
 
 
 @pytest.mark.parametrize("entry", MANY)
-def test_the_work_for_many_different_finds_grows_with_the_text(entry: str) -> None:
+def test_work_grows_linearly_with_distinct_matches(entry: str) -> None:
     assert _grows_with_the_text("".join(entry.format(number) for number in range(4000)), "GB")

@@ -52,7 +52,7 @@ def read(text: str, region: str | None = None, leniency: str = "valid") -> dict[
 @given(TEXTS, REGIONS, LENIENCIES)
 @example("http://\uff0ca@b.com/", None, "valid")
 @example("://0@0.0A", None, "valid")
-def test_every_place_is_where_the_find_is_written(text: str, region: str | None, leniency: str) -> None:
+def test_every_position_points_to_its_match(text: str, region: str | None, leniency: str) -> None:
     data = read(text, region, leniency)
     for kind, value in VALUES.items():
         for find in data[kind]:
@@ -64,9 +64,7 @@ def test_every_place_is_where_the_find_is_written(text: str, region: str | None,
 
 @check
 @given(TEXTS, REGIONS, LENIENCIES)
-def test_finds_are_listed_once_in_order_and_do_not_overlap(
-    text: str, region: str | None, leniency: str
-) -> None:
+def test_matches_are_unique_ordered_and_do_not_overlap(text: str, region: str | None, leniency: str) -> None:
     data = read(text, region, leniency)
     places = sorted(tuple(place) for kind in VALUES for find in data[kind] for place in find["at"])
     assert all(left[1] <= right[0] for left, right in pairwise(places))
@@ -87,7 +85,7 @@ def test_the_same_text_gives_the_same_result(text: str, region: str | None) -> N
 
 @check
 @given(TEXTS, REGIONS)
-def test_contacts_hold_two_things_or_more_and_only_what_is_listed(text: str, region: str | None) -> None:
+def test_contacts_have_at_least_two_listed_matches(text: str, region: str | None) -> None:
     data = read(text, region)
     emails = {find["email"] for find in data["emails"]}
     phones = {
@@ -105,7 +103,7 @@ def test_contacts_hold_two_things_or_more_and_only_what_is_listed(text: str, reg
 
 @check
 @given(TEXTS, st.sampled_from(KINDS))
-def test_asking_for_one_kind_finds_what_asking_for_all_does(text: str, kind: Kind) -> None:
+def test_requesting_one_kind_finds_the_same_as_requesting_all(text: str, kind: Kind) -> None:
     assert result(extract(text, None, "valid"), [kind])[kind] == read(text)[kind]
 
 
@@ -117,7 +115,7 @@ def test_an_address_between_blanks_is_found_in_any_text(atom: str, text: str) ->
 
 
 @pytest.mark.parametrize("normalised", ["ada@example.org", "https://example.org/a", "+442079460958"])
-def test_what_is_reported_is_found_again_as_it_is(normalised: str) -> None:
+def test_a_reported_value_is_found_again_unchanged(normalised: str) -> None:
     data = read(normalised)
     values = [find[value] for kind, value in VALUES.items() for find in data[kind]]
     assert values == [normalised]

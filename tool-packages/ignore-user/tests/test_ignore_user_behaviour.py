@@ -77,24 +77,24 @@ def failure_of(response: ToolResponse) -> Failure:
     return response.failure
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text", "voice"), 1000)
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == (False, ("bans",))
 
 
-def test_in_voice_the_session_ends_once_the_farewell_was_spoken() -> None:
+def test_in_voice_the_session_ends_after_the_closing_sentence() -> None:
     response = Conversation("voice").ignore()
     assert response.intents == (end_voice_session(after="farewell_spoken"),)
     assert response.data["say"] == FAREWELL
 
 
-def test_the_farewell_is_never_suppressed() -> None:
+def test_the_closing_sentence_is_never_suppressed() -> None:
     kinds = {intent.type for intent in Conversation("voice").ignore().intents}
     assert kinds.isdisjoint({"SUPPRESS_AUDIO", "SUPPRESS_TRANSCRIPT"})
 
 
-def test_in_text_there_is_no_voice_to_end_and_the_client_shows_the_farewell() -> None:
+def test_in_text_the_client_shows_the_closing_sentence() -> None:
     talk = Conversation("text")
     response = talk.ignore()
     none: tuple[Intent, ...] = ()
@@ -105,7 +105,7 @@ def test_in_text_there_is_no_voice_to_end_and_the_client_shows_the_farewell() ->
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_the_client_is_told_until_when_and_how_long(mode: Mode) -> None:
+def test_the_client_gets_the_end_and_duration_of_the_ban(mode: Mode) -> None:
     talk = Conversation(mode)
     assert talk.ignore(90).data["client_told"] is True
     assert talk.sent == [("ban", {"until": talk.bans.now + 90, "seconds": 90, "message": FAREWELL})]
@@ -123,7 +123,7 @@ def test_an_unknown_user_is_banned_by_session() -> None:
     assert list(talk.bans.until) == [(None, "s-1")]
 
 
-def test_a_second_call_extends_the_ban_and_says_the_whole_time() -> None:
+def test_a_second_call_extends_the_ban_and_reports_the_total_time() -> None:
     talk = Conversation()
     talk.ignore(60)
     talk.bans.now += 10
@@ -133,21 +133,21 @@ def test_a_second_call_extends_the_ban_and_says_the_whole_time() -> None:
     assert data["until"] == "2026-05-01T12:06:00+00:00"
 
 
-def test_an_expired_ban_is_paid_for() -> None:
+def test_an_expired_ban_does_not_count() -> None:
     talk = Conversation()
     talk.ignore(3600)
     talk.bans.now += 3601
     assert talk.ignore(30).data["seconds_remaining"] == 30
 
 
-def test_the_time_that_remains_is_the_stores_and_not_that_of_this_machine() -> None:
+def test_the_remaining_time_comes_from_the_clock_of_the_store() -> None:
     talk = Conversation()
     talk.bans.now = 4_000_000_000.25
     data = talk.ignore(60).data
     assert (data["seconds_remaining"], data["until"]) == (60, "2096-10-02T07:07:40+00:00")
 
 
-def test_who_closes_the_window_is_banned_all_the_same() -> None:
+def test_closing_the_window_does_not_avoid_the_ban() -> None:
     talk = Conversation()
     talk.connected = False
     response = talk.ignore()
@@ -158,7 +158,7 @@ def test_who_closes_the_window_is_banned_all_the_same() -> None:
     assert [note["event"] for note in talk.notes] == ["user_banned", "ban_notice_lost"]
 
 
-def test_a_session_that_is_over_bans_nobody() -> None:
+def test_an_ended_session_bans_nobody() -> None:
     talk = Conversation()
     talk.session.go(State.TERMINATED)
     failure = failure_of(talk.ignore())
@@ -181,7 +181,7 @@ def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> No
     assert talk.sent == []
 
 
-def test_the_reason_is_for_the_audit_alone() -> None:
+def test_the_reason_is_only_in_the_audit() -> None:
     talk = Conversation()
     response = talk.ignore(reason=" insult after a warning ")
     (note,) = talk.notes
@@ -195,7 +195,7 @@ def test_the_reason_is_for_the_audit_alone() -> None:
     assert "insult" not in json.dumps([response.to_wire(), talk.sent])
 
 
-def test_no_reason_is_recorded_as_none() -> None:
+def test_a_missing_reason_is_audited_as_none() -> None:
     talk = Conversation()
     talk.ignore(reason="  ")
     assert talk.notes[0]["reason"] is None

@@ -25,7 +25,7 @@ def call(context: ToolTestContext, **given: Any) -> ToolResponse:
     return asyncio.run(execute({**DEFAULTS, "prompt": "a boat", **given}, context))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms, MANIFEST.timeout_ms) == (
         ("text",),
@@ -35,7 +35,7 @@ def test_the_manifest_says_what_the_table_of_tools_says() -> None:
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == ("policy", ("images",))
 
 
-def test_the_order_is_what_was_asked_for() -> None:
+def test_the_order_matches_the_arguments() -> None:
     images = MemoryImages()
     call(
         ToolTestContext(images=images),
@@ -48,7 +48,7 @@ def test_the_order_is_what_was_asked_for() -> None:
     assert images.orders == [ImageOrder("a boat", "text", "portrait", "draft", 2)]
 
 
-def test_every_picture_is_shown_to_the_user_and_named_to_the_model() -> None:
+def test_every_image_is_shown_to_the_user_and_named_to_the_model() -> None:
     images = MemoryImages()
     context = ToolTestContext(images=images)
     data = call(context, count=2).data
@@ -70,7 +70,7 @@ class Gone:
         raise ConnectionError("no client is connected")
 
 
-def test_pictures_are_kept_although_nobody_is_there_to_see_them() -> None:
+def test_images_are_kept_without_a_connected_client() -> None:
     response = call(ToolTestContext(images=MemoryImages(), messaging=Gone()))
     assert response.ok
     assert response.data["shown"] is False
@@ -84,7 +84,7 @@ class OneShort(MemoryImages):
         return (await super().generate(order))[1:]
 
 
-def test_fewer_pictures_than_asked_for_are_said() -> None:
+def test_missing_images_are_reported() -> None:
     data = call(ToolTestContext(images=OneShort()), count=3).data
     assert len(data["images"]) == 2
     assert data["note"] == "Of 3 pictures the provider made 2."
@@ -93,7 +93,7 @@ def test_fewer_pictures_than_asked_for_are_said() -> None:
 @pytest.mark.parametrize(
     "kind", [ErrorType.PERMANENT, ErrorType.RATE_LIMIT, ErrorType.AUTH, ErrorType.TRANSIENT]
 )
-def test_what_the_provider_refuses_reaches_the_model_and_nothing_is_shown(kind: ErrorType) -> None:
+def test_a_provider_refusal_reaches_the_model_and_nothing_is_shown(kind: ErrorType) -> None:
     refusal = ToolError(kind, "No.", details={"retryAfterSeconds": 3})
     context = ToolTestContext(images=MemoryImages(refusal=refusal))
     with pytest.raises(ToolError) as raised:
@@ -102,6 +102,6 @@ def test_what_the_provider_refuses_reaches_the_model_and_nothing_is_shown(kind: 
     assert context.sent == []
 
 
-def test_the_card_says_what_will_be_made() -> None:
+def test_the_preview_describes_the_order() -> None:
     card = render(MANIFEST.preview, "image_generate", {**DEFAULTS, "prompt": "a boat", "count": 2})
     assert card == "Make 2 picture(s), square, standard quality: a boat"

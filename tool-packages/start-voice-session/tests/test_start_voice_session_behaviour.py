@@ -52,13 +52,13 @@ def failure_of(response: ToolResponse) -> Failure:
     return response.failure
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("utility", "writes", False)
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 500)
     assert MANIFEST.requires_confirmation is False
 
 
-def test_a_request_goes_to_the_client_and_into_the_next_session() -> None:
+def test_a_request_is_sent_to_the_client_and_the_next_session() -> None:
     talk = Conversation()
     response = talk.start("  tell a joke ")
     assert talk.sent == [("voice_session_start", {"fromSession": "s-1", "pendingRequest": "tell a joke"})]
@@ -76,7 +76,7 @@ def test_without_a_request_nothing_is_pending(blank: str) -> None:
     assert response.data == {"status": "requested", "pending_request": None}
 
 
-def test_in_a_voice_session_it_says_so_and_sends_nothing() -> None:
+def test_in_a_voice_session_nothing_is_sent() -> None:
     talk = Conversation("voice")
     failure = failure_of(talk.start("tell a joke"))
     assert failure.type is ErrorType.SESSION_ACTIVE
@@ -85,14 +85,14 @@ def test_in_a_voice_session_it_says_so_and_sends_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
-def test_a_session_that_is_over_starts_nothing(mode: Mode) -> None:
+def test_an_ended_session_starts_nothing(mode: Mode) -> None:
     talk = Conversation(mode)
     talk.session.go(State.TERMINATED)
     assert failure_of(talk.start()).type is ErrorType.SESSION_INACTIVE
     assert talk.sent == []
 
 
-def test_a_client_that_is_gone_can_be_tried_again() -> None:
+def test_a_disconnected_client_is_a_retryable_failure() -> None:
     talk = Conversation()
     talk.connected = False
     failure = failure_of(talk.start("tell a joke"))
@@ -102,7 +102,7 @@ def test_a_client_that_is_gone_can_be_tried_again() -> None:
     assert talk.notes == []
 
 
-def test_the_audit_says_whether_something_was_handed_over_but_not_what() -> None:
+def test_the_audit_shows_whether_a_request_was_passed_but_not_its_text() -> None:
     talk = Conversation()
     talk.start("tell a joke about my boss")
     talk.start()

@@ -23,14 +23,14 @@ def call(context: ToolTestContext, **given: Any) -> ToolResponse:
     return asyncio.run(execute(work, context))
 
 
-def test_the_manifest_says_what_the_table_of_tools_says() -> None:
+def test_the_manifest_matches_the_tool_table() -> None:
     assert (MANIFEST.category, MANIFEST.side_effects, MANIFEST.idempotent) == ("action", "writes", False)
     assert set(MANIFEST.allowed_modes) == {"text", "voice"}
     assert (MANIFEST.latency_budget_ms, MANIFEST.timeout_ms) == (300_000, 300_000)
     assert (MANIFEST.requires_confirmation, MANIFEST.requires) == ("policy", ("agents",))
 
 
-def test_the_work_is_handed_over_and_every_step_is_shown() -> None:
+def test_the_task_is_delegated_and_every_step_is_shown() -> None:
     agents = AgentsAtHand()
     context = ToolTestContext("voice", agents=agents)
     data = call(context, tools=["kb_search"]).data
@@ -48,7 +48,7 @@ def test_the_work_is_handed_over_and_every_step_is_shown() -> None:
     assert context.audited == [("agent_worked", {"session": "s1", "steps": 2, "complete": True})]
 
 
-def test_work_that_was_cut_short_says_why_and_what_there_is_none_of_is_left_out() -> None:
+def test_incomplete_work_states_the_reason_and_omits_empty_parts() -> None:
     agents = AgentsAtHand(cut_short="Its time was over.", tools=(), sources=())
     data = call(ToolTestContext(agents=agents)).data
     assert (data["complete"], data["note"]) == (False, "Its time was over.")
@@ -56,7 +56,7 @@ def test_work_that_was_cut_short_says_why_and_what_there_is_none_of_is_left_out(
     assert "sources" not in data
 
 
-def test_a_failure_reaches_the_model_as_the_capability_says_it() -> None:
+def test_a_failure_of_the_capability_reaches_the_model_unchanged() -> None:
     refusal = ToolError(ErrorType.RATE_LIMIT, "Too many.", retryable=True)
     with pytest.raises(ToolError) as raised:
         call(ToolTestContext(agents=AgentsAtHand(refusal)))
