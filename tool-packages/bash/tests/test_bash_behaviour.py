@@ -1,4 +1,4 @@
-"""What is told of a command that ended, and of one that was stopped."""
+"""The answers for finished and for stopped commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ASKED: dict[str, Any] = {"command": "make", "timeout_seconds": 20}
 
 
 class Fixed:
-    """A shell in which a command ends as it is told to."""
+    """A shell that returns a given outcome."""
 
     def __init__(self, finished: Finished) -> None:
         self.finished = finished
@@ -41,7 +41,7 @@ def test_the_manifest_matches_the_tool_table() -> None:
         True,
     )
     assert (MANIFEST.allowed_modes, MANIFEST.latency_budget_ms) == (("text",), 60_000)
-    # The handler has to be the one who stops a command, so that its output is not lost.
+    # The handler has to stop the command itself, so that its output is not lost.
     assert MANIFEST.timeout_ms > 60_000 + 5000
     assert (MANIFEST.idempotent, MANIFEST.requires) == (False, ("shell",))
 

@@ -1,4 +1,4 @@
-"""What the tool writes, what it tells the user first, and what it never makes up."""
+"""What the tool creates, what its preview shows, and what it never invents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots, zones and the edges of ranges; what the model is told when a calendar cannot be read."""
+"""Slots, zones and limits of ranges, and the answer for a calendar that cannot be read."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_range_to_the_last_second_is_a_whole_day(tmp_path: Path) -> None:
 def test_times_are_returned_in_the_requested_zone(tmp_path: Path) -> None:
     span = {"start_date": "2027-03-13T12:00:00z", "end_date": "2027-03-14T12:00:00.5Z"}
     data, _ = ask(tmp_path, **span, time_zone="America/New_York")
-    # The clocks of New York go forward in that night.
+    # The clocks of New York go forward that night.
     assert data["date_range"] == {"start": "2027-03-13T07:00:00-05:00", "end": "2027-03-14T08:00:00-04:00"}
     assert data["zone"] == "America/New_York"
 
@@ -149,6 +149,6 @@ def test_slots_are_exactly_the_free_minutes(busy: Sequence[Sequence[int]], short
     runs = "".join("x" if minute in taken else "." for minute in range(300)).split("x")
     assert sum(len(run) for run in runs if len(run) >= shortest) >= len(free)
     assert found == sorted(found)
-    # With the smallest slots nothing that is free may be missing.
+    # With the smallest slots no free time may be missing.
     if shortest == 1:
         assert free == set(range(300)) - taken

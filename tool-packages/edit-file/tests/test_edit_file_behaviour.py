@@ -1,4 +1,4 @@
-"""What the card shows, what is audited, and how much of a diff is told."""
+"""The preview, the audit record and the length of the diff."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tool does in a session of the kernel: when it ends, what is said, what is left in the chat."""
+"""The tool in a kernel session: when the session ends, what is spoken, what goes to the chat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 
 
 class Conversation:
-    """One session, what its client was sent, and what the audit record got."""
+    """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "voice") -> None:
         self.sent: list[tuple[str, Mapping[str, Any]]] = []

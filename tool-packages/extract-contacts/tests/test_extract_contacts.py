@@ -1,4 +1,4 @@
-"""The tool as the registry calls it: its contract, its guide, and real-life texts read as a whole."""
+"""The tool as the registry calls it: its contract, its guide, and realistic whole texts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXAMPLES = [json.loads(body) for tag, body in BLOCKS if tag == "json"]
 
 
 def extract(text: str, **args: Any) -> dict[str, Any]:
-    """The data of a call as the registry would make it: judged, completed, and held to `returns`."""
+    """Return the data of a call as the registry makes it: validated, completed, checked against `returns`."""
     arguments = {"text": text, **args}
     assert PARAMETERS.violations(arguments) == []
     PARAMETERS.complete(arguments)
@@ -109,22 +109,22 @@ def test_a_hint_is_given_only_if_phones_were_requested() -> None:
     assert "hint" not in extract("Tel. 020 7946 0958", kinds=["emails"])
 
 
-def test_excess_matches_are_counted_and_not_listed() -> None:
+def test_excess_entities_are_counted_and_not_listed() -> None:
     data = extract(" ".join(f"user{number}@example.org" for number in range(60)))
     assert len(data["emails"]) == 50
     assert data["omitted"] == {"emails": 10}
 
 
 def test_excess_occurrences_are_counted_and_not_listed() -> None:
-    (find,) = extract("ada@example.org " * 30)["emails"]
-    assert len(find["at"]) == 20
-    assert find["count"] == 30
+    (entity,) = extract("ada@example.org " * 30)["emails"]
+    assert len(entity["at"]) == 20
+    assert entity["count"] == 30
 
 
-def test_contacts_refer_to_listed_matches() -> None:
+def test_contacts_refer_to_listed_entities() -> None:
     lines = [f"Ada Lovelace <user{number}@example.org> +44 20 7946 {number:04}" for number in range(60)]
     data = extract("\n".join(lines))
-    listed = {find["email"] for find in data["emails"]} | {find["e164"] for find in data["phones"]}
+    listed = {entity["email"] for entity in data["emails"]} | {entity["e164"] for entity in data["phones"]}
     referred = {
         value
         for contact in data["contacts"]
@@ -136,8 +136,8 @@ def test_contacts_refer_to_listed_matches() -> None:
 
 def test_positions_count_code_points() -> None:
     text = "😀é ada@example.org"
-    (find,) = extract(text)["emails"]
-    ((start, end),) = find["at"]
+    (entity,) = extract(text)["emails"]
+    ((start, end),) = entity["at"]
     assert text[start:end] == "ada@example.org"
 
 

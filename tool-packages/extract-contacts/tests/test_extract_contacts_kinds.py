@@ -1,12 +1,12 @@
-"""Each kind of find by itself: what must be found, and what must not."""
+"""Each kind of entity: what must be found and what must not."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from jackfield_tool_extract_contacts.entities import KINDS
 from jackfield_tool_extract_contacts.extraction import extract
-from jackfield_tool_extract_contacts.finds import KINDS
 from jackfield_tool_extract_contacts.result import result
 
 
@@ -15,19 +15,19 @@ def read(text: str, region: str | None = None, leniency: str = "valid") -> dict[
 
 
 def emails(text: str) -> list[str]:
-    return [find["email"] for find in read(text)["emails"]]
+    return [entity["email"] for entity in read(text)["emails"]]
 
 
 def urls(text: str) -> list[str]:
-    return [find["url"] for find in read(text)["urls"]]
+    return [entity["url"] for entity in read(text)["urls"]]
 
 
 def phones(text: str, region: str | None = None, leniency: str = "valid") -> list[str]:
-    return [find["e164"] for find in read(text, region, leniency)["phones"]]
+    return [entity["e164"] for entity in read(text, region, leniency)["phones"]]
 
 
 def names(text: str) -> list[str]:
-    return [find["name"] for find in read(text)["names"]]
+    return [entity["name"] for entity in read(text)["names"]]
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_text_that_only_resembles_an_address_is_not_reported(text: str) -> None:
 
 
 def test_both_the_normalised_and_the_written_form_are_reported() -> None:
-    (find,) = read("jeff@BÜCHER.example")["emails"]
-    assert find == {
+    (entity,) = read("jeff@BÜCHER.example")["emails"]
+    assert entity == {
         "email": "jeff@bücher.example",
         "ascii": "jeff@xn--bcher-kva.example",
         "text": "jeff@BÜCHER.example",
@@ -115,9 +115,9 @@ def test_both_the_normalised_and_the_written_form_are_reported() -> None:
 
 
 def test_addresses_that_differ_in_case_are_one() -> None:
-    (find,) = read("Ada@Example.org, ada@example.org and ADA@EXAMPLE.ORG")["emails"]
-    assert find["email"] == "Ada@example.org"
-    assert find["at"] == [[0, 15], [17, 32], [37, 52]]
+    (entity,) = read("Ada@Example.org, ada@example.org and ADA@EXAMPLE.ORG")["emails"]
+    assert entity["email"] == "Ada@example.org"
+    assert entity["at"] == [[0, 15], [17, 32], [37, 52]]
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_an_item_number_does_not_hide_a_phone_number() -> None:
 
 
 def test_a_number_has_formats_region_type_and_extension() -> None:
-    (find,) = read("Fax: 020 7946 0958 ext. 12", region="GB")["phones"]
-    assert find == {
+    (entity,) = read("Fax: 020 7946 0958 ext. 12", region="GB")["phones"]
+    assert entity == {
         "e164": "+442079460958",
         "national": "020 7946 0958",
         "region": "GB",
@@ -253,14 +253,14 @@ def test_a_number_has_formats_region_type_and_extension() -> None:
 
 
 def test_brackets_around_a_number_are_not_part_of_it() -> None:
-    (find,) = read("(+44 20 7946 0958)")["phones"]
-    assert find["text"] == "+44 20 7946 0958"
+    (entity,) = read("(+44 20 7946 0958)")["phones"]
+    assert entity["text"] == "+44 20 7946 0958"
     assert read("(020) 7946 0958", "GB")["phones"][0]["text"] == "(020) 7946 0958"
 
 
 def test_one_number_with_two_extensions_is_two_phones() -> None:
     data = read("+44 20 7946 0958 ext. 1, 0044 20 7946 0958 ext. 2, +442079460958 x1", region="GB")
-    assert [(find["e164"], find["extension"], len(find["at"])) for find in data["phones"]] == [
+    assert [(entity["e164"], entity["extension"], len(entity["at"])) for entity in data["phones"]] == [
         ("+442079460958", "1", 2),
         ("+442079460958", "2", 1),
     ]
@@ -268,8 +268,8 @@ def test_one_number_with_two_extensions_is_two_phones() -> None:
 
 @pytest.mark.parametrize("word", ["Fax", "Telefax:", "F a x", "факс ", "传真："])  # noqa: RUF001
 def test_a_number_labelled_as_fax_is_marked(word: str) -> None:
-    (find,) = read(f"{word} +44 20 7946 0958")["phones"]
-    assert find.get("fax", False) is (word != "F a x")
+    (entity,) = read(f"{word} +44 20 7946 0958")["phones"]
+    assert entity.get("fax", False) is (word != "F a x")
 
 
 @pytest.mark.parametrize(("leniency", "found"), [("possible", 4), ("valid", 3), ("strict", 2), ("exact", 1)])
@@ -387,4 +387,4 @@ def test_a_name_keeps_its_position_and_spelling() -> None:
 def test_a_name_that_cannot_be_decoded_is_omitted(broken: str) -> None:
     data = read(f"{broken} <ada@example.org>")
     assert data["emails"]
-    assert all("�" not in find["name"] for find in data["names"])
+    assert all("�" not in entity["name"] for entity in data["names"])

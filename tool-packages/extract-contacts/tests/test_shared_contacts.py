@@ -1,4 +1,4 @@
-"""Precision and recall on the labelled data beside the repository; floors just below what was measured."""
+"""Precision and recall on the labelled data next to the repository, with minimums."""
 
 from __future__ import annotations
 

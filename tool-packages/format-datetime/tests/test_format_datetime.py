@@ -1,4 +1,4 @@
-"""What a user would miss: the right hour, on the right day, in the right words."""
+"""Conversion, daylight saving, formats, dates, distances and names."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GUIDE = PACKAGE.joinpath("guide.md").read_text("utf-8")
 
 
 def run(**args: Any) -> Any:
-    """The data of a call as the registry would make it: judged, completed, and held to `returns`."""
+    """Return the data of a call as the registry makes it: validated, completed, checked against `returns`."""
     assert PARAMETERS.violations(args) == []
     PARAMETERS.complete(args)
     response = execute(args, None)  # type: ignore[arg-type]  # it uses nothing of its context
@@ -51,7 +51,7 @@ def refuse(**args: Any) -> Failure:
     [
         ("2026-07-01T15:00", "Europe/London", "America/Los_Angeles", "2026-07-01T07:00:00-07:00"),
         ("2026-01-01T15:00", "Europe/London", "America/Los_Angeles", "2026-01-01T07:00:00-08:00"),
-        # Three weeks in March in which New York has summer time and London has not.
+        # Three weeks in March in which New York has daylight saving time and London has not.
         ("2026-03-20T15:00", "Europe/London", "America/New_York", "2026-03-20T11:00:00-04:00"),
         ("2026-06-01T12:00", "UTC", "Asia/Kolkata", "2026-06-01T17:30:00+05:30"),
         ("2026-06-01T12:00", "UTC", "Asia/Kathmandu", "2026-06-01T17:45:00+05:45"),
@@ -211,7 +211,7 @@ def test_an_hour_repeated_in_both_zones_is_noted_for_both() -> None:
     assert ["Europe/Berlin" in data["notes"][0], "Europe/London" in data["notes"][1]] == [True, True]
 
 
-# Wording
+# Formats
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_the_gregorian_calendar_is_noted_where_another_is_usual() -> None:
     assert "notes" not in run(datetime="2026-07-04T12:00", locale="fa-IR", include="time")
 
 
-# Days
+# Dates
 
 
 def test_a_date_is_never_moved_to_another_day() -> None:
@@ -340,7 +340,7 @@ NOW = "2026-03-10T12:00:00Z"
         ("2026-03-11T09:00Z", "in 21 hours", 1),
         ("2026-03-09T06:00Z", "30 hours ago", -1),
         ("2026-03-12T01:00Z", "in 2 days", 2),
-        # Six and a half days are not "1 week", nor is the seventh calendar day the sixth.
+        # Six and a half days are not "1 week", and the seventh calendar day is not the sixth.
         ("2026-03-17T00:00Z", "in 7 days", 7),
         ("2026-01-20T12:00Z", "49 days ago", -49),
         ("2026-07-08T12:00Z", "in 4 months", 120),
@@ -397,7 +397,7 @@ def test_days_away_counts_calendar_days(day: date) -> None:
     assert date(2026, 3, 10) + timedelta(days=data["days_away"]) == day
 
 
-# Names that are not one
+# Unknown names
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is listed, aloud and on a screen."""
+"""The listed files in voice and text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a search, aloud and on a screen."""
+"""The answers of a search in voice and text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tool does in a session of the kernel: who is banned, for how long, and who is told."""
+"""The tool in a kernel session: who is banned, for how long, and what the client gets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FAREWELL = "That is not a tone I accept. You can come back in a minute."
 
 
 class Bans:
-    """The capability, on a clock of its own that a test can set."""
+    """The capability with a clock that a test can set."""
 
     def __init__(self) -> None:
         self.now = 1_777_636_800.0
@@ -47,7 +47,7 @@ class Bans:
 
 
 class Conversation:
-    """One session, what its client was sent, and what the audit record got."""
+    """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "voice", user: str | None = "ann") -> None:
         self.sent: list[tuple[str, Mapping[str, Any]]] = []
@@ -176,7 +176,7 @@ def test_a_ban_that_cannot_be_confirmed_is_reported_as_in_doubt(step: str) -> No
     failure = failure_of(response)
     assert failure.type is ErrorType.TRANSIENT
     assert failure.partial_side_effects
-    # Not to be retried by itself: a ban that was recorded after all would be doubled.
+    # Not retryable: a ban that was recorded after all would be doubled.
     assert not failure.retryable
     assert talk.sent == []
 

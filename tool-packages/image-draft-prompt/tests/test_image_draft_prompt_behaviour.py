@@ -1,4 +1,4 @@
-"""What a drafted prompt keeps of the brief, what it adds, and how variants differ."""
+"""What a prompt keeps of the brief, what it adds, and how variants differ."""
 
 from __future__ import annotations
 

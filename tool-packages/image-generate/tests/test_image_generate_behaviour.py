@@ -1,4 +1,4 @@
-"""What the tool orders, what the client is shown, and what the model is told."""
+"""The order, the images shown to the client, and the answer for the model."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_image_is_shown_to_the_user_and_named_to_the_model() -> None:
 
 
 class Gone:
-    """A client that is no longer there."""
+    """A client that has disconnected."""
 
     async def send(self, event: str, **fields: Any) -> None:
         raise ConnectionError("no client is connected")
@@ -78,7 +78,7 @@ def test_images_are_kept_without_a_connected_client() -> None:
 
 
 class OneShort(MemoryImages):
-    """A provider that leaves one out."""
+    """A provider that returns one image too few."""
 
     async def generate(self, order: ImageOrder) -> Sequence[StoredImage]:
         return (await super().generate(order))[1:]

@@ -1,4 +1,4 @@
-"""What the tool makes of records: whole in parts, short in voice, and never somebody else's."""
+"""Long records in parts, short answers in voice, and access to the records of other users."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_the_tool_works_with_the_real_knowledge_base(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    """Return the knowledge base of `jackfield-capability-kb`, with full-text search only."""
     from jackfield_kb.capability import LibraryKnowledge
     from jackfield_kb.settings import KnowledgeSettings, open_library
 

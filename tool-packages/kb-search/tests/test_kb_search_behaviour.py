@@ -1,4 +1,4 @@
-"""What the tool makes of what was found: in memory, and by the real knowledge base where it is installed."""
+"""Results from memory, and from the real knowledge base if it is installed."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def _memory() -> AsyncIterator[KnowledgeBase]:
 
 @asynccontextmanager
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    """Return the knowledge base of `jackfield-capability-kb`, with full-text search only."""
     from jackfield_kb.capability import LibraryKnowledge
     from jackfield_kb.settings import KnowledgeSettings, open_library
 
@@ -68,7 +68,7 @@ async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[Kn
 
 @pytest.fixture(params=["memory", "embedded"])
 def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
-    """A way to a knowledge base that holds the records."""
+    """Yield a knowledge base that holds the records."""
     if request.param == "memory":
         return _memory
     if find_spec("jackfield_kb") is None:
@@ -132,7 +132,7 @@ def test_personal_records_are_visible_only_to_their_owner(opened: Open) -> None:
 
 
 class Fixed:
-    """A knowledge base that finds what it is told to."""
+    """A knowledge base that returns given results."""
 
     def __init__(self, *found: Evidence | ToolError) -> None:
         self.found = found

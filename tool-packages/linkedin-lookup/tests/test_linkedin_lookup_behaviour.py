@@ -1,4 +1,4 @@
-"""Whom the tool takes for the person asked for, and what it takes for a profile."""
+"""Which people and which profiles match."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_the_tool_works_with_the_real_knowledge_base(tmp_path: Path) -> None:
 
 @asynccontextmanager
 async def _embedded(folder: Path, records: Sequence[Record]) -> AsyncIterator[KnowledgeBase]:
-    """The knowledge base of `jackfield-capability-kb`, by words alone."""
+    """Return the knowledge base of `jackfield-capability-kb`, with full-text search only."""
     from jackfield_kb.capability import LibraryKnowledge
     from jackfield_kb.settings import KnowledgeSettings, open_library
 

@@ -1,4 +1,4 @@
-"""What a user would miss: the best result on top, for reasons that hold, and the same every time."""
+"""Relevance, recency, preference, weights, order and duplicates."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ONLY = {"relevance": 0, "score": 0, "recency": 0, "preference": 0}
 
 
 def call(**args: Any) -> ToolResponse:
-    """A call as the registry would make it: judged, then completed with defaults."""
+    """Make a call as the registry does: validated, then completed with defaults."""
     args = json.loads(json.dumps({"now": NOW, **args}))
     assert PARAMETERS.violations(args) == []
     PARAMETERS.complete(args)

@@ -1,4 +1,4 @@
-"""How much of a file one answer holds, and that reading on misses nothing."""
+"""The size of one answer, and continued reading without gaps."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_continued_reading_returns_every_line_once(line: str, tmp_path: Path) ->
     offset: int | None = 1
     while offset is not None:
         data = read(tmp_path, offset=offset)
-        # What is longer would be cut in the middle on its way to the model.
+        # A longer answer would be truncated in the middle on its way to the model.
         assert len(orjson.dumps(data).decode()) < LIMIT - 400
         for number, shown in enumerate(data["content"].split("\n"), offset):
             told, _, text = shown.partition("\t")

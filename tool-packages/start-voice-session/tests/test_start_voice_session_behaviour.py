@@ -1,4 +1,4 @@
-"""What the tool does in a session of the kernel: what the client is asked, and what is handed over."""
+"""The tool in a kernel session: the request to the client, and what is passed on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MANIFEST = ToolManifest.from_wire(json.loads(PACKAGE.joinpath("schema.json").rea
 
 
 class Conversation:
-    """One session, what its client was sent, and what the audit record got."""
+    """One session with the messages to its client and its audit records."""
 
     def __init__(self, mode: Mode = "text") -> None:
         self.sent: list[tuple[str, Mapping[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""What the tool hands over, what the user sees meanwhile, and what the model is told."""
+"""The delegated work, the progress shown to the user, and the answer for the model."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from importlib import resources
 from typing import Any
 
 import pytest
-from agents_at_hand import SOURCE, AgentsAtHand
 from jackfield import ErrorType, ToolError, ToolResponse
 from jackfield.contract.manifest import ToolManifest
 from jackfield_testkit import ToolTestContext
 from jackfield_tool_task.handler import execute
+from stub_agents import SOURCE, StubAgents
 
 SCHEMA = resources.files("jackfield_tool_task").joinpath("schema.json").read_text("utf-8")
 MANIFEST = ToolManifest.from_wire(json.loads(SCHEMA))
@@ -31,7 +31,7 @@ def test_the_manifest_matches_the_tool_table() -> None:
 
 
 def test_the_task_is_delegated_and_every_step_is_shown() -> None:
-    agents = AgentsAtHand()
+    agents = StubAgents()
     context = ToolTestContext("voice", agents=agents)
     data = call(context, tools=["kb_search"]).data
     assert agents.asked == [("Find out.", ("kb_search",))]
@@ -49,7 +49,7 @@ def test_the_task_is_delegated_and_every_step_is_shown() -> None:
 
 
 def test_incomplete_work_states_the_reason_and_omits_empty_parts() -> None:
-    agents = AgentsAtHand(cut_short="Its time was over.", tools=(), sources=())
+    agents = StubAgents(cut_short="Its time was over.", tools=(), sources=())
     data = call(ToolTestContext(agents=agents)).data
     assert (data["complete"], data["note"]) == (False, "Its time was over.")
     assert "tools" not in data
@@ -59,5 +59,5 @@ def test_incomplete_work_states_the_reason_and_omits_empty_parts() -> None:
 def test_a_failure_of_the_capability_reaches_the_model_unchanged() -> None:
     refusal = ToolError(ErrorType.RATE_LIMIT, "Too many.", retryable=True)
     with pytest.raises(ToolError) as raised:
-        call(ToolTestContext(agents=AgentsAtHand(refusal)))
+        call(ToolTestContext(agents=StubAgents(refusal)))
     assert raised.value is refusal

@@ -1,4 +1,4 @@
-"""What the tool hands to the model, in parts that fit, and what the user and the audit learn."""
+"""Parts of a page for the model, and what the user and the audit see."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DEFAULTS: dict[str, Any] = {"max_chars": 3000, "offset": 0, "include_links": Fal
 
 
 class OnePage:
-    """A web of one page, which remembers what it was asked for."""
+    """A web of one page, which records its requests."""
 
     def __init__(self, text: str, **facts: Any) -> None:
         self.asked: list[str] = []
@@ -32,7 +32,7 @@ class OnePage:
         return self._page
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are open."""
 
 
 def call(web: OnePage, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:

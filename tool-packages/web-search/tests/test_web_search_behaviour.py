@@ -1,4 +1,4 @@
-"""What the tool asks, and what the model gets of what was found."""
+"""The query for the provider, and the results for the model."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MANIFEST = ToolManifest.from_wire(SCHEMA)
 
 
 class Remembering:
-    """Finds what it is given, and remembers how it was asked."""
+    """Returns given results and records its queries."""
 
     def __init__(self, *found: WebResult) -> None:
         self.asked: list[tuple[str, int, str | None]] = []
@@ -32,7 +32,7 @@ class Remembering:
         return self._found
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing; no resources are open."""
 
 
 def call(search: Remembering, context: ToolTestContext | None = None, **given: Any) -> ToolResponse:

@@ -1,4 +1,4 @@
-"""Reads lines of a file, as many as an answer holds."""
+"""Reads as many lines of a file as fit into an answer."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from jackfield.speech import characters, plain
 from jackfield_capability_types.workspace import Passage, WorkspaceView
 
 _ROOM = 3000
-"""Characters of JSON for the lines: a model is given 4000 of an answer in all."""
+"""Characters of JSON for the lines: a model gets at most 4000 of an answer."""
 
 _SPOKEN = 900
 _LONGEST_LINE = 1000
 
 
 async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
-    """Answer one call."""
+    """Read the lines."""
     workspace: WorkspaceView = ctx.workspace
     passage = await workspace.read(args["path"], first=args["offset"], limit=args["limit"])
     spoken = ctx.session.mode == "voice"
@@ -39,7 +39,7 @@ async def execute(args: dict[str, Any], ctx: ToolContext) -> ToolResponse:
 
 
 def _fitting(passage: Passage, room: int) -> tuple[list[str], list[int]]:
-    """As many lines as there is room for, at least one, and the numbers of those that were shortened."""
+    """Return as many lines as fit, at least one, and the numbers of shortened lines."""
     kept: list[str] = []
     shortened: list[int] = []
     longest = min(room // 2, _LONGEST_LINE)

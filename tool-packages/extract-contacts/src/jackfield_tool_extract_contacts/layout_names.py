@@ -1,11 +1,11 @@
-"""Names that the layout gives: a labelled line, the beginning of an entry, the first line of a signature."""
+"""Names found by layout: a labelled line, the beginning of an entry, the first line of a signature."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 
-from jackfield_tool_extract_contacts.finds import Email, Find, Name
+from jackfield_tool_extract_contacts.entities import Email, Entity, Name
 from jackfield_tool_extract_contacts.layout import Layout, Line
 from jackfield_tool_extract_contacts.names import (
     is_capitalised,
@@ -17,7 +17,7 @@ from jackfield_tool_extract_contacts.names import (
     tidy,
     without_lead_in,
 )
-from jackfield_tool_extract_contacts.vocabulary import (
+from jackfield_tool_extract_contacts.word_lists import (
     CHANNELS,
     HEADER_LABELS,
     NAME_LABELS,
@@ -35,19 +35,19 @@ _ENTRY = re.compile(
     r"(?P<name>[^,:;|(\[<\t\u2013\u2014]+?)\s*(?:(?P<mark>[,:;|(\[\t\u2013\u2014]|\s-)(?P<rest>.*))?$"
 )
 _WORDS = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
-# How many lines below its first one a signature may hold what it is for.
+# The number of lines below its first line within which a signature has its addresses.
 _REACH = 6
 
 
-def given_names(layout: Layout, finds: Sequence[Find]) -> Iterator[Name]:
-    """The names that lines of the text give; `finds` are the addresses, numbers and links, in order."""
-    first_finds: dict[int, Find] = {}
+def layout_names(layout: Layout, entities: Sequence[Entity]) -> Iterator[Name]:
+    """Yield the names given by lines; `entities` are the addresses, numbers and links, in order."""
+    first_finds: dict[int, Entity] = {}
     emails: dict[int, Email] = {}
-    for find in finds:
-        number = layout.index(find.start)
-        first_finds.setdefault(number, find)
-        if isinstance(find, Email):
-            emails.setdefault(number, find)
+    for entity in entities:
+        number = layout.index(entity.start)
+        first_finds.setdefault(number, entity)
+        if isinstance(entity, Email):
+            emails.setdefault(number, entity)
     for number, line in enumerate(layout.lines):
         name = _labelled(line) or _entry(line, first_finds.get(number))
         if not name and number not in first_finds and _signs(layout, number, first_finds, emails):
@@ -65,8 +65,8 @@ def _labelled(line: Line) -> Name | None:
     return _name(line.start + match.start("name"), name) if proper else None
 
 
-def _entry(line: Line, first: Find | None) -> Name | None:
-    """The name that an entry of a list or a table begins with."""
+def _entry(line: Line, first: Entity | None) -> Name | None:
+    """Return the name that an entry of a list or a table begins with."""
     if first is None:
         return None
     before = line.text[: first.start - line.start]
@@ -82,7 +82,7 @@ def _entry(line: Line, first: Find | None) -> Name | None:
 
 
 def _is_between(mark: str | None, rest: str) -> bool:
-    """Whether what follows the name, before its first address or number, says nothing against it."""
+    """Return whether the text between the name and its first address or number allows a name."""
     words = _WORDS.findall(rest)
     if mark in ("|", "\t"):
         return not any(character.isdigit() for character in rest)
@@ -95,8 +95,8 @@ def _is_title(words: list[str]) -> bool:
     )
 
 
-def _signs(layout: Layout, number: int, first_finds: dict[int, Find], emails: dict[int, Email]) -> bool:
-    """Whether the line heads what the lines below it hold, and nothing says that it is no person's."""
+def _signs(layout: Layout, number: int, first_finds: dict[int, Entity], emails: dict[int, Email]) -> bool:
+    """Return whether the line heads the entities below it and can be a person's name."""
     line = layout.lines[number]
     name = line.text.strip(" \t>*_")
     if not is_name(name, least=1 if line.signs else 2):

@@ -1,4 +1,4 @@
-"""From ISO 8601 text to a moment, also where a clock skips an hour or shows it twice."""
+"""Parses ISO 8601 and resolves local times, including skipped and repeated hours."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from jackfield_tool_format_datetime.arguments import ArgumentError
+from jackfield_tool_format_datetime.errors import ArgumentError
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -20,15 +20,15 @@ _ISO = re.compile(
 _ADVICE = "Write it in ISO 8601, such as 2026-03-08T14:30, 2026-03-08T14:30:00+01:00 or 2026-03-08"
 
 
-class Settled(NamedTuple):
-    """A local time that is now one certain moment, and what had to be decided for that."""
+class ResolvedTime(NamedTuple):
+    """A local time resolved to one instant, with a note about the choice made."""
 
     moment: datetime
     note: str | None = None
 
 
 def parse(text: str, parameter: str) -> date | datetime:
-    """A day, a local date-time, or one with its offset."""
+    """Return a date, a local date-time, or one with its offset."""
     match = _ISO.fullmatch(text.strip().upper())
     if not match:
         raise ArgumentError(
@@ -44,15 +44,15 @@ def parse(text: str, parameter: str) -> date | datetime:
         raise ArgumentError(parameter, message, f"{_ADVICE}.") from None
 
 
-def settle(local: datetime, zone: ZoneInfo) -> Settled:
-    """The moment at which the clocks of a zone show a local time.
+def resolve(local: datetime, zone: ZoneInfo) -> ResolvedTime:
+    """Return the instant at which the clocks of a zone show a local time.
 
-    A time that they skip is moved on by the length of the gap, and of one that they show twice the first is
-    taken, as calendars do (RFC 5545).
+    A skipped time is moved forward by the length of the gap, and the first of a repeated time is used, as in
+    calendars (RFC 5545).
     """
     first, second = local.replace(tzinfo=zone, fold=0), local.replace(tzinfo=zone, fold=1)
     if first.utcoffset() == second.utcoffset():
-        return Settled(first)
+        return ResolvedTime(first)
     shown = in_zone(first, zone)
     clock = f"{local:%H:%M} on {local.date()}"
     if shown.replace(tzinfo=None) != local:
@@ -63,17 +63,17 @@ def settle(local: datetime, zone: ZoneInfo) -> Settled:
             f"{clock} comes twice in {zone.key}: the clocks go back. The first was used, at UTC"
             f"{offset_of(first)}; for the second write the datetime with the offset {offset_of(second)}."
         )
-    return Settled(shown, note)
+    return ResolvedTime(shown, note)
 
 
 def in_zone(moment: datetime, zone: ZoneInfo) -> datetime:
-    """The same moment on the clocks of a zone."""
-    # By way of UTC: a date-time that already is in the zone would be returned as it is, skipped hour and all.
+    """Return the same instant in a zone."""
+    # By way of UTC: a date-time already in the zone would be returned unchanged, even within a skipped hour.
     return moment.astimezone(UTC).astimezone(zone)
 
 
 def repeated_note(moment: datetime, zone: ZoneInfo) -> str | None:
-    """Which of two hours is meant, when the clocks of the target zone show this time twice."""
+    """Return a note about which of two hours is meant, if the target zone shows this time twice."""
     if moment.replace(fold=0).utcoffset() == moment.replace(fold=1).utcoffset():
         return None
     which = "second" if moment.fold else "first"
@@ -81,5 +81,5 @@ def repeated_note(moment: datetime, zone: ZoneInfo) -> str | None:
 
 
 def offset_of(moment: datetime) -> str:
-    """The offset from UTC as ISO 8601 writes it."""
+    """Return the offset from UTC in ISO 8601."""
     return moment.isoformat(timespec="seconds")[len("2026-03-08T14:30:00") :]

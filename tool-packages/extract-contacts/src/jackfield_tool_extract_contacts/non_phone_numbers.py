@@ -1,12 +1,12 @@
-"""Digits that are no phone number: dates, decimals, addresses of machines, cards, books, numbered things."""
+"""Digits that are not phone numbers: dates, decimals, IP addresses, cards, ISBNs, item numbers."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from jackfield_tool_extract_contacts.spans import COVERED
-from jackfield_tool_extract_contacts.vocabulary import NUMBERED_THINGS
+from jackfield_tool_extract_contacts.occupied_spans import MASK
+from jackfield_tool_extract_contacts.word_lists import NUMBERED_THINGS
 
 _DATE = r"(?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!-?\d)"
 _DAY_FIRST_DATE = (
@@ -17,7 +17,7 @@ _MONEY = r"\d{1,3}(?:\.\d{3})+,\d\d(?!\d)"
 _DECIMAL = r"(?:0\.\d+|[1-9]\d?\.\d{4,}|[1-9]\d\d\.\d{4,6}|[1-9]\d{0,5}\.\d{1,2})(?![.\-]?\d)"
 _UUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
 
-# Tried from left to right; what is in international form is read over, so that nothing below applies to it.
+# Tried from left to right; the international form is skipped, so that no later rule applies to it.
 _SHAPES = re.compile(
     rf"""
     (?P<international> \+\d(?:[ ().\-/]{{0,3}}\d){{6,}} )
@@ -34,7 +34,7 @@ _SHAPES = re.compile(
     re.VERBOSE,
 )
 
-# Before a number, on its line: what is numbered, then perhaps "no." or "id", then nothing else.
+# Before a number, on its line: the numbered item, then possibly "no." or "id", then nothing else.
 _NUMBERED = re.compile(
     rf"""(?: \b(?:{NUMBERED_THINGS})\b | [#\u2116] ) [\s.:=\-]*
          (?: (?:no|nr|num|number|numéro|número|nummer|id|ids|code)\b )? [\s.:#=\-]* $""",
@@ -44,14 +44,14 @@ _LOOK_BACK = 40
 
 _LIKE_DIALLED = ("card", "long")
 _LONGEST_DIALLED = 60
-"""Room for a prefix, the 15 digits of E.164 and what people write between them."""
+"""Room for a prefix, the 15 digits of E.164 and separators."""
 
 
-def without_decoys(text: str, is_dialled: Callable[[str], bool] = lambda _: False) -> str:
-    """The text, as long as before, with digits of a telling shape made unreadable.
+def mask_non_phone_numbers(text: str, is_dialled: Callable[[str], bool] = lambda _: False) -> str:
+    """Return the text, of the same length, with digits of other formats masked.
 
-    `is_dialled` tells whether a text begins with a phone number as it is dialled abroad: `00442079460958` has
-    the shape of an account number, and `0044 2079 4609 58` that of a card.
+    `is_dialled` returns whether a text begins with a phone number in international dialling format:
+    `00442079460958` has the format of an account number, and `0044 2079 4609 58` that of a card.
     """
 
     def cover(match: re.Match[str]) -> str:
@@ -59,13 +59,13 @@ def without_decoys(text: str, is_dialled: Callable[[str], bool] = lambda _: Fals
         genuine = _PROOFS[shape](written) if shape in _PROOFS else True
         if genuine and shape in _LIKE_DIALLED:
             genuine = not is_dialled(text[match.start() : match.start() + _LONGEST_DIALLED])
-        return COVERED * len(written) if genuine else written
+        return MASK * len(written) if genuine else written
 
     return _SHAPES.sub(cover, text)
 
 
-def is_numbered(text: str, start: int) -> bool:
-    """Whether the words before the offset say that the digits there number something."""
+def is_item_number(text: str, start: int) -> bool:
+    """Return whether the words before the offset make the digits an item number."""
     line = text[max(0, start - _LOOK_BACK) : start].rpartition("\n")[2]
     return _NUMBERED.search(line) is not None
 
@@ -82,7 +82,7 @@ def _is_book(written: str) -> bool:
 
 def _is_machine(written: str) -> bool:
     parts = written.split(".")
-    in_pairs = all(len(part) == 2 for part in parts)  # the way Danes and Norwegians write phone numbers
+    in_pairs = all(len(part) == 2 for part in parts)  # the format of Danish and Norwegian phone numbers
     return not in_pairs and all(int(part) < 256 for part in parts)
 
 

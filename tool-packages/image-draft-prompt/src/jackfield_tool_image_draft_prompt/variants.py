@@ -1,4 +1,4 @@
-"""Prompts from what was asked for: what is said is kept, what is left open is decided by the number."""
+"""Builds prompt variants: the brief's choices are kept, and the variant number decides the rest."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ _NO_LETTERING = "lettering, watermarks, signatures"
 _MOST_AVOIDED = 500
 
 
-def drafts(args: dict[str, Any]) -> list[dict[str, Any]]:
-    """The variants of a brief, from the plainest to the boldest."""
-    brief = Brief.of(args["brief"])
+def prompt_variants(args: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the variants of a brief, from the plainest to the boldest."""
+    brief = Brief.parse(args["brief"])
     shape = args.get("shape") or axes.SHAPES[args["purpose"]]
     avoid = _avoided(args["avoid"], brief)
     return [
-        {**_draft(brief, args, number), "avoid": avoid, "shape": shape} for number in range(args["variants"])
+        {**_variant(brief, args, number), "avoid": avoid, "shape": shape}
+        for number in range(args["variants"])
     ]
 
 
-def _draft(brief: Brief, args: dict[str, Any], number: int) -> dict[str, Any]:
+def _variant(brief: Brief, args: dict[str, Any], number: int) -> dict[str, Any]:
     medium = args.get("style") or brief.medium
     mood = args.get("mood")
-    # Where each variant has a medium of its own, each takes the plainest treatment of it.
+    # Where each variant has its own medium, each uses its plainest treatment.
     named, treatment = (medium, number) if medium else (axes.ONE_OF_EACH[number], 0)
     style = axes.MEDIA[named][treatment]
     if notes := args.get("style_notes", "").strip(" ."):
@@ -64,12 +65,12 @@ def _light(brief: Brief, mood: str | None, medium: str, number: int) -> str:
 
 
 def _avoided(asked: list[str], brief: Brief) -> str:
-    """What must not be there: what was named, and what spoils most pictures unless it was asked for."""
+    """Return the things to avoid: those named, and common flaws unless they were requested."""
     usual = "watermarks, signatures" if brief.lettering else _NO_LETTERING
     listed: dict[str, str] = {}
     for each in (*asked, *usual.split(", ")):
         named = " ".join(each.split()).strip(" .,")
-        # The same thing twice would only weigh it more.
+        # A repeated item would only get more weight.
         listed.setdefault(named.casefold(), named)
     kept = [each for each in listed.values() if each]
     while len(", ".join(kept)) > _MOST_AVOIDED:

@@ -1,4 +1,4 @@
-"""What can be found in a text, each with its place and with the form in which it is reported."""
+"""Entities that can be found in a text, with their position and reported form."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ KINDS: tuple[Kind, ...] = ("emails", "phones", "urls", "names")
 
 
 @dataclass(frozen=True, slots=True)
-class Find:
-    """A piece of the text, `text` as written, between two offsets in code points."""
+class Entity:
+    """A piece of the text: `text` as written, between two offsets in code points."""
 
     kind: ClassVar[Kind]
 
@@ -21,16 +21,16 @@ class Find:
 
     @property
     def value(self) -> str:
-        """The normalised form; contacts refer to a find by it."""
+        """The normalised form, by which contacts refer to the entity."""
         raise NotImplementedError
 
     @property
     def key(self) -> str:
-        """What two finds of the same kind share when they are one."""
+        """The key that equal entities of the same kind share."""
         return self.value.casefold()
 
     def describe(self) -> dict[str, Any]:
-        """The find without its places, as the result shows it."""
+        """Return the entity as the result shows it, without its positions."""
         raise NotImplementedError
 
     def _as_written(self) -> dict[str, str]:
@@ -38,8 +38,8 @@ class Find:
 
 
 @dataclass(frozen=True, slots=True)
-class Email(Find):
-    """An e-mail address; `ascii` is its form for old mail servers, where that differs."""
+class Email(Entity):
+    """An e-mail address; `ascii` is its ASCII-only form, where that differs."""
 
     kind: ClassVar[Kind] = "emails"
 
@@ -53,18 +53,18 @@ class Email(Find):
 
     @property
     def local_part(self) -> str:
-        """What stands before the @."""
+        """The part before the @."""
         return self.address.rpartition("@")[0]
 
     def describe(self) -> dict[str, Any]:
-        """The address and, where they differ, its ASCII form and what was written."""
+        """Return the address and, where they differ, its ASCII form and the written form."""
         ascii_form = {"ascii": self.ascii} if self.ascii else {}
         return {"email": self.address, **ascii_form, **self._as_written()}
 
 
 @dataclass(frozen=True, slots=True)
-class Phone(Find):
-    """A phone number; `region` is missing when the number fits no region's plan."""
+class Phone(Entity):
+    """A phone number; `region` is missing if the number fits no region's numbering plan."""
 
     kind: ClassVar[Kind] = "phones"
 
@@ -77,11 +77,11 @@ class Phone(Find):
 
     @property
     def value(self) -> str:
-        """The number in E.164, and its extension if it has one."""
+        """The number in E.164, with its extension if it has one."""
         return f"{self.e164};ext={self.extension}" if self.extension else self.e164
 
     def describe(self) -> dict[str, Any]:
-        """The number in its forms, with what is known of it."""
+        """Return the number in its forms, with region, type and extension."""
         shown: dict[str, Any] = {"e164": self.e164, "national": self.national}
         if self.region:
             shown["region"] = self.region
@@ -94,8 +94,8 @@ class Phone(Find):
 
 
 @dataclass(frozen=True, slots=True)
-class Url(Find):
-    """A link, with a scheme even where the text leaves it out."""
+class Url(Entity):
+    """A link, with a scheme even if the text leaves it out."""
 
     kind: ClassVar[Kind] = "urls"
 
@@ -108,17 +108,17 @@ class Url(Find):
 
     @property
     def key(self) -> str:
-        """The link, whose path is case-sensitive; a lone slash after the host means nothing."""
+        """The link, whose path is case-sensitive; a single slash after the host is ignored."""
         return self.url.removesuffix("/") if self.url.count("/") == 3 else self.url
 
     def describe(self) -> dict[str, Any]:
-        """The link and, where it differs, what was written."""
+        """Return the link and, where it differs, the written form."""
         return {"url": self.url, **self._as_written()}
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Find):
-    """A name that the text gives; `owns` is the one address it is the display name of."""
+class Name(Entity):
+    """A name in the text; `owns` is the address whose display name it is."""
 
     kind: ClassVar[Kind] = "names"
 
@@ -131,5 +131,5 @@ class Name(Find):
         return self.name
 
     def describe(self) -> dict[str, Any]:
-        """The name and, where it differs, what was written."""
+        """Return the name and, where it differs, the written form."""
         return {"name": self.name, **self._as_written()}

@@ -1,4 +1,4 @@
-"""An argument that the schema accepts and the world does not have."""
+"""Arguments that are valid for the schema but do not exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ArgumentError(Exception):
-    """One argument cannot be used; says which, why, and what to write instead."""
+    """An unusable argument, with the reason and a suggestion."""
 
     def __init__(self, parameter: str, message: str, advice: str, alternatives: Sequence[str] = ()) -> None:
         super().__init__(message)
@@ -21,7 +21,7 @@ class ArgumentError(Exception):
         self.alternatives = list(alternatives)
 
     def response(self) -> ToolResponse:
-        """The failure as the model is told."""
+        """Return the failure for the model."""
         advice = self.advice
         if self.alternatives:
             advice = f"Did you mean {' or '.join(self.alternatives)}? {advice}"

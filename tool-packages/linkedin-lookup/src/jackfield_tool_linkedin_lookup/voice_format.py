@@ -1,4 +1,4 @@
-"""People that can be listened to: short lines, free of what only a screen shows."""
+"""People for voice: short lines, without markup."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jackfield.speech import VOICE_LIMIT, characters, plain
 _LINE = 80
 
 
-def speakable(data: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """The answer with short lines, and as many of the best as fit."""
+def shorten_for_voice(data: dict[str, list[dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
+    """Shorten the lines and drop the last people until the answer fits."""
     kept = {name: [_short(each) for each in people] for name, people in data.items()}
     while characters(kept) > VOICE_LIMIT:
-        # Whoever has no profile is of less use than the last of those who have one.
+        # A person without a profile is less useful than the last one with a profile.
         longer = kept["without_profile"] or kept["people"]
         if kept["people"] == longer and len(longer) == 1:
             break

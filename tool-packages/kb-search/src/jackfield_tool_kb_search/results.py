@@ -1,4 +1,4 @@
-"""What was found, as the model gets it: evidence with the fields that were asked for."""
+"""Search results for the model, with the requested fields."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from jackfield_capability_types.knowledge import Evidence, Record
 
 ALWAYS = ("snippet", "url", "metadata")
-"""The optional fields of a result when nobody says which."""
+"""The optional fields of a result by default."""
 
 _FULL_TEXT = 4000
 
 
 def result(found: Evidence, fields: Collection[str]) -> dict[str, Any]:
-    """One result with the optional fields that are wanted."""
+    """Return one result with the requested optional fields."""
     record = found.record
     wire: dict[str, Any] = {"id": record.id, "type": record.type, "title": record.title}
     if "snippet" in fields:
@@ -35,12 +35,12 @@ def result(found: Evidence, fields: Collection[str]) -> dict[str, Any]:
 
 
 def iso(moment: datetime | None) -> str | None:
-    """A moment as text, in UTC as `Z`."""
+    """Format a date-time, with `Z` for UTC."""
     return moment.isoformat().replace("+00:00", "Z") if moment else None
 
 
 def shortened(text: str, limit: int) -> str:
-    """A text of at most so many characters, cut between words where there are any."""
+    """Truncate a text to a length, between words if possible."""
     if len(text) <= limit:
         return text
     cut = text[: limit - 1]

@@ -1,4 +1,4 @@
-"""Records that can be listened to: short, and free of what only a screen shows."""
+"""Records for voice: short, without markup."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ _TEXTS = (600, 300, 160, 80, 40)
 _FACTS = 6
 
 
-def speakable(records: list[dict[str, Any]], missing: list[str], offset: int) -> dict[str, Any]:
-    """The answer with texts as short as it takes, and as many of the first records as fit then."""
+def shorten_for_voice(records: list[dict[str, Any]], missing: list[str], offset: int) -> dict[str, Any]:
+    """Shorten the texts until the answer fits, then drop the last records."""
     for limit in _TEXTS:
         data: dict[str, Any] = {
             "records": [_short(each, limit, offset) for each in records],

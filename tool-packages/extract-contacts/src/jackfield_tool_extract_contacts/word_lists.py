@@ -1,4 +1,4 @@
-"""Words that tell what stands beside them; the lists are files of `words/`, a language a line."""
+"""Words that indicate the role of their neighbours; lists are files in `words/`, one language per line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _entries(name: str) -> frozenset[str]:
 
 
 def _alternatives(name: str) -> str:
-    """A pattern, fit for verbose mode, that prefers the longer of two phrases."""
+    """Return a pattern for verbose mode that prefers longer phrases."""
     return "|".join(
         re.escape(entry) for entry in sorted(_entries(name), key=lambda entry: (-len(entry), entry))
     )

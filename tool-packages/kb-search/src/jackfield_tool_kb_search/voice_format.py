@@ -1,4 +1,4 @@
-"""Results that can be listened to: short, and free of what only a screen shows."""
+"""Results for voice: short, without markup."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 from jackfield.speech import LINE, VOICE_LIMIT, characters, plain, short_facts
 
-from jackfield_tool_kb_search.evidence import shortened
+from jackfield_tool_kb_search.results import shortened
 
 _SNIPPETS = (300, 200, 120, 60)
 _FACTS = 4
 
 
-def speakable(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results with texts as short as it takes, and as many of the best as fit then."""
+def shorten_for_voice(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Shorten the texts until the results fit, then drop the last results."""
     for limit in _SNIPPETS:
         kept = [_short(each, limit) for each in results]
         if characters(kept) <= VOICE_LIMIT:

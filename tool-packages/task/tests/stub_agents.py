@@ -1,4 +1,4 @@
-"""Agents without a model: they remember what they were asked, and report what they were told to."""
+"""Agents without a model: they record their requests and return a given report."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from jackfield_capability_types.agents import Report, Tell
 SOURCE = {"id": "doc:rooms", "title": "Rooms", "type": "doc", "tool": "kb_search"}
 
 
-class AgentsAtHand:
-    """One report for everything, or one refusal."""
+class StubAgents:
+    """Returns one report, or one failure, for every request."""
 
     def __init__(self, refusal: ToolError | None = None, **report: object) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
@@ -19,7 +19,7 @@ class AgentsAtHand:
         given = {"text": "Found.", "steps": 2, "tools": ("kb_search",), "sources": (SOURCE,), "seconds": 1.5}
         self._report = Report(**{**given, "session": "s1", **report})  # type: ignore[arg-type]
 
-    def for_session(self, session: SessionView) -> AgentsAtHand:
+    def for_session(self, session: SessionView) -> StubAgents:
         return self
 
     async def work(self, instructions: str, *, tools: Sequence[str], tell: Tell) -> Report:
