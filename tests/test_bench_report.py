@@ -11,14 +11,14 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from bench import __main__ as command
-from bench import plots, writing
-from bench.parts import PARTS, Part
-from bench.programs import ProgramError
-from bench.recording import Asked, Filled, Report, Spent, Table
+from bench import plots, report_files
+from bench.benchmarks import BENCHMARKS, Benchmark
+from bench.report import Duration, FilledTable, Report, RunOptions, Table
+from bench.subprocesses import ProgramError
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text("utf-8")
-TABLES = [table for part in PARTS.values() for table in part.tables]
+TABLES = [table for part in BENCHMARKS.values() for table in part.tables]
 ROWS = {
     "tools": ("5", "50", "500"),
     "turns": ("1 to 50", "451 to 500", "951 to 1000"),
@@ -38,7 +38,7 @@ def report() -> Report:
         }
         made.table(table, f"Made up, {number}.", rows)
     made.note("Start", "A sentence.")
-    made.spent.append(Spent("start", 1.5, 0.5))
+    made.spent.append(Duration("start", 1.5, 0.5))
     return made
 
 
@@ -69,7 +69,7 @@ def test_every_section_of_the_page_is_measured_and_every_image_is_a_plot() -> No
 
 
 def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path) -> None:
-    writing.write(report, tmp_path / "new", FACTS, Asked(3))
+    report_files.write(report, tmp_path / "new", FACTS, RunOptions(3))
     text = (tmp_path / "new" / "benchmarks.md").read_text("utf-8")
     assert sorted(tables_of(text)[:-1]) == sorted((table.section, table.headings) for table in TABLES)
     # What belongs to a heading stands under it once, however late it was measured.
@@ -87,7 +87,7 @@ def test_the_report_holds_every_table_and_figure(report: Report, tmp_path: Path)
 
 def test_a_missing_figure_is_left_empty(capsys: pytest.CaptureFixture[str]) -> None:
     table = Table("t", "Section", "what", {"us": ".1f", "ratio": ".2f"})
-    filled = Filled(table, "Caption.", {"one": (1.26, None), "two": (2, 0.5)})
+    filled = FilledTable(table, "Caption.", {"one": (1.26, None), "two": (2, 0.5)})
     assert filled.markdown().splitlines()[-2:] == ["| one | 1.3 |  |", "| two | 2.0 | 0.50 |"]
     assert filled.column("ratio") == {"two": 0.5}
     Report().table(*filled)
@@ -99,13 +99,15 @@ def test_a_failing_benchmark_reports_the_reason_and_the_others_continue(
 ) -> None:
     table = Table("t", "Section", "what", {"us": ".1f"})
 
-    def broken(_: Report, __: Asked) -> None:
+    def broken(_: Report, __: RunOptions) -> None:
         raise ProgramError("bench.nowhere failed: there is no disk left")
 
-    def whole(report: Report, asked: Asked) -> None:
+    def whole(report: Report, asked: RunOptions) -> None:
         report.table(table, "Caption.", {"rounds": [asked.rounds]})
 
-    monkeypatch.setattr(command, "PARTS", {"broken": Part(broken, ()), "whole": Part(whole, (table,))})
+    monkeypatch.setattr(
+        command, "BENCHMARKS", {"broken": Benchmark(broken, ()), "whole": Benchmark(whole, (table,))}
+    )
     monkeypatch.setattr(plots, "PLOTS", {})
     monkeypatch.setattr(sys, "argv", ["bench", "--rounds", "4", "--report", str(tmp_path)])
     assert command.main() == 1
@@ -118,10 +120,10 @@ def test_a_failing_benchmark_reports_the_reason_and_the_others_continue(
 
 
 def test_a_failing_program_is_named_with_its_last_output() -> None:
-    from bench.programs import ask
+    from bench.subprocesses import run_module
 
     with pytest.raises(ProgramError, match=r"bench\.nowhere failed: .*No module named"):
-        ask("nowhere")
+        run_module("nowhere")
 
 
 def test_plots_show_the_available_figures_and_are_svg(
@@ -152,7 +154,9 @@ def test_only_the_plots_of_a_run_are_copied_to_the_docs(
     images.mkdir()
     host = report.tables["host"]
     monkeypatch.setattr(command, "IMAGES", images)
-    monkeypatch.setattr(command, "PARTS", {"host": Part(lambda to, _: to.table(*host), (host.table,))})
+    monkeypatch.setattr(
+        command, "BENCHMARKS", {"host": Benchmark(lambda to, _: to.table(*host), (host.table,))}
+    )
     for options in ([], ["--update-docs"]):
         assert list(images.iterdir()) == []
         monkeypatch.setattr(sys, "argv", ["bench", "--report", str(tmp_path / "report"), *options])
