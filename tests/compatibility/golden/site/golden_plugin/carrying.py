@@ -34,13 +34,13 @@ class Post:
         return "golden"
 
     async def connect(self, opening):
-        return Line(opening)
+        return RawClient(opening)
 
     async def close(self):
         pass
 
 
-class Line:
+class RawClient:
     resume = None
 
     def __init__(self, opening):
