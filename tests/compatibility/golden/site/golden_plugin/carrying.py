@@ -34,13 +34,13 @@ class Post:
         return "golden"
 
     async def connect(self, opening):
-        return RawClient(opening)
+        return Line(opening)
 
     async def close(self):
         pass
 
 
-class RawClient:
+class Line:
     resume = None
 
     def __init__(self, opening):
