@@ -1,4 +1,4 @@
-"""One distribution in an environment that holds nothing else: does it import, and pass its own tests?"""
+"""Installs one distribution into an empty environment, imports its modules and runs its tests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from releases.building import run, uv, wheel_in
-from releases.members import LOCK, Member, members
+from releases.commands import run, uv, wheel_in
+from releases.members import LOCK, WorkspaceMember, members
 
 IMPORT_ALL = """
 import importlib, pkgutil, sys
@@ -26,56 +26,56 @@ for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"
         except ModuleNotFoundError as error:
             print(found.name, error.name)
 """
-"""The package and what its entry points name must import; other modules may need one of its extras."""
+"""Imports the package and its entry points, which must work; prints other modules that need an extra."""
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a distribution fared alone: what went wrong, or what its tests said last."""
+class InstallResult:
+    """The result of an isolated install: the error, or the last line of the test run."""
 
-    member: Member
+    member: WorkspaceMember
     seconds: float
-    said: str
+    summary: str
     fault: str = ""
 
 
-class Alone:
+class IsolatedInstall:
     """An empty environment for one distribution."""
 
-    def __init__(self, member: Member, folder: Path, dist: Path) -> None:
+    def __init__(self, member: WorkspaceMember, folder: Path, dist: Path) -> None:
         self._member = member
         self._folder = folder
         self._dist = dist
         self._python = folder / "environment" / "bin" / "python"
 
-    def try_out(self) -> Outcome:
+    def test(self) -> InstallResult:
         """Install the wheel, import it, then run the tests of the source distribution."""
-        began = time.monotonic()
-        said, fault = "", ""
+        started = time.monotonic()
+        summary, fault = "", ""
         try:
-            said = self._tried()
-        except Exception as error:  # noqa: BLE001 - told with the others, when all have been tried
+            summary = self._run_tests_alone()
+        except Exception as error:  # noqa: BLE001 - reported with the faults of the other distributions
             fault = str(error)
         else:
             shutil.rmtree(self._folder)
-        return Outcome(self._member, time.monotonic() - began, said, fault)
+        return InstallResult(self._member, time.monotonic() - started, summary, fault)
 
-    def _tried(self) -> str:
+    def _run_tests_alone(self) -> str:
         self._folder.mkdir(parents=True)
         run(uv(), "venv", "--quiet", "--python", sys.executable, str(self._folder / "environment"))
         self._install(self._member.name)
         if not self._member.has_code:
             self._install(f"{self._member.name}[{','.join(self._member.extras)}]")
-            return "installs, with every extra"
-        waiting = self._modules_that_lack_something()
+            return "installs with every extra"
+        incomplete = self._modules_with_missing_imports()
         self._install(f"{self._member.name}[test]")
-        said = self._tested()
-        if waiting:
+        summary = self._run_tests()
+        if incomplete:
             extras = ",".join(self._member.extras)
             self._install(f"{self._member.name}[{extras}]")
-            if lacking := self._modules_that_lack_something():
-                raise AssertionError(f"no dependency and no extra brings what these import: {lacking}")
-        return said
+            if missing := self._modules_with_missing_imports():
+                raise AssertionError(f"no dependency and no extra provides the imports of: {missing}")
+        return summary
 
     def _install(self, requirement: str) -> None:
         constraints = self._folder / "constraints.txt"
@@ -86,9 +86,9 @@ class Alone:
             uv(), "pip", "install", "--quiet", "--python", str(self._python), "--no-config",
             "--constraints", str(constraints), "--constraints", str(LOCK), requirement,
         )  # fmt: skip
-        self._refuse_what_nobody_pinned()
+        self._check_pins()
 
-    def _refuse_what_nobody_pinned(self) -> None:
+    def _check_pins(self) -> None:
         pinned = {
             canonicalize_name(name)
             for name in re.findall(r"^([\w.-]+)==", LOCK.read_text("utf-8"), re.MULTILINE)
@@ -99,20 +99,20 @@ class Alone:
         if found - pinned:
             raise AssertionError(f"requirements.lock does not pin {', '.join(sorted(found - pinned))}")
 
-    def _modules_that_lack_something(self) -> list[str]:
+    def _modules_with_missing_imports(self) -> list[str]:
         return run(
             str(self._python), "-I", "-c", IMPORT_ALL, self._member.package, *self._member.entry_points
         ).splitlines()
 
-    def _tested(self) -> str:
+    def _run_tests(self) -> str:
         (sdist,) = self._dist.glob(f"{self._member.stem}-*.tar.gz")
         shutil.unpack_archive(sdist, self._folder, filter="data")
         project = self._folder / sdist.name.removesuffix(".tar.gz")
-        # The package must come from the wheel, not from the folder beside the tests.
+        # The package must come from the wheel, not from the source folder next to the tests.
         shutil.rmtree(project / "src")
-        said = run(
+        output = run(
             str(self._python), "-m", "pytest", "-q", "-ra", "-p", "no:cacheprovider",
             "--import-mode=importlib", "-W", "error", "-o", "xfail_strict=true", "--strict-markers", "tests",
             cwd=project, seconds=1500,
         )  # fmt: skip
-        return said.splitlines()[-1]
+        return output.splitlines()[-1]

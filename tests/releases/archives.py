@@ -1,4 +1,4 @@
-"""What must be in a wheel and in a source distribution, and what must not."""
+"""Checks the contents and metadata of wheels and source distributions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from packaging.metadata import Metadata
 
-from releases.members import Member
+from releases.members import WorkspaceMember
 
 REQUIRED = {
     "summary": "description",
@@ -22,47 +22,47 @@ REQUIRED = {
     "classifiers": "classifiers",
     "requires_python": "requires-python",
 }
-"""What every distribution says about itself, with the names of pyproject.toml."""
+"""The required metadata fields, with their names in pyproject.toml."""
 
 
-def faults_of_wheel(member: Member, wheel: Path) -> Iterator[str]:
-    """What is wrong with a wheel, each in a sentence."""
+def wheel_faults(member: WorkspaceMember, wheel: Path) -> Iterator[str]:
+    """Yield the faults of a wheel."""
     with zipfile.ZipFile(wheel) as archive:
-        held = set(archive.namelist())
+        names = set(archive.namelist())
         info = f"{member.stem}-{member.version}.dist-info"
         metadata = Metadata.from_email(archive.read(f"{info}/METADATA"))
-    packed = {name for name in held if not name.startswith(f"{info}/")}
+    packed = {name for name in names if not name.startswith(f"{info}/")}
     yield from _differences(wheel.name, packed, member.package_files())
     if member.has_code and f"{member.package}/py.typed" not in packed:
         yield f"{wheel.name} has no py.typed: type checkers would ignore its types"
     for name in metadata.license_files or []:
-        if f"{info}/licenses/{name}" not in held:
+        if f"{info}/licenses/{name}" not in names:
             yield f"{wheel.name} lacks the licence file {name}"
-    yield from _unsaid(wheel.name, member, metadata)
+    yield from _metadata_faults(wheel.name, member, metadata)
 
 
-def faults_of_sdist(member: Member, sdist: Path) -> Iterator[str]:
-    """What is wrong with a source distribution, each in a sentence."""
+def sdist_faults(member: WorkspaceMember, sdist: Path) -> Iterator[str]:
+    """Yield the faults of a source distribution."""
     top = f"{member.stem}-{member.version}/"
     with tarfile.open(sdist) as archive:
-        held = {entry.name.removeprefix(top) for entry in archive.getmembers()}
+        names = {entry.name.removeprefix(top) for entry in archive.getmembers()}
         information = archive.extractfile(f"{top}PKG-INFO")
         assert information
         metadata = Metadata.from_email(information.read())
     # The build backend adds these two.
-    yield from _differences(sdist.name, held - {"PKG-INFO", ".gitignore"}, member.files())
-    yield from (f"{sdist.name} lacks {name}" for name in ("LICENSE", "README.md") if name not in held)
-    if not any(name.startswith("tests/test_") for name in held):
+    yield from _differences(sdist.name, names - {"PKG-INFO", ".gitignore"}, member.files())
+    yield from (f"{sdist.name} lacks {name}" for name in ("LICENSE", "README.md") if name not in names)
+    if not any(name.startswith("tests/test_") for name in names):
         yield f"{sdist.name} has no tests"
-    yield from _unsaid(sdist.name, member, metadata)
+    yield from _metadata_faults(sdist.name, member, metadata)
 
 
-def faults_between(one: Path, other: Path) -> Iterator[str]:
-    """Where two wheels that should hold the same do not."""
+def wheel_differences(one: Path, other: Path) -> Iterator[str]:
+    """Yield the differences between two wheels that should be equal."""
     first, second = _digests(one), _digests(other)
     for name in sorted(first.keys() | second.keys()):
         if first.get(name) != second.get(name):
-            yield f"{one.name}: {name} is not the same when built from the source distribution"
+            yield f"{one.name}: {name} differs if built from the source distribution"
 
 
 def _digests(wheel: Path) -> dict[str, str]:
@@ -70,17 +70,17 @@ def _digests(wheel: Path) -> dict[str, str]:
         return {name: hashlib.sha256(archive.read(name)).hexdigest() for name in archive.namelist()}
 
 
-def _differences(file: str, held: set[str], wanted: set[str]) -> Iterator[str]:
-    yield from (f"{file} lacks {name}" for name in sorted(wanted - held))
-    yield from (f"{file} holds {name}, which does not belong there" for name in sorted(held - wanted))
+def _differences(file: str, found: set[str], expected: set[str]) -> Iterator[str]:
+    yield from (f"{file} lacks {name}" for name in sorted(expected - found))
+    yield from (f"{file} contains {name}, which does not belong there" for name in sorted(found - expected))
 
 
-def _unsaid(file: str, member: Member, metadata: Metadata) -> Iterator[str]:
-    said: dict[str, Any] = {field: getattr(metadata, field) for field in REQUIRED}
+def _metadata_faults(file: str, member: WorkspaceMember, metadata: Metadata) -> Iterator[str]:
+    values: dict[str, Any] = {field: getattr(metadata, field) for field in REQUIRED}
     for field, name in REQUIRED.items():
-        if not said[field]:
-            yield f"{file} says nothing under `{name}`"
+        if not values[field]:
+            yield f"{file} has no `{name}`"
     if not (metadata.author or metadata.author_email):
-        yield f"{file} says nothing under `authors`"
+        yield f"{file} has no `authors`"
     if (str(metadata.name), str(metadata.version)) != (member.name, member.version):
         yield f"{file} is {metadata.name} {metadata.version}, not {member.name} {member.version}"
