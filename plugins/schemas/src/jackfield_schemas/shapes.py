@@ -40,13 +40,13 @@ class Annotations:
         """Return these annotations, completed by the other ones."""
         if other is NO_ANNOTATIONS or other is self:
             return self
-        remarks = (*self.notes, *(remark for remark in other.notes if remark not in self.notes))
+        notes = (*self.notes, *(note for note in other.notes if note not in self.notes))
         return Annotations(
             self.title or other.title,
             self.description or other.description,
             other.default if self.default is ABSENT else self.default,
             self.examples or other.examples,
-            remarks,
+            notes,
         )
 
 

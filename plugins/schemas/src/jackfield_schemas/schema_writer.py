@@ -98,7 +98,7 @@ class SchemaWriter(ABC):
 
     def lose(self, path: Path, keyword: str, notes: list[str], sentence: str) -> None:
         """Report a keyword that is left out, and add a sentence about it to the notes."""
-        self._report.add((*path, keyword), f"{keyword} is left out; the description tells of it")
+        self._report.add((*path, keyword), f"{keyword} is left out; the description mentions it")
         notes.append(sentence)
 
     def pattern(self, option: StringShape, written: Written, notes: list[str]) -> None:
