@@ -1,4 +1,4 @@
-"""Commands that plugins add: looked for only when the command is not one of our own."""
+"""The command group of `jackfield`: built-in commands first, then those that plugins offer."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
     from jackfield.offers import CommandOffer
-    from jackfield_builder.entries import Selection
+    from jackfield_builder.entry_points import Selection
 
-COMES_WITH = {
+COMMAND_DISTRIBUTIONS = {
     "chat": "jackfield-client",
     "talk": "jackfield-client",
     "serve": "jackfield-host",
@@ -25,42 +25,42 @@ COMES_WITH = {
     "kb": "jackfield-capability-kb",
     "model": "jackfield-transport-local",
 }
-"""Commands that are documented here and brought by a plugin, which may be missing."""
+"""Documented commands of plugins, with the distribution that provides each; it may be missing."""
 
 
-_ASKED = f"{__name__}.offers"
-"""Under this the answers of the plugins stand in the context, so that each is asked once."""
+_OFFERS = f"{__name__}.offers"
+"""The key of the plugins' offers in the click context, so that plugins are loaded only once."""
 
 
-def _forget_output() -> None:
-    """Python writes what is left at its end, and where that fails it complains and takes another status."""
+def _discard_output() -> None:
+    """Redirect standard output to null: otherwise Python's flush at exit fails and changes the exit code."""
     if sys.stdout is None:
         return
-    # What stands for it in the same process, as in a test, need not be a file.
+    # In a test, standard output may not be a file.
     with suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-class OfferedCommands(click.Group):
-    """Our own commands, and behind them those of the installed plugins."""
+class PluginCommandGroup(click.Group):
+    """A group of built-in commands and of the commands that installed plugins offer."""
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run a command; a disk that is full, or a file that cannot be read, is a sentence."""
+        """Run a command; print an OSError, such as a full disk or an unreadable file, without traceback."""
         try:
             return super().main(*args, **extra)
         except OSError as error:
-            # Only what belongs to a file names one; a full disk behind the standard output does not.
+            # An error of standard output, such as a full disk, has no file name.
             where = f"{error.filename}: " if error.filename else ""
             click.echo(f"Error: {where}{error.strerror or str(error) or type(error).__name__}", err=True)
-            _forget_output()
+            _discard_output()
             sys.exit(1)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All names, our own first."""
+        """Return all names, built-in commands first."""
         return [*super().list_commands(ctx), *self._offers(ctx)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A command of our own, else one that a plugin offers; a plugin cannot take a name away."""
+        """Return a built-in command, or else one of a plugin; a plugin cannot replace a built-in command."""
         own = super().get_command(ctx, cmd_name)
         if own is not None:
             return own
@@ -75,7 +75,7 @@ class OfferedCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that was asked for, or a sentence that says how to get it."""
+        """Return the command; if it is missing, the error says how to get it."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
@@ -84,33 +84,33 @@ class OfferedCommands(click.Group):
             raise click.UsageError(self._why_missing(args[0]), ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list in `--help`, for which an offer's own line serves and nothing is loaded."""
+        """Write the list of commands for `--help`, with the help lines of the offers; load no command."""
         with formatter.section("Commands"):
-            formatter.write_dl(self._own_lines())
+            formatter.write_dl(self._builtin_lines())
         offered = self._offered_lines(ctx)
         if offered:
             with formatter.section("Commands of plugins"):
                 formatter.write_dl(offered)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The names that begin so, for which an offer's own line serves as well."""
+        """Complete the names of commands without loading them."""
         from click.shell_completion import CompletionItem
 
-        lines = [*self._own_lines(), *self._offered_lines(ctx)]
+        lines = [*self._builtin_lines(), *self._offered_lines(ctx)]
         names = [CompletionItem(name, help=line) for name, line in lines if name.startswith(incomplete)]
         return [*names, *click.Command.shell_complete(self, ctx, incomplete)]
 
-    def _own_lines(self) -> list[tuple[str, str]]:
+    def _builtin_lines(self) -> list[tuple[str, str]]:
         return [(name, self.commands[name].get_short_help_str(80)) for name in sorted(self.commands)]
 
     def _offered_lines(self, ctx: click.Context) -> list[tuple[str, str]]:
         return [(name, offer.help) for name, offer in self._offers(ctx).items()]
 
     def _offers(self, ctx: click.Context) -> dict[str, CommandOffer]:
-        if _ASKED not in ctx.meta:
-            ctx.meta[_ASKED] = _asked()
-        asked: dict[str, CommandOffer] = ctx.meta[_ASKED]
-        return {name: asked[name] for name in sorted(set(asked) - set(self.commands))}
+        if _OFFERS not in ctx.meta:
+            ctx.meta[_OFFERS] = _command_offers()
+        offers: dict[str, CommandOffer] = ctx.meta[_OFFERS]
+        return {name: offers[name] for name in sorted(set(offers) - set(self.commands))}
 
     def _why_missing(self, name: str) -> str:
         from difflib import get_close_matches
@@ -121,7 +121,7 @@ class OfferedCommands(click.Group):
         discovery = discover(_selection())
         plugins = load(discovery.plugins)
         broken = {each.plugin.distribution.name for each in plugins.complaints}
-        owner = COMES_WITH.get(name)
+        owner = COMMAND_DISTRIBUTIONS.get(name)
         if owner is None:
             known = [*self.commands, *(each.name for each in plugins.of("jackfield_commands"))]
             close = get_close_matches(name, known, 1, cutoff=0.75)
@@ -137,11 +137,11 @@ class OfferedCommands(click.Group):
         return f"`jackfield {name}` comes with {owner}, which {why}."
 
 
-def _asked() -> dict[str, CommandOffer]:
-    """What plugins answer to the one question about commands; the others would load what a call needs."""
+def _command_offers() -> dict[str, CommandOffer]:
+    """Return the commands that plugins offer; only this hook runs, because the others import more."""
     from jackfield.offers import CommandOffer
     from jackfield.plugins import load
-    from jackfield_builder.entries import installed_plugins
+    from jackfield_builder.entry_points import installed_plugins
 
     plugins = load(installed_plugins(_selection()), hooks=["jackfield_commands"])
     return {each.name: each.offer for each in plugins.offered if isinstance(each.offer, CommandOffer)}
@@ -149,11 +149,11 @@ def _asked() -> dict[str, CommandOffer]:
 
 def _selection() -> Selection:
     from jackfield.settings import Settings, SettingsError
-    from jackfield_builder.entries import Selection
+    from jackfield_builder.entry_points import Selection
 
     try:
         settings = Settings.load()
     except SettingsError:
-        # Whatever command this is will say what is wrong, in its own way.
+        # The command itself reports the error.
         settings = Settings()
     return Selection(settings.allow, settings.deny)

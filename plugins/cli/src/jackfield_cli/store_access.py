@@ -1,4 +1,4 @@
-"""Work on the store of a deployment, for commands that look at what it keeps or change it."""
+"""Opens the deployment's store for commands that read or change it, also while a host runs."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Watched(NamedTuple):
-    """A store, and those who are told of every call of the deployment."""
+class ObservedStore(NamedTuple):
+    """A store with the observers of the deployment."""
 
     store: Store
     observers: tuple[Observer, ...]
@@ -26,32 +26,32 @@ class Watched(NamedTuple):
 
 
 def with_store(settings: Settings, work: Callable[[Store], Awaitable[_T]]) -> _T:
-    """What some work on the store of a deployment comes to; also beside a running host."""
+    """Run `work` with the deployment's store and return its result."""
 
-    async def worked() -> _T:
-        async with _store(settings) as (store, _):
+    async def run() -> _T:
+        async with _open_store(settings) as (store, _):
             return await work(store)
 
-    return _run(worked)
+    return _run(run)
 
 
-def with_watched_store(settings: Settings, work: Callable[[Watched], Awaitable[_T]]) -> _T:
-    """The same for work that observers are told of; where one of them cannot be made, nothing is done."""
+def with_observed_store(settings: Settings, work: Callable[[ObservedStore], Awaitable[_T]]) -> _T:
+    """Run `work` with the store and the observers; do nothing if an observer cannot be created."""
 
-    async def worked() -> _T:
+    async def run() -> _T:
         from jackfield.contract.snapshot import Snapshot
         from jackfield.offers import Services
 
-        async with _store(settings) as (store, provision):
+        async with _open_store(settings) as (store, provision):
             observers = tuple(provision.made("observers", Services(store)).values())
             provision.faults.check()
-            return await work(Watched(store, observers, Snapshot.load(settings.registry).version))
+            return await work(ObservedStore(store, observers, Snapshot.load(settings.registry).version))
 
-    return _run(worked)
+    return _run(run)
 
 
 def operator_name() -> str:
-    """Who is logged in; a container may know no name for that."""
+    """Return the name of the current user, or the user id if it has no name, as in some containers."""
     import getpass
     import os
 
@@ -72,12 +72,12 @@ def _run(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     try:
         return asyncio.run(work())
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError, ValueError) as error:
-        # The last one is the store's word on a name that it cannot keep anything under.
+        # The store raises ValueError for a key that it cannot use.
         raise click.ClickException(str(error)) from None
 
 
 @asynccontextmanager
-async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
+async def _open_store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
     from jackfield.contract.snapshot import Snapshot
     from jackfield.provision import Provision
 
@@ -85,8 +85,8 @@ async def _store(settings: Settings) -> AsyncIterator[tuple[Store, Provision]]:
     provision.faults.check()
     if provision.store_name == "memory":
         raise click.ClickException(
-            "the store of this deployment is `memory`, which ends with its host: nothing is kept for others "
-            "to see; install jackfield-store-sqlite, run `jackfield build`, and sessions and bans are kept"
+            "this deployment uses the `memory` store, which no other process can read; to keep sessions and "
+            "bans, install jackfield-store-sqlite and run `jackfield build`"
         )
     try:
         yield provision.store(), provision

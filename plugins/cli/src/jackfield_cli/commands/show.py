@@ -1,4 +1,4 @@
-"""`jackfield tools`, `describe` and `plugins`: what a registry holds and who offers what."""
+"""`jackfield tools`, `describe` and `plugins`: show the registry's tools and the installed plugins."""
 
 from __future__ import annotations
 
@@ -9,31 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jackfield_cli.options import as_json, load_snapshot, print_json, with_registry, with_settings
-from jackfield_cli.report import echo, is_narrow, print_findings, print_table
+from jackfield_cli.options import as_json, load_snapshot, with_registry, with_settings
+from jackfield_cli.terminal import echo, is_narrow, print_findings, print_json, print_table
 
 if TYPE_CHECKING:
     from jackfield.contract.snapshot import FrozenTool, Snapshot
     from jackfield.plugins import Plugins
     from jackfield.settings import Settings
     from jackfield_builder.discovery import Discovery
+    from jackfield_sessions.instructions import FixedPrompt
 
 _MAX_REFERENCES = 4
-"""How many references one behind the other are followed: their members multiply."""
+"""How many nested references are followed; the number of members can grow exponentially."""
 
 
 @click.command()
-@click.option("--tokens", "with_tokens", is_flag=True, help="Show what each tool costs in the prompt.")
+@click.option(
+    "--tokens", "with_tokens", is_flag=True, help="Show how many tokens each tool takes in the prompt."
+)
 @with_registry
 @as_json
 def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
-    """List the tools of the registry, and why any of them is withheld."""
+    """List the tools of the registry, with the reason if a tool is withheld."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     withheld = _withheld(snapshot, settings)
     if with_tokens:
-        from jackfield_cli.tokens import show_tokens
-
-        show_tokens(snapshot, settings, withheld, as_json=as_json)
+        _show_tokens(snapshot, settings, withheld, as_json=as_json)
         return
     if as_json:
         print_json(
@@ -63,7 +64,7 @@ def tools(settings: Settings, with_tokens: bool, as_json: bool) -> None:
 
 
 def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
-    """Why each tool is withheld that is: it changed, nobody provides what it needs, or it is not set up."""
+    """Return the withheld tools with the reason: changed, missing capability, or not configured."""
     from jackfield.registry.registry import Deployment, compared
 
     drift = compared(snapshot, Deployment(settings.deployment))
@@ -71,7 +72,7 @@ def _withheld(snapshot: Snapshot, settings: Settings) -> dict[str, str]:
         tool_id: differs for tool_id, tool in snapshot.tools.items() if (differs := drift.of_tool(tool))
     }
     reasons |= {
-        tool_id: f"nobody provides {', '.join(missing)}"
+        tool_id: f"no plugin provides {', '.join(missing)}"
         for tool_id, tool in snapshot.tools.items()
         if (missing := snapshot.withheld(tool))
     }
@@ -112,7 +113,7 @@ def _row(tool: FrozenTool, withheld: str | None) -> tuple[str, ...]:
 @with_registry
 @as_json
 def describe(settings: Settings, tool: str, as_json: bool) -> None:
-    """Show everything the registry knows about one TOOL."""
+    """Show everything the registry contains about one TOOL."""
     snapshot: Snapshot = load_snapshot(settings.registry)
     frozen = snapshot.tools.get(tool)
     if frozen is None:
@@ -133,8 +134,8 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     facts["declared for"] = ", ".join(frozen.provider_schemas) or "no provider yet"
     for name, value in facts.items():
         if name not in {"toolId", "version", "description", "returns"} and value not in (None, []):
-            # A preview has several lines, which stay in their column.
-            echo(f"  {name:<20} {_spelled(value)}".replace("\n", "\n" + " " * 23))
+            # A preview has several lines, which are indented to their column.
+            echo(f"  {name:<20} {_value_text(value)}".replace("\n", "\n" + " " * 23))
     if why := _withheld(snapshot, settings).get(tool):
         echo(click.style(f"  withheld: {why}", fg="yellow"))
     echo()
@@ -143,8 +144,8 @@ def describe(settings: Settings, tool: str, as_json: bool) -> None:
     echo(frozen.documentation.rstrip())
 
 
-def _spelled(value: Any) -> str:
-    """A value as the author wrote it in schema.json, but for quotes around words."""
+def _value_text(value: Any) -> str:
+    """Return a value as in schema.json, but strings without quotes."""
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -161,20 +162,20 @@ def _print_arguments(rows: list[tuple[str, ...]]) -> None:
             echo(f"  {meaning}")
 
 
-def _members(root: Any, schema: Any, within: str, behind: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """A row for each argument, those of nested objects under a dotted name, what is required first."""
+def _members(root: Any, schema: Any, prefix: str, followed: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each argument, required ones first; nested arguments have dotted names."""
     from jackfield.registry.arguments import resolve
 
     if not isinstance(schema, Mapping):
         return
     reference = schema.get("$ref")
-    if reference is not None and reference not in behind and len(behind) < _MAX_REFERENCES:
-        # A recursive schema is shown once.
-        yield from _members(root, resolve(root, reference), within, (*behind, reference))
+    if reference is not None and reference not in followed and len(followed) < _MAX_REFERENCES:
+        # A recursive schema is expanded once.
+        yield from _members(root, resolve(root, reference), prefix, (*followed, reference))
     required = schema.get("required", ())
     members = schema.get("properties", {})
     for name, member in sorted(members.items(), key=lambda each: each[0] not in required):
-        path = f"{within}.{name}" if within else name
+        path = f"{prefix}.{name}" if prefix else name
         shown = member if isinstance(member, Mapping) else {}
         yield (
             path,
@@ -183,8 +184,8 @@ def _members(root: Any, schema: Any, within: str, behind: tuple[str, ...]) -> It
             json.dumps(shown["default"], ensure_ascii=False) if "default" in shown else "",
             shown.get("description", ""),
         )
-        yield from _members(root, member, path, behind)
-    yield from _members(root, schema.get("items"), f"{within}[]", behind)
+        yield from _members(root, member, path, followed)
+    yield from _members(root, schema.get("items"), f"{prefix}[]", followed)
 
 
 def _type(member: Any) -> str:
@@ -198,15 +199,14 @@ def _type(member: Any) -> str:
 @with_settings
 @as_json
 def plugins(settings: Settings, as_json: bool) -> None:
-    """Show what installed plugins offer, in which order policies stand."""
+    """Show what the installed plugins offer, and the order of the policies."""
     from jackfield.plugins import load
-    from jackfield_builder.complaints import findings_about
-    from jackfield_builder.discovery import Selection, discover
-    from jackfield_builder.findings import in_order
+    from jackfield_builder.discovery import Selection, discover, plugin_findings
+    from jackfield_builder.findings import sort_findings
 
     discovery = discover(Selection(settings.allow, settings.deny))
     loaded = load(discovery.plugins)
-    findings = (*discovery.findings, *findings_about(loaded))
+    findings = (*discovery.findings, *plugin_findings(loaded))
     if as_json:
         print_json(_plugins_as_json(discovery, loaded) | {"findings": [each.to_wire() for each in findings]})
         return
@@ -220,7 +220,7 @@ def plugins(settings: Settings, as_json: bool) -> None:
         echo("No plugin is installed.")
     chain = [f"{offer.name} ({offer.stage.name.lower()})" for offer, _ in loaded.policy_chain()]
     echo(f"policy order: {' > '.join(chain) or 'no policies'}")
-    print_findings(in_order(findings))
+    print_findings(sort_findings(findings))
 
 
 def _offers(loaded: Plugins, entry: Any) -> str:
@@ -252,3 +252,71 @@ def _plugins_as_json(discovery: Discovery, loaded: Plugins) -> dict[str, Any]:
             for entry in discovery.switched_off
         ],
     }
+
+
+if TYPE_CHECKING:
+    from jackfield.contract.snapshot import Snapshot
+    from jackfield.settings import Settings
+    from jackfield_sessions.instructions import FixedPrompt
+
+
+def _show_tokens(
+    snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str], *, as_json: bool
+) -> None:
+    """Print the tokens of every offered tool and of the prompt in each mode."""
+    try:
+        from jackfield_sessions.instructions import tool_tokens
+    except ImportError:
+        raise click.ClickException(
+            "--tokens needs jackfield-sessions, which composes the prompts; install jackfield-host or "
+            "jackfield-cli[tokens]"
+        ) from None
+    prompts = _prompts(snapshot, settings, withheld)
+    costs: dict[str, Any] = {
+        tool_id: cost for tool_id in snapshot.tools if (cost := tool_tokens(prompts, tool_id)) is not None
+    }
+    if as_json:
+        listed = [{"toolId": tool_id, **cost} for tool_id, cost in costs.items()]
+        print_json(
+            {
+                "version": snapshot.version,
+                "tools": listed,
+                "prompts": [prompt.to_wire() for prompt in prompts],
+            }
+        )
+        return
+    rows = [
+        (
+            tool_id,
+            *(f"{cost[part]:,}" for part in ("declaration", "summary", "guide")),
+            ", ".join(cost["guideInPrompt"]) or "no",
+        )
+        for tool_id, cost in costs.items()
+    ]
+    print_table(("tool", "declaration", "summary", "guide", "guide in the prompt"), rows)
+    for prompt in prompts:
+        echo(prompt.figures)
+    for prompt in prompts:
+        if prompt.excess:
+            echo(click.style(prompt.excess, fg="yellow"), err=True)
+
+
+def _prompts(snapshot: Snapshot, settings: Settings, withheld: Mapping[str, str]) -> list[FixedPrompt]:
+    """Return the fixed part of the prompt for each mode that the provider supports."""
+    from jackfield.provision import Provision
+    from jackfield.registry.registry import RegistryError
+    from jackfield.settings import SettingsError
+    from jackfield_sessions.instructions import fixed_prompt, folders, token_budget
+
+    try:
+        provision = Provision.of(snapshot, settings)
+        provision.faults.check()
+        transport = provision.transport()
+        where, budget = folders(settings.prompts), token_budget(settings, transport)
+        offered = [tool for tool_id, tool in snapshot.tools.items() if tool_id not in withheld]
+        return [
+            fixed_prompt(offered, mode, where, adapter=transport.adapter(mode), budget=budget)
+            for mode in sorted(transport.modes)
+        ]
+    except (RegistryError, SettingsError) as error:
+        raise click.ClickException(str(error)) from None

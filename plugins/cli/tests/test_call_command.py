@@ -1,4 +1,4 @@
-"""`jackfield call`: whatever the person at the shell does, nothing is lost, doubled or told wrongly."""
+"""`jackfield call`: signals, confirmation, sessions, repeated calls and output."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RISKY = {"requiresConfirmation": True, "preview": "Say {text} aloud?"}
 TEXT = '{"text": "hello"}'
 WRITES = {"category": "action", "sideEffects": "writes", "idempotent": False, "timeoutMs": 600_000}
 
-# Runs until a file lets it go on, so that whoever stops it does so in the middle.
+# Runs until the file `go` exists, so that a test can interrupt it.
 PATIENT = """import asyncio
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from jackfield import ok
 
 
 async def execute(args, ctx):
-    with Path("began").open("a") as file:
+    with Path("started").open("a") as file:
         file.write("once\\n")
     while not Path("go").exists():
         await asyncio.sleep(0.01)
@@ -37,7 +37,7 @@ async def execute(args, ctx):
 """
 
 
-def started(site: Any, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+def start(site: Any, *arguments: str, **options: Any) -> subprocess.Popen[str]:
     environ = {**os.environ, "PYTHONPATH": str(site.folder), **GOVERNED}
     return subprocess.Popen(
         [sys.executable, "-m", "jackfield_cli", *arguments],
@@ -64,47 +64,47 @@ CALL = ("call", "patient", TEXT, "--session", "s", "--call-id", "call_123456")
 
 
 @pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
-def test_a_write_that_is_interrupted_comes_to_its_end(site: Any, signalled: int) -> None:
+def test_an_interrupted_write_finishes(site: Any, signalled: int) -> None:
     folder = patient(site, **WRITES)
-    with started(site, *CALL) as process:
-        wait_for(folder / "began", process)
+    with start(site, *CALL) as process:
+        wait_for(folder / "started", process)
         process.send_signal(signalled)
         assert process.stderr is not None
         assert process.stderr.readline() == (
-            "patient writes, and is left to finish; Ctrl-C again gives it up.\n"
+            "patient writes data and is allowed to finish; press Ctrl-C again to cancel it.\n"
         )
         (folder / "go").touch()
         shown, _ = process.communicate()
     assert (process.returncode, json.loads(shown)) == (0, {"said": "hello"})
 
 
-def test_a_write_that_is_given_up_says_so_now_and_to_whoever_asks_again(site: Any) -> None:
+def test_a_cancelled_write_reports_it_now_and_when_repeated(site: Any) -> None:
     folder = patient(site, **WRITES)
-    with started(site, *CALL) as process:
-        wait_for(folder / "began", process)
+    with start(site, *CALL) as process:
+        wait_for(folder / "started", process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
+        _, output = process.communicate()
     assert process.returncode == 1
-    assert "TRANSIENT: The user interrupted" in told
-    assert "It may have changed something all the same." in told
+    assert "TRANSIENT: The user interrupted" in output
+    assert "It may have changed something nevertheless." in output
     again = site.run(*CALL, **GOVERNED)
-    assert again.stderr.splitlines()[:2] == told.splitlines()[:2]
-    assert "patient 1.0.0 answered before, in" in again.stderr
-    assert (folder / "began").read_text() == "once\n"
+    assert again.stderr.splitlines()[:2] == output.splitlines()[:2]
+    assert "patient 1.0.0 replayed, in" in again.stderr
+    assert (folder / "started").read_text() == "once\n"
 
 
-def test_a_read_that_is_interrupted_is_stopped_and_answered(site: Any) -> None:
+def test_an_interrupted_read_is_cancelled_with_an_error(site: Any) -> None:
     folder = patient(site, timeoutMs=600_000)
-    with started(site, *CALL) as process:
-        wait_for(folder / "began", process)
+    with start(site, *CALL) as process:
+        wait_for(folder / "started", process)
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
+        _, output = process.communicate()
     assert process.returncode == 1
-    assert told.startswith("TRANSIENT: The user interrupted, and the tool was stopped")
-    assert "changed something" not in told
+    assert output.startswith("TRANSIENT: The user interrupted, and the tool was stopped")
+    assert "changed something" not in output
 
 
 SLOW_POLICY = """import asyncio
@@ -119,7 +119,7 @@ class Slow:
         return True
 
     async def apply(self, call, proceed):
-        Path("began").touch()
+        Path("started").touch()
         while not Path("go").exists():
             await asyncio.sleep(0.01)
         return await proceed(call)
@@ -131,28 +131,28 @@ def jackfield_policies():
 """
 
 
-def test_a_call_that_a_policy_holds_up_is_given_up_by_the_second_ctrl_c(site: Any) -> None:
+def test_the_second_ctrl_c_cancels_a_call_that_waits_for_a_policy(site: Any) -> None:
     site.plugin("fab-slow", SLOW_POLICY)
     folder = patient(site, **WRITES)
-    with started(site, *CALL) as process:
-        wait_for(folder / "began", process)
+    with start(site, *CALL) as process:
+        wait_for(folder / "started", process)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        assert process.stderr.readline() == "There is no answer yet; Ctrl-C again gives it up.\n"
+        assert process.stderr.readline() == "There is no result yet; press Ctrl-C again to cancel.\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
+        _, output = process.communicate()
     assert process.returncode == 1
-    assert "Given up before there was an answer." in told
-    assert "Traceback" not in told
+    assert "Cancelled before there was a result." in output
+    assert "Traceback" not in output
 
 
-def test_a_handler_that_blocks_everything_is_ended_by_the_third_ctrl_c(site: Any) -> None:
+def test_the_third_ctrl_c_ends_a_handler_that_blocks_the_loop(site: Any) -> None:
     blocking = PATIENT.replace("await asyncio.sleep(0.01)", "__import__('time').sleep(0.01)")
     site.tool("patient", schema=WRITES, handler=blocking)
     assert site.run("build", **GOVERNED).returncode == 0
     folder: Path = site.folder.parent
-    with started(site, *CALL) as process:
-        wait_for(folder / "began", process)
+    with start(site, *CALL) as process:
+        wait_for(folder / "started", process)
         while process.poll() is None:
             process.send_signal(signal.SIGINT)
             time.sleep(0.05)
@@ -160,7 +160,7 @@ def test_a_handler_that_blocks_everything_is_ended_by_the_third_ctrl_c(site: Any
     assert process.returncode != 0
 
 
-def test_a_closed_standard_input_is_nobody_to_ask(site: Any) -> None:
+def test_with_closed_standard_input_the_call_stays_unconfirmed(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
     done = subprocess.run(
@@ -176,40 +176,38 @@ def test_a_closed_standard_input_is_nobody_to_ask(site: Any) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_json_asks_nobody_and_does_not_send_to_a_terminal(site: Any) -> None:
+def test_json_output_never_asks_for_confirmation(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
-    told = site.run("call", "risky", TEXT, "--json", **GOVERNED).stderr
-    assert told == "This needs a person's approval, and --json asks nobody: approve with --yes.\n"
+    output = site.run("call", "risky", TEXT, "--json", **GOVERNED).stderr
+    assert output == "This call needs confirmation, and --json cannot ask: approve with --yes.\n"
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "output"),
     [("\x04", "Nothing was run."), ("n\n", "Declined; nothing was run.")],
     ids=["end", "no"],
 )
-def test_a_question_that_is_not_answered_with_yes_says_that_nothing_was_run(
-    site: Any, answer: str, told: str
-) -> None:
+def test_a_confirmation_without_a_yes_says_that_nothing_was_run(site: Any, answer: str, output: str) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
-    assert told in on_a_terminal(site, answer, "call", "risky", TEXT)
+    assert output in on_a_terminal(site, answer, "call", "risky", TEXT)
 
 
-def test_a_question_that_was_open_too_long_is_not_called_declined(site: Any) -> None:
+def test_an_expired_confirmation_is_not_reported_as_declined(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
     (site.folder.parent / "jackfield.toml").write_text("[policies.confirmation]\nexpiry_seconds = 0.001\n")
     shown = on_a_terminal(site, "y\n", "call", "risky", TEXT)
-    assert "The question was open for too long; nothing was run. Call again." in shown
+    assert "The confirmation expired; nothing was run. Call again." in shown
     assert "Declined" not in shown
 
 
 def on_a_terminal(site: Any, answer: str, *arguments: str) -> str:
-    """What a person sees who gives this answer to the question."""
+    """Return the output of a terminal on which this answer is given."""
     shown = b""
     terminal, end = pty.openpty()
-    with started(site, *arguments, stdin=end, stdout=end, stderr=end):
+    with start(site, *arguments, stdin=end, stdout=end, stderr=end):
         os.close(end)
         # The end of a terminal is an error on Linux.
         with suppress(OSError):
@@ -222,7 +220,7 @@ def on_a_terminal(site: Any, answer: str, *arguments: str) -> str:
     return shown.decode()
 
 
-def test_a_repeated_call_id_gets_the_outcome_of_the_approved_call(site: Any) -> None:
+def test_a_repeated_call_id_returns_the_result_of_the_approved_call(site: Any) -> None:
     site.tool("risky", schema=RISKY)
     assert site.run("build", **GOVERNED).returncode == 0
     call = ("call", "risky", TEXT, "--session", "s", "--call-id", "call_123456")
@@ -235,29 +233,29 @@ def test_a_repeated_call_id_gets_the_outcome_of_the_approved_call(site: Any) -> 
     assert json.loads(again.stdout)["answer"] == json.loads(approved.stdout)["answer"]
 
 
-def test_a_call_id_that_does_not_keep_a_call_from_running_twice_is_not_taken_quietly(site: Any) -> None:
+def test_an_ineffective_call_id_is_refused_or_warned_about(site: Any) -> None:
     site.tool("echo")
     assert site.run("build", **GOVERNED).returncode == 0
     alone = site.run("call", "echo", TEXT, "--call-id", "call_123456", **GOVERNED)
     assert alone.returncode == 2
-    assert "--call-id is known in its session alone, so it needs --session" in alone.stderr
+    assert "a call id is valid only in its session, so --call-id needs --session" in alone.stderr
     short = site.run("call", "echo", TEXT, "--session", "s", "--call-id", "42", **GOVERNED)
     assert short.returncode == 0
-    assert short.stderr.startswith("The id '42' does not hold: the same call with it is run again.")
+    assert short.stderr.startswith("The id '42' is ignored: a repeated call with it runs again.")
     long = site.run("call", "echo", TEXT, "--session", "s", "--call-id", "call_123456", **GOVERNED)
-    assert "does not hold" not in long.stderr
+    assert "is ignored" not in long.stderr
 
 
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (("--user", "bob"), "session s is ada's: leave --user out, or begin another --session"),
-        (("--mode", "text"), "session s is a voice session: leave --mode out"),
+        (("--user", "bob"), "session s belongs to ada: omit --user, or start another --session"),
+        (("--mode", "text"), "session s is a voice session: omit --mode"),
         (("--user", "ada", "--mode", "voice"), ""),
         ((), ""),
     ],
 )
-def test_a_session_stays_its_users_and_in_its_mode(site: Any, options: tuple[str, ...], reason: str) -> None:
+def test_a_session_keeps_its_user_and_its_mode(site: Any, options: tuple[str, ...], reason: str) -> None:
     site.tool("echo")
     assert site.run("build", **GOVERNED).returncode == 0
     call = ("call", "echo", TEXT, "--session", "s")
@@ -268,25 +266,25 @@ def test_a_session_stays_its_users_and_in_its_mode(site: Any, options: tuple[str
 
 
 @pytest.mark.parametrize("option", ["--session", "--user", "--call-id"])
-def test_a_name_that_a_script_left_empty_is_refused(site: Any, option: str) -> None:
+def test_an_empty_option_is_refused(site: Any, option: str) -> None:
     site.tool("echo")
     site.run("build")
     done = site.run("call", "echo", TEXT, option, "")
     assert done.returncode == 2
-    assert "it is empty; leave the option out where there is none" in done.stderr
+    assert "it is empty; omit the option instead" in done.stderr
 
 
-def test_a_session_of_another_registry_says_what_to_do(site: Any) -> None:
+def test_a_session_of_another_registry_is_refused_with_a_remedy(site: Any) -> None:
     site.tool("echo")
     assert site.run("build", **GOVERNED).returncode == 0
     call = ("call", "echo", TEXT, "--session", "s")
     assert site.run(*call, **GOVERNED).returncode == 0
     site.tool("other")
     assert site.run("build", **GOVERNED).returncode == 0
-    assert re.search(r"pinned to registry .+; begin another --session\n", site.run(*call, **GOVERNED).stderr)
+    assert re.search(r"pinned to registry .+; start another --session\n", site.run(*call, **GOVERNED).stderr)
 
 
-def test_standard_output_is_the_data_and_the_rest_is_told_beside_it(site: Any) -> None:
+def test_data_goes_to_stdout_and_everything_else_to_stderr(site: Any) -> None:
     handler = (
         "from jackfield import Intent, ok\n\n\nasync def execute(args, ctx):\n"
         "    await ctx.messaging.send('farewell', words='Bye')\n"
@@ -299,42 +297,42 @@ def test_standard_output_is_the_data_and_the_rest_is_told_beside_it(site: Any) -
     assert json.loads(done.stdout) == {"said": 1}
     assert done.stderr.splitlines()[:2] == [
         'intent END_VOICE_SESSION {"after": "current_turn"}',
-        'told the client: farewell {"words": "Bye"}',
+        'event: farewell {"words": "Bye"}',
     ]
 
 
-def test_json_that_is_cut_off_is_told_with_its_place(site: Any) -> None:
+def test_incomplete_json_is_reported_with_its_place(site: Any) -> None:
     site.tool("echo")
     site.run("build")
-    told = site.run("call", "echo", '{"text": "hello').stderr
-    assert told.splitlines()[0].endswith("(line 1, column 10)")
+    output = site.run("call", "echo", '{"text": "hello').stderr
+    assert output.splitlines()[0].endswith("(line 1, column 10)")
 
 
-@pytest.mark.parametrize(("schema", "told"), [(WRITES, True), ({}, False)], ids=["writes", "reads"])
-def test_only_a_tool_that_writes_may_have_changed_something(
-    site: Any, schema: dict[str, Any], told: bool
+@pytest.mark.parametrize(("schema", "output"), [(WRITES, True), ({}, False)], ids=["writes", "reads"])
+def test_only_a_failed_write_warns_about_side_effects(
+    site: Any, schema: dict[str, Any], output: bool
 ) -> None:
     site.tool("echo", schema=schema, handler="def execute(args, ctx):\n    raise RuntimeError('lost')\n")
     assert site.run("build").returncode == 0
     shown = site.run("call", "echo", TEXT).stderr
     assert "INTERNAL: The tool failed for a reason of its own." in shown
-    assert ("It may have changed something all the same." in shown) is told
+    assert ("It may have changed something nevertheless." in shown) is output
 
 
-def test_a_suggestion_of_several_lines_stays_one(site: Any) -> None:
+def test_a_suggestion_of_several_lines_is_indented(site: Any) -> None:
     guide = (
         "# echo\n\nSays a text again.\n\n- `text`: what to say.\n- Keep `text` short.\n\n"
         '```json\n{"text": "x"}\n```\n'
     )
     site.tool("echo", guide=guide)
     assert site.run("build").returncode == 0
-    told = site.run("call", "echo", "{}").stderr.splitlines()
-    assert told[1:3] == ["  -> `text`: what to say.", "     Keep `text` short."]
+    output = site.run("call", "echo", "{}").stderr.splitlines()
+    assert output[1:3] == ["  -> `text`: what to say.", "     Keep `text` short."]
 
 
-def test_a_tool_that_is_not_offered_is_called_nothing_but_its_name(site: Any) -> None:
+def test_a_withheld_tool_is_shown_without_a_version(site: Any) -> None:
     site.tool("echo", schema={"requires": ["teleport"]})
     site.run("build")
-    told = site.run("call", "echo", TEXT).stderr
-    assert "'echo' is withheld: it needs teleport" in told
-    assert re.search(r"^echo in [\d.]+ ms", told, re.MULTILINE)
+    output = site.run("call", "echo", TEXT).stderr
+    assert "'echo' is withheld: it needs teleport" in output
+    assert re.search(r"^echo in [\d.]+ ms", output, re.MULTILINE)

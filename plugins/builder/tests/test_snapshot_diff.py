@@ -1,4 +1,4 @@
-"""Differences in product terms, with the version bump each asks for."""
+"""Differences between snapshots, each with the version bump that it requires."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jackfield.registry.arguments import Arguments
-from jackfield_builder.changes import Bump, argument_changes
+from jackfield_builder.schema_changes import VersionBump, argument_changes
 
 BASE: dict[str, Any] = {
     "type": "object",
@@ -28,7 +28,7 @@ BASE: dict[str, Any] = {
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
-    """The base with the member at a dotted path set, or removed when the value is `...`."""
+    """Return the base with the member at a dotted path set, or removed if the value is `...`."""
     schema = copy.deepcopy(BASE)
     target: Any = schema
     *parents, last = path.split(".")
@@ -42,35 +42,37 @@ def changed(path: str, value: Any) -> dict[str, Any]:
 
 
 CASES = [
-    ("properties.when", {"type": "string"}, "optional argument when added", Bump.MINOR),
-    ("properties.kind", ..., "argument kind removed", Bump.MAJOR),
-    ("required", ["query", "top_k"], "argument top_k became required", Bump.MAJOR),
-    ("required", [], "argument query became optional", Bump.MINOR),
-    ("properties.top_k.maximum", 20, "top_k: maximum 10 -> 20", Bump.MINOR),
-    ("properties.top_k.maximum", 5, "top_k: maximum 10 -> 5", Bump.MAJOR),
-    ("properties.top_k.maximum", ..., "top_k: maximum 10 -> none", Bump.MINOR),
-    ("properties.top_k.minimum", 2, "top_k: minimum 1 -> 2", Bump.MAJOR),
-    ("properties.query.pattern", "^a", 'query: pattern none -> "^a"', Bump.MAJOR),
-    ("properties.top_k.default", 3, "default of top_k: 5 -> 3", Bump.MINOR),
-    ("properties.top_k.type", "number", "top_k takes number instead of integer", Bump.MINOR),
-    ("properties.top_k.type", "string", "top_k takes string instead of integer", Bump.MAJOR),
-    ("properties.kind.enum", ["a", "b", "c"], "kind also takes 'c'", Bump.MINOR),
-    ("properties.kind.enum", ["a"], "kind no longer takes 'b'", Bump.MAJOR),
-    ("properties.tags.items.maxLength", 9, "tags[]: maxLength none -> 9", Bump.MAJOR),
-    ("properties.query.description", "Words.", "description of query changed", Bump.PATCH),
-    ("anyOf", [{"required": ["kind"]}], "schema: anyOf changed", Bump.MAJOR),
+    ("properties.when", {"type": "string"}, "optional argument when added", VersionBump.MINOR),
+    ("properties.kind", ..., "argument kind removed", VersionBump.MAJOR),
+    ("required", ["query", "top_k"], "argument top_k became required", VersionBump.MAJOR),
+    ("required", [], "argument query became optional", VersionBump.MINOR),
+    ("properties.top_k.maximum", 20, "top_k: maximum 10 -> 20", VersionBump.MINOR),
+    ("properties.top_k.maximum", 5, "top_k: maximum 10 -> 5", VersionBump.MAJOR),
+    ("properties.top_k.maximum", ..., "top_k: maximum 10 -> none", VersionBump.MINOR),
+    ("properties.top_k.minimum", 2, "top_k: minimum 1 -> 2", VersionBump.MAJOR),
+    ("properties.query.pattern", "^a", 'query: pattern none -> "^a"', VersionBump.MAJOR),
+    ("properties.top_k.default", 3, "default of top_k: 5 -> 3", VersionBump.MINOR),
+    ("properties.top_k.type", "number", "top_k takes number instead of integer", VersionBump.MINOR),
+    ("properties.top_k.type", "string", "top_k takes string instead of integer", VersionBump.MAJOR),
+    ("properties.kind.enum", ["a", "b", "c"], "kind also takes 'c'", VersionBump.MINOR),
+    ("properties.kind.enum", ["a"], "kind no longer takes 'b'", VersionBump.MAJOR),
+    ("properties.tags.items.maxLength", 9, "tags[]: maxLength none -> 9", VersionBump.MAJOR),
+    ("properties.query.description", "Words.", "description of query changed", VersionBump.PATCH),
+    ("anyOf", [{"required": ["kind"]}], "schema: anyOf changed", VersionBump.MAJOR),
 ]
 
 
 @pytest.mark.parametrize(("path", "value", "what", "bump"), CASES)
-def test_a_change_of_the_arguments(path: str, value: Any, what: str, bump: Bump) -> None:
+def test_a_change_of_the_arguments_requires_its_bump(
+    path: str, value: Any, what: str, bump: VersionBump
+) -> None:
     assert list(argument_changes(BASE, changed(path, value))) == [(what, bump)]
 
 
 def test_a_required_argument_added_is_breaking() -> None:
     after = changed("properties.where", {"type": "string"})
     after["required"] = ["query", "where"]
-    assert list(argument_changes(BASE, after)) == [("required argument where added", Bump.MAJOR)]
+    assert list(argument_changes(BASE, after)) == [("required argument where added", VersionBump.MAJOR)]
 
 
 NUMBERS = st.none() | st.integers(-3, 6)
@@ -88,7 +90,7 @@ def integer_schemas(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(integer_schemas(), integer_schemas(), st.integers(-5, 8) | st.text(max_size=2))
-def test_a_call_that_is_no_longer_accepted_always_asks_for_a_major_bump(
+def test_a_call_that_is_no_longer_accepted_requires_a_major_bump(
     before: dict[str, Any], after: dict[str, Any], value: Any
 ) -> None:
     def parameters(schema: dict[str, Any]) -> dict[str, Any]:
@@ -98,7 +100,9 @@ def test_a_call_that_is_no_longer_accepted_always_asks_for_a_major_bump(
         return not Arguments(parameters(schema)).violations({"n": value})
 
     if accepts(before) and not accepts(after):
-        assert Bump.MAJOR in [bump for _, bump in argument_changes(parameters(before), parameters(after))]
+        assert VersionBump.MAJOR in [
+            bump for _, bump in argument_changes(parameters(before), parameters(after))
+        ]
 
 
 def rebuild(site: Any, folder: Path, **fields: Any) -> list[dict[str, Any]]:
@@ -119,7 +123,7 @@ def rebuild(site: Any, folder: Path, **fields: Any) -> list[dict[str, Any]]:
         ({}, False),
     ],
 )
-def test_the_build_warns_when_the_version_does_not_say_what_changed(
+def test_the_build_warns_about_a_missing_version_bump(
     site: Any, fields: dict[str, Any], warned: bool
 ) -> None:
     site.enforcer()
@@ -129,7 +133,7 @@ def test_the_build_warns_when_the_version_does_not_say_what_changed(
     assert [finding["code"] for finding in findings] == (["JF901"] if warned else [])
 
 
-def test_a_missing_bump_is_told_until_the_version_says_it(site: Any) -> None:
+def test_a_missing_bump_is_reported_until_the_version_is_raised(site: Any) -> None:
     site.enforcer()
     folder = site.tool("echo")
     site.run("build")
@@ -137,22 +141,22 @@ def test_a_missing_bump_is_told_until_the_version_says_it(site: Any) -> None:
     (again,) = rebuild(site, folder)
     assert (again["code"], again["severity"]) == ("JF901", "warning")
     assert again["message"] == (
-        "1.0.0 -> 1.0.0, but this asks for a major bump; before 1.0.0 a minor one will do: "
+        "1.0.0 -> 1.0.0, but this change requires a major bump (before 1.0.0 a minor bump is enough): "
         "no longer offered in voice"
     )
     assert rebuild(site, folder, version="2.0.0") == []
     assert rebuild(site, folder) == []
 
 
-def test_a_version_that_goes_down_is_told(site: Any) -> None:
+def test_a_version_that_goes_down_is_reported(site: Any) -> None:
     folder = site.tool("echo")
     site.run("build")
     (finding,) = rebuild(site, folder, version="0.9.0")
     assert (finding["code"], finding["severity"]) == ("JF901", "warning")
-    assert finding["message"] == "1.0.0 -> 0.9.0, but a version never goes down"
+    assert finding["message"] == "1.0.0 -> 0.9.0, but a version must never go down"
 
 
-def test_a_missing_patch_bump_is_a_note_that_the_build_only_counts(site: Any) -> None:
+def test_a_missing_patch_bump_is_only_a_counted_note(site: Any) -> None:
     folder = site.tool("echo")
     site.run("build")
     with (folder / "handler.py").open("a") as file:
@@ -164,14 +168,14 @@ def test_a_missing_patch_bump_is_a_note_that_the_build_only_counts(site: Any) ->
     assert "warning" not in shown
 
 
-def test_before_1_0_0_a_minor_bump_may_break(site: Any) -> None:
+def test_before_1_0_0_a_minor_bump_is_enough_for_a_break(site: Any) -> None:
     site.enforcer()
     folder = site.tool("echo", schema={"version": "0.1.0"})
     site.run("build")
     assert rebuild(site, folder, allowedModes=["text"], version="0.2.0") == []
 
 
-def test_diff_speaks_in_product_terms(site: Any) -> None:
+def test_diff_describes_changes_for_users(site: Any) -> None:
     folder = site.tool("echo")
     site.tool("gone")
     site.run("build", "--registry", "a.json")
@@ -191,36 +195,36 @@ def test_diff_speaks_in_product_terms(site: Any) -> None:
 
     report = site.run_json("diff", "a.json", "b.json")
 
-    told = {(change["subject"], change["what"], change["bump"]) for change in report["changes"]}
+    changes = {(change["subject"], change["what"], change["bump"]) for change in report["changes"]}
     assert {
         ("echo", "times: maximum none -> 3", "major"),
         ("echo", "handler changed", "patch"),
         ("echo", "sideEffects none -> writes", "major"),
-        ("echo", "result also holds said", "minor"),
+        ("echo", "result also includes said", "minor"),
         ("echo", "version 1.0.0 -> 2.0.0", None),
         ("fresh", "tool added, 1.0.0", None),
         ("gone", "tool removed", None),
         (None, "plugin fab-plugin:main added", None),
-    } == told
+    } == changes
     assert "breaking" in site.run("diff", "a.json", "b.json").stdout
     assert "no difference" in site.run("diff", "a.json", "a.json").stdout
 
 
-def test_diff_takes_the_registry_and_the_one_before_it_unless_told(site: Any) -> None:
+def test_diff_compares_the_previous_and_the_current_registry_by_default(site: Any) -> None:
     folder = site.tool("echo")
     site.run("build")
     first = site.run("diff")
     assert first.returncode == 1
-    assert "tool_registry.previous.json: no build has replaced a registry here yet" in first.stderr
+    assert "tool_registry.previous.json: no build has replaced a registry yet" in first.stderr
     shutil.copy(site.folder.parent / "tool_registry.json", site.folder.parent / "first.json")
     rebuild(site, folder, latencyBudgetMs=99, version="1.0.1")
     rebuild(site, folder, latencyBudgetMs=98, version="1.0.2")
 
-    def told(*files: str) -> list[str]:
+    def changes(*files: str) -> list[str]:
         return [change["what"] for change in site.run_json("diff", *files)["changes"]]
 
-    assert told() == ["latencyBudgetMs 99 -> 98", "version 1.0.1 -> 1.0.2"]
-    assert told("first.json") == ["latencyBudgetMs 100 -> 98", "version 1.0.0 -> 1.0.2"]
+    assert changes() == ["latencyBudgetMs 99 -> 98", "version 1.0.1 -> 1.0.2"]
+    assert changes("first.json") == ["latencyBudgetMs 100 -> 98", "version 1.0.0 -> 1.0.2"]
 
 
 @pytest.mark.parametrize(
@@ -231,7 +235,7 @@ def test_diff_takes_the_registry_and_the_one_before_it_unless_told(site: Any) ->
         ({"timeoutMs": 5000}, False),
     ],
 )
-def test_a_strict_diff_fails_for_a_break_that_the_version_does_not_announce(
+def test_a_strict_diff_fails_for_a_break_without_a_major_bump(
     site: Any, fields: dict[str, Any], broken: bool
 ) -> None:
     site.enforcer()
@@ -241,11 +245,11 @@ def test_a_strict_diff_fails_for_a_break_that_the_version_does_not_announce(
     assert site.run("diff").returncode == 0
     done = site.run("diff", "--strict")
     assert done.returncode == int(broken)
-    assert ("echo: 1.0.0 -> 1.1.0, but this asks for a major bump" in done.stderr) is broken
+    assert ("echo: 1.0.0 -> 1.1.0, but this change requires a major bump" in done.stderr) is broken
     assert set(site.run_json("diff")["unannounced"]) == ({"echo"} if broken else set())
 
 
-def test_diff_of_a_file_that_is_not_there_is_a_sentence(site: Any) -> None:
+def test_diff_of_a_missing_file_gives_an_error_without_traceback(site: Any) -> None:
     done = site.run("diff", "a.json", "b.json")
     assert done.returncode == 1
     assert done.stderr == "Error: a.json: there is no registry here; run `jackfield build`\n"

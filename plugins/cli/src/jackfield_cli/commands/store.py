@@ -1,4 +1,4 @@
-"""`jackfield store`: create the store of a deployment, and see which one it is."""
+"""`jackfield store`: creates the deployment's store and shows its identity."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from jackfield_cli.options import as_json, print_json, with_registry
-from jackfield_cli.report import echo
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from jackfield.offers import StoreOffer
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 @click.group()
 def store() -> None:
-    """Create the store of this deployment, or show which one it is.
+    """Create the store of this deployment, or show its identity.
 
-    In production nothing else creates a store: a host whose store is missing does not start.
+    In production only this command creates a store: a host without its store does not start.
     """
 
 
 @store.command()
 @with_registry
 def create(settings: Settings) -> None:
-    """Create the store that the settings name; refuse if there is anything in its place."""
+    """Create the configured store; fails if something already exists at its place."""
     with _offer(settings) as (offer, chosen):
         if offer.initialise is None:
-            raise click.ClickException(f"the store {offer.name!r} does not have to be created")
+            raise click.ClickException(f"the store {offer.name!r} does not need to be created")
         echo(offer.initialise(chosen))
 
 
@@ -38,9 +38,9 @@ def create(settings: Settings) -> None:
 @with_registry
 @as_json
 def show(settings: Settings, as_json: bool) -> None:
-    """Show the identity of the store and how much is in it; works beside a running host.
+    """Show the identity and the size of the store. Works while a host is running.
 
-    Claims, values and streams are counted with what has expired and was not pruned yet.
+    The numbers of claims, values and streams include expired ones that are not pruned yet.
     """
     with _offer(settings) as (offer, chosen):
         if offer.describe is None:
@@ -53,7 +53,7 @@ def show(settings: Settings, as_json: bool) -> None:
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        echo(f"{name:<{width}}  {'not known' if value is None else value}")
+        echo(f"{name:<{width}}  {'unknown' if value is None else value}")
 
 
 @contextmanager
@@ -69,8 +69,8 @@ def _offer(settings: Settings) -> Iterator[tuple[StoreOffer, Any]]:
         provision.faults.check()
         if provision.store_name == "memory":
             raise click.ClickException(
-                "the store of this deployment is `memory`, which ends with its process and is never created; "
-                "for one that lasts, install jackfield-store-sqlite and run `jackfield build`"
+                "this deployment uses the `memory` store, which ends with its process and is never created; "
+                "for a persistent store, install jackfield-store-sqlite and run `jackfield build`"
             )
         yield provision.store_offer()
     except (SnapshotError, RegistryError, SettingsError, StoreUnavailableError) as error:

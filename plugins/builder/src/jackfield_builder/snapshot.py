@@ -1,4 +1,4 @@
-"""Making the snapshot and writing it, in one piece or not at all."""
+"""Creates the snapshot of the checked tools and writes it atomically."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from jackfield.offers import Stage
 from jackfield.packages import package_hash, path_of
 from jackfield.plugins import KINDS, Plugins
 
-from jackfield_builder.dependencies import Installation, Owner
-from jackfield_builder.drafts import Draft
+from jackfield_builder.dependencies import ContributedModules, InstalledDistributions
+from jackfield_builder.tool_draft import ToolDraft
 
 
-class Adopted(NamedTuple):
-    """A tool that passed, with its declarations."""
+class CheckedTool(NamedTuple):
+    """A tool after all checks: its draft with the findings, and its declarations for providers."""
 
-    draft: Draft
+    draft: ToolDraft
     provider_schemas: Mapping[str, Any]
 
 
-def freeze(adopted: Iterable[Adopted], plugins: Plugins) -> Snapshot:
-    """The snapshot of what passed; the same inputs give the same document but for commit and time."""
-    adopted = list(adopted)
-    installation = Installation()
+def freeze(tools: Iterable[CheckedTool], plugins: Plugins) -> Snapshot:
+    """Create the snapshot; the same inputs give the same document except for commit and time."""
+    tools = list(tools)
+    installation = InstalledDistributions()
     return seal(
         {
             "formatVersion": FORMAT_VERSION,
@@ -60,27 +60,28 @@ def freeze(adopted: Iterable[Adopted], plugins: Plugins) -> Snapshot:
             "enforced": sorted({field for offer, _ in plugins.policy_chain() for field in offer.enforces}),
             "capabilities": [each.name for each in plugins.of("jackfield_capabilities")],
             "intents": [each.name for each in plugins.of("jackfield_intent_handlers")],
-            "distributions": installation.record(_owners(adopted, plugins)),
+            "distributions": installation.records(_contributed_modules(tools, plugins)),
             "plugins": _plugins(plugins, installation),
             "tools": sorted(
-                (_tool(each, installation) for each in adopted), key=lambda tool: str(tool["toolId"])
+                (_tool(each, installation) for each in tools), key=lambda tool: str(tool["toolId"])
             ),
         }
     )
 
 
-def _owners(adopted: Iterable[Adopted], plugins: Plugins) -> dict[str, Owner]:
-    tools: dict[str, list[str]] = defaultdict(list)
+def _contributed_modules(tools: Iterable[CheckedTool], plugins: Plugins) -> dict[str, ContributedModules]:
+    """Return the packages of tools and the modules of plugins by distribution."""
+    packages: dict[str, list[str]] = defaultdict(list)
     modules: dict[str, list[str]] = defaultdict(list)
-    for each in adopted:
-        tools[each.draft.source.distribution.name].append(each.draft.source.package)
+    for tool in tools:
+        packages[tool.draft.source.distribution.name].append(tool.draft.source.package)
     for entry in plugins.loaded:
         modules[entry.distribution.name].append(entry.value.partition(":")[0].strip())
-    return {name: Owner(tools[name], modules[name]) for name in {*tools, *modules}}
+    return {name: ContributedModules(packages[name], modules[name]) for name in {*packages, *modules}}
 
 
-def _tool(adopted: Adopted, installation: Installation) -> dict[str, Any]:
-    draft = adopted.draft
+def _tool(tool: CheckedTool, installation: InstalledDistributions) -> dict[str, Any]:
+    draft = tool.draft
     if draft.schema is None or draft.guide is None:
         raise ValueError(f"{draft.source.tool_id} was not checked")
     source = draft.source
@@ -88,7 +89,7 @@ def _tool(adopted: Adopted, installation: Installation) -> dict[str, Any]:
     return {
         **ToolManifest.from_wire(draft.schema).metadata(),
         "jsonSchema": draft.schema["parameters"],
-        "providerSchemas": dict(adopted.provider_schemas),
+        "providerSchemas": dict(tool.provider_schemas),
         "summary": draft.guide.summary,
         "documentation": draft.guide.text,
         "handler": source.handler,
@@ -101,7 +102,7 @@ def _tool(adopted: Adopted, installation: Installation) -> dict[str, Any]:
     }
 
 
-def _plugins(plugins: Plugins, installation: Installation) -> list[dict[str, Any]]:
+def _plugins(plugins: Plugins, installation: InstalledDistributions) -> list[dict[str, Any]]:
     described = []
     for entry in plugins.loaded:
         top_level = entry.value.partition(":")[0].partition(".")[0]
@@ -116,9 +117,9 @@ def _plugins(plugins: Plugins, installation: Installation) -> list[dict[str, Any
                     "version": entry.distribution.version,
                     "contentHash": package_hash(path, version) if path else None,
                 },
-                # A host without its observers would not record what it is meant to record.
+                # A host must not start without its observers, because they write the audit.
                 "observes": any(each.plugin == entry for each in plugins.of("jackfield_observers")),
-                # Observers, endpoints and commands change nothing about a session.
+                # Observers, endpoints and commands do not affect a session.
                 "offers": {
                     hook: [each.name for each in plugins.of(hook) if each.plugin == entry]
                     for hook in KINDS
@@ -130,7 +131,7 @@ def _plugins(plugins: Plugins, installation: Installation) -> list[dict[str, Any
 
 
 def _timestamp() -> str:
-    # Reproducible-build tools set this, and so can anybody who compares two builds byte for byte.
+    # Tools for reproducible builds set SOURCE_DATE_EPOCH, so that two builds can be compared byte for byte.
     try:
         moment = datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), UTC)
     except (KeyError, ValueError, OverflowError, OSError):
@@ -140,34 +141,35 @@ def _timestamp() -> str:
 
 def _git_commit() -> str | None:
     try:
-        asked = subprocess.run(
+        result = subprocess.run(
             ["git", "rev-parse", "HEAD"],  # noqa: S607 - the user's own git
             capture_output=True, text=True, check=False, timeout=10,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return asked.stdout.strip() or None if asked.returncode == 0 else None
+    return result.stdout.strip() or None if result.returncode == 0 else None
 
 
-def write(snapshot: Snapshot, path: Path) -> Snapshot | None:
-    """Put the snapshot where it belongs; a reader sees the old one or the new one, never half of one.
+def write_snapshot(snapshot: Snapshot, path: Path) -> Snapshot | None:
+    """Write the snapshot atomically; a reader sees the old file or the new one.
 
-    One of another version that stood there is kept beside it, so that the two can be compared, and returned.
+    If the file held another version, copy that to the path of the previous registry, so that the two can be
+    compared, and return it.
     """
     replaced = None
     path.parent.mkdir(parents=True, exist_ok=True)
     document = _document(snapshot.wire)
     with suppress(SnapshotError):
-        stood = Snapshot.load(path)
-        if stood.version != snapshot.version:
-            _put(path.read_bytes(), previous(path))
-            replaced = stood
-    _put(document, path)
+        current = Snapshot.load(path)
+        if current.version != snapshot.version:
+            _replace_file(path.read_bytes(), previous(path))
+            replaced = current
+    _replace_file(document, path)
     return replaced
 
 
 def _document(wire: Mapping[str, Any]) -> bytes:
-    """JSON with a line for every tool: every start reads it, and indentation would be half of it."""
+    """Return JSON with a line for every tool; with indentation the file would be twice as large."""
     members = [b'"%b": %b' % (name.encode(), _member(wire[name])) for name in sorted(wire)]
     return b"{\n%b\n}\n" % b",\n".join(members)
 
@@ -182,8 +184,8 @@ def _compact(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
-def _put(document: bytes, link: Path) -> None:
-    # What a link leads to is replaced, so that whoever else reads it there sees the new one.
+def _replace_file(document: bytes, link: Path) -> None:
+    # Replace the target of a symbolic link, so that readers of the target see the new file.
     path = link.resolve()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

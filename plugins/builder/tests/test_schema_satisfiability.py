@@ -1,4 +1,4 @@
-"""Schemas that no value satisfies are found, and only those."""
+"""The search finds schemas that no value satisfies, and no others."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from jackfield.registry.arguments import compile_schema
 from jackfield.strict_json import pointer
-from jackfield_builder.satisfiable import unsatisfiable
+from jackfield_builder.schema_satisfiability import unsatisfiable_schemas
 from jackfield_testkit import schema_cases
 
 
 def found(schema: dict[str, Any]) -> dict[str, str]:
-    return {pointer(*path): reason for path, reason in unsatisfiable(schema)}
+    return {pointer(*path): reason for path, reason in unsatisfiable_schemas(schema)}
 
 
 def member(schema: Any, **more: Any) -> dict[str, Any]:
@@ -80,7 +80,7 @@ EMPTY: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", EMPTY)
-def test_a_contradiction_is_found_wherever_it_stands(name: str) -> None:
+def test_a_contradiction_is_found_at_any_place_of_the_schema(name: str) -> None:
     schema = EMPTY[name]
     assert found(schema)
     if "#" not in json.dumps(schema):
@@ -103,7 +103,7 @@ def test_a_contradiction_is_found_wherever_it_stands(name: str) -> None:
         ),
     ],
 )
-def test_the_innermost_schema_that_accepts_nothing_is_named(schema: dict[str, Any], paths: list[str]) -> None:
+def test_the_innermost_unsatisfiable_schema_is_reported(schema: dict[str, Any], paths: list[str]) -> None:
     assert list(found(schema)) == paths
 
 
@@ -130,7 +130,7 @@ def test_the_innermost_schema_that_accepts_nothing_is_named(schema: dict[str, An
         },
     ],
 )
-def test_what_some_value_satisfies_or_is_meant_to_accept_nothing_is_not_reported(schema: Any) -> None:
+def test_satisfiable_and_intentionally_empty_schemas_are_not_reported(schema: Any) -> None:
     assert found(schema) == {}
 
 
@@ -139,11 +139,11 @@ def test_the_reason_names_the_keywords() -> None:
         "/": "minLength 3 is greater than maxLength 2"
     }
     assert found({"type": "integer", "minimum": 1.2, "maximum": 1.8}) == {
-        "/": "minimum 1.2 and maximum 1.8 leave no number that is whole"
+        "/": "minimum 1.2 and maximum 1.8 allow no number that is an integer"
     }
 
 
-def test_a_schema_of_thousands_of_parts_is_checked_in_a_moment() -> None:
+def test_a_schema_with_thousands_of_subschemas_is_checked_quickly() -> None:
     defined = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(3000)} | {"d3000": {"type": "string"}}
     wide = {"anyOf": [{"anyOf": [{"type": "string", "minLength": n}] * 20} for n in range(20)]}
     begin = time.process_time()
@@ -167,7 +167,7 @@ BOUNDS = st.sampled_from([-1, 0, 1, 1.5, 2, 2.5, 3])
 
 
 def keywords(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
-    """Any combination of a few keywords, contradictory ones among them."""
+    """Draw a combination of keywords, contradictory ones included."""
     schemas = st.lists(inner, min_size=1, max_size=2)
     named = st.dictionaries(NAMES, inner, max_size=2)
     known: dict[str, st.SearchStrategy[Any]] = {
@@ -237,7 +237,7 @@ SAMPLES += [
 
 
 def constants(schema: Any) -> Iterator[Any]:
-    """Every value that a schema names."""
+    """Return every value in a schema."""
     for each in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
         yield each
         yield from constants(each)
@@ -245,12 +245,12 @@ def constants(schema: Any) -> Iterator[Any]:
 
 @given(keywords(SCHEMAS), SCHEMAS, SCHEMAS, st.lists(VALUES, min_size=20, max_size=20))
 @settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
-def test_no_value_satisfies_what_is_reported(schema: Any, one: Any, other: Any, values: list[Any]) -> None:
+def test_no_value_satisfies_a_reported_schema(schema: Any, one: Any, other: Any, values: list[Any]) -> None:
     # References in place go one way: one that leads back to the same value is refused before this is asked.
     one = json.loads(json.dumps(one).replace("#/$defs/x", "#/$defs/y"))
     other = json.loads(json.dumps(other).replace('"#/$defs/x"', '"#/$defs/z"').replace("$defs/y", "$defs/z"))
     root = {**schema, "$defs": {"x": one, "y": other, "z": {"type": ["string", "integer"]}}}
-    reported = list(unsatisfiable(root))
+    reported = list(unsatisfiable_schemas(root))
     event(f"reported: {bool(reported)}")
     registry = jsonschema_rs.Registry([("urn:root", root)])
     for path, reason in reported:

@@ -1,4 +1,4 @@
-"""The snapshot: the same for the same inputs, another for anything a session could notice."""
+"""The snapshot has the same version for the same inputs and another one for every relevant change."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.packages import package_hash
-from jackfield_builder import freeze
+from jackfield_builder.snapshot import write_snapshot
 
 
 def version(site: Any) -> str:
@@ -26,7 +26,7 @@ def registry(site: Any) -> dict[str, Any]:
     return document
 
 
-def test_the_snapshot_holds_what_a_session_needs(site: Any) -> None:
+def test_the_snapshot_contains_what_a_session_needs(site: Any) -> None:
     folder = site.tool("echo")
     built = version(site)
     document = registry(site)
@@ -56,7 +56,7 @@ def test_two_builds_of_the_same_inputs_give_the_same_bytes(site: Any) -> None:
     assert json.loads(file.read_bytes())["version"] == json.loads(first)["version"]
 
 
-def test_neither_place_nor_order_of_installation_matters(site: Any, tmp_path: Path) -> None:
+def test_place_and_order_of_installation_do_not_change_the_version(site: Any, tmp_path: Path) -> None:
     for name in ("alpha", "beta", "gamma"):
         site.tool(name)
     elsewhere = type(site)(tmp_path / "elsewhere" / "site")
@@ -65,7 +65,7 @@ def test_neither_place_nor_order_of_installation_matters(site: Any, tmp_path: Pa
     assert version(site) == version(elsewhere)
 
 
-def test_the_order_of_lists_that_are_sets_does_not_matter(site: Any, tmp_path: Path) -> None:
+def test_the_order_of_unordered_lists_does_not_change_the_version(site: Any, tmp_path: Path) -> None:
     site.tool("echo", schema={"allowedModes": ["text", "voice"]})
     other = type(site)(tmp_path / "other" / "site")
     other.tool("echo", schema={"allowedModes": ["voice", "text"]})
@@ -95,7 +95,7 @@ def add_module(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("change", [change_guide, change_schema, change_handler, add_module])
-def test_whatever_a_session_could_notice_changes_the_version(site: Any, change: Any) -> None:
+def test_every_change_that_affects_a_session_changes_the_version(site: Any, change: Any) -> None:
     folder = site.tool("echo")
     site.tool("other")
     before = version(site)
@@ -122,7 +122,7 @@ def test_the_plugin_set_the_policy_order_and_plugin_code_change_the_version(site
     assert len(set(seen)) == 4
 
 
-def test_what_no_session_notices_does_not(site: Any) -> None:
+def test_changes_that_affect_no_session_do_not_change_the_version(site: Any) -> None:
     folder = site.tool("echo")
     before = version(site)
     (folder / "__pycache__").mkdir(exist_ok=True)
@@ -135,7 +135,7 @@ def test_what_no_session_notices_does_not(site: Any) -> None:
     assert version(site) == before
 
 
-def test_compiled_code_counts_by_the_distributions_version(tmp_path: Path) -> None:
+def test_compiled_code_is_identified_by_the_version_of_its_distribution(tmp_path: Path) -> None:
     def hashed(binary: bytes, tag: str, version: str) -> str:
         folder = tmp_path / "package"
         shutil.rmtree(folder, ignore_errors=True)
@@ -147,7 +147,7 @@ def test_compiled_code_counts_by_the_distributions_version(tmp_path: Path) -> No
     assert hashed(b"elf", "cpython-311-x86_64", "1.0") != hashed(b"elf", "cpython-311-x86_64", "1.1")
 
 
-def test_check_says_what_is_not_up_to_date(site: Any) -> None:
+def test_check_reports_what_is_not_up_to_date(site: Any) -> None:
     folder = site.tool("echo")
     missing = site.run("check")
     assert missing.returncode == 1
@@ -172,7 +172,7 @@ def test_check_says_what_is_not_up_to_date(site: Any) -> None:
         (b'{"formatVersion": 99}', "a registry of format 99, and this kernel reads format 1"),
     ],
 )
-def test_a_file_that_is_no_registry_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
+def test_a_file_that_is_not_a_registry_is_refused(tmp_path: Path, content: bytes, reason: str) -> None:
     file = tmp_path / "tool_registry.json"
     file.write_bytes(content)
     with pytest.raises(SnapshotError, match=reason):
@@ -190,7 +190,7 @@ def test_an_edited_registry_is_refused(site: Any) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_a_write_that_fails_leaves_the_old_registry_and_no_litter(
+def test_a_failed_write_keeps_the_old_registry_and_leaves_no_temporary_file(
     site: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.tool("echo")
@@ -204,12 +204,12 @@ def test_a_write_that_fails_leaves_the_old_registry_and_no_litter(
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        freeze.write(snapshot, file)
+        write_snapshot(snapshot, file)
     assert file.read_bytes() == before
     assert [path.name for path in file.parent.iterdir() if path.name.startswith(".tool")] == []
 
 
-def test_the_registry_before_this_one_is_kept_for_comparison(site: Any) -> None:
+def test_the_previous_registry_is_kept_for_comparison(site: Any) -> None:
     site.tool("echo")
     first = version(site)
     file = site.folder.parent / "tool_registry.json"
@@ -229,7 +229,7 @@ def test_the_registry_before_this_one_is_kept_for_comparison(site: Any) -> None:
     assert Snapshot.load(previous(file)).version == first, "what is damaged is not worth keeping"
 
 
-def test_a_registry_that_cannot_be_written_is_a_sentence(site: Any) -> None:
+def test_an_unwritable_registry_gives_an_error_without_traceback(site: Any) -> None:
     site.tool("echo")
     done = site.run("build", "--registry", "/proc/nowhere/tool_registry.json")
     assert done.returncode == 1
@@ -265,27 +265,27 @@ def _with_owner(kind: str, **changed: Any) -> Any:
         _with_owner("plugins", contentHash="sha256:0"),
     ],
 )
-def test_a_registry_is_refused_wherever_it_was_edited(site: Any, edit: Any) -> None:
+def test_an_edit_in_any_field_of_the_registry_is_refused(site: Any, edit: Any) -> None:
     site.tool("echo")
     site.enforcer()
     file = site.frozen("fab-*")
     wire = json.loads(file.read_text())
     file.write_text(json.dumps(wire, indent=2))
-    assert Snapshot.load(file).version == wire["version"], "how it is written means nothing"
+    assert Snapshot.load(file).version == wire["version"], "how it is written is not a keyword"
     file.write_text(json.dumps(edit(wire)))
     with pytest.raises(SnapshotError, match="edited or damaged since it was built; run `jackfield build`"):
         Snapshot.load(file)
 
 
 @pytest.mark.parametrize("epoch", ["99999999999999999999", "²", "soon", ""])
-def test_a_moment_that_is_none_does_not_stop_the_build(site: Any, epoch: str) -> None:
+def test_an_invalid_source_date_epoch_does_not_stop_the_build(site: Any, epoch: str) -> None:
     site.tool("echo")
     assert site.run("build", SOURCE_DATE_EPOCH=epoch).returncode == 0
     built = json.loads((site.folder.parent / "tool_registry.json").read_text())["buildTimestamp"]
     assert datetime.fromisoformat(built).tzinfo
 
 
-def test_a_registry_behind_a_link_is_replaced_where_it_lies(site: Any, tmp_path: Path) -> None:
+def test_the_target_of_a_linked_registry_is_replaced(site: Any, tmp_path: Path) -> None:
     site.tool("echo")
     (tmp_path / "shared").mkdir()
     link = site.folder.parent / "tool_registry.json"
@@ -301,7 +301,7 @@ def test_a_registry_behind_a_link_is_replaced_where_it_lies(site: Any, tmp_path:
     assert [each.name for each in (tmp_path / "shared").iterdir()] == ["current.json"]
 
 
-def test_a_file_whose_name_is_no_utf8_is_a_file_like_any_other(site: Any) -> None:
+def test_a_file_with_a_non_utf8_name_is_hashed(site: Any) -> None:
     folder = site.tool("echo")
     before = version(site)
     with open(os.fsencode(folder) + b"/caf\xe9.txt", "w") as file:  # noqa: PTH123 - a path is a text

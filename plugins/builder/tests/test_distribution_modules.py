@@ -1,4 +1,4 @@
-"""Which packages and modules a distribution installs, however it was installed."""
+"""The packages and modules of a distribution, for every way of installation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from jackfield.installed import Metadata, installed
-from jackfield_builder.parts import parts_of
+from jackfield_builder.distribution_modules import distribution_modules
 
 
 def metadata(site: Path, record: Sequence[str], editable: Path | None = None) -> Metadata:
-    """The metadata of `fab-lib`, with the files that its RECORD lists."""
+    """Write the metadata of `fab-lib` with a RECORD of these files."""
     folder = site / "fab_lib-1.0.dist-info"
     folder.mkdir(parents=True)
     (folder / "RECORD").write_text(
@@ -35,7 +35,7 @@ SHIPPED = ("fab_lib/__init__.py", "fab_lib/data/words.txt", "fab_one.py", "fab_s
 PARTS = ("fab_lib", "fab_one", "fab_space.inner")
 
 
-def test_a_wheel_has_what_its_record_lists(tmp_path: Path) -> None:
+def test_the_modules_of_a_wheel_come_from_its_record(tmp_path: Path) -> None:
     record = [
         *SHIPPED,
         "../../bin/fab",
@@ -44,20 +44,20 @@ def test_a_wheel_has_what_its_record_lists(tmp_path: Path) -> None:
         "assets/logo.txt",
         "fab_space/w.txt",
     ]
-    assert parts_of("fab-lib", metadata(tmp_path, record), []) == (
+    assert distribution_modules("fab-lib", metadata(tmp_path, record), []) == (
         *PARTS[:2],
         "fab_space.inner",
         "fab_space/w.txt",
     )
 
 
-def test_an_editable_install_by_a_path_has_what_lies_in_its_source_folder(tmp_path: Path) -> None:
+def test_the_modules_of_a_pth_install_come_from_its_source_folder(tmp_path: Path) -> None:
     source = write(
         tmp_path / "project", *(f"src/{each}" for each in SHIPPED), "src/fab_lib.egg-info/PKG-INFO"
     )
     found = metadata(tmp_path / "site", ["_fab_lib.pth"], source)
     (tmp_path / "site" / "_fab_lib.pth").write_text(f"{source / 'src'}\n")
-    assert parts_of("fab-lib", found, []) == PARTS
+    assert distribution_modules("fab-lib", found, []) == PARTS
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_an_editable_install_by_a_path_has_what_lies_in_its_source_folder(tmp_pa
         ('[build-system]\nbuild-backend = "own.backend"\n', PARTS),
     ],
 )
-def test_beside_a_project_file_only_what_a_wheel_would_have_counts(
+def test_in_a_project_folder_only_modules_of_the_wheel_count(
     tmp_path: Path, pyproject: str, parts: tuple[str, ...]
 ) -> None:
     source = write(tmp_path / "project", *SHIPPED, "tests/test_it.py", "noxfile.py", "docs/conf.py")
     (source / "pyproject.toml").write_text(pyproject)
     found = metadata(tmp_path / "site", ["_fab_lib.pth"], source)
     (tmp_path / "site" / "_fab_lib.pth").write_text(f"{source}\n")
-    assert parts_of("fab-lib", found, []) == parts
+    assert distribution_modules("fab-lib", found, []) == parts
 
 
 @pytest.mark.parametrize(
@@ -85,19 +85,22 @@ def test_beside_a_project_file_only_what_a_wheel_would_have_counts(
         "F.map_module('fab_lib', '{0}/lib/__init__.py')\nF.map_module('fab_one', '{0}/fab_one.py')\n",
     ],
 )
-def test_an_editable_install_by_a_finder_has_what_the_finder_maps(tmp_path: Path, finder: str) -> None:
+def test_the_modules_of_a_finder_install_come_from_its_mapping(tmp_path: Path, finder: str) -> None:
     source = write(tmp_path / "project", "lib/__init__.py", "fab_one.py", "other/__init__.py")
     found = metadata(tmp_path / "site", ["__editable___finder.py"], source)
     (tmp_path / "site" / "__editable___finder.py").write_text(finder.format(source))
-    assert parts_of("fab-lib", found, []) == ("fab_lib", "fab_one")
+    assert distribution_modules("fab-lib", found, []) == ("fab_lib", "fab_one")
 
 
-def test_what_an_entry_point_names_is_always_among_the_parts(tmp_path: Path) -> None:
+def test_modules_of_entry_points_are_always_included(tmp_path: Path) -> None:
     found = metadata(tmp_path, ["fab_lib/__init__.py"])
-    assert parts_of("fab-lib", found, ["fab_lib.inner", "fab_elsewhere"]) == ("fab_elsewhere", "fab_lib")
+    assert distribution_modules("fab-lib", found, ["fab_lib.inner", "fab_elsewhere"]) == (
+        "fab_elsewhere",
+        "fab_lib",
+    )
 
 
-def test_distributions_are_found_by_the_names_of_their_metadata(tmp_path: Path) -> None:
+def test_distributions_are_found_by_the_name_in_their_metadata(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     write(
         first, "Fab.Old-1.0-py3.11.egg-info/PKG-INFO", "fab_lib-1.0.dist-info/METADATA", "fab_lib.egg-info/x"

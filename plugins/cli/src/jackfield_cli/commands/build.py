@@ -1,4 +1,4 @@
-"""`jackfield build`, `check` and `diff`: make a registry, see whether it is current, compare two."""
+"""`jackfield build`, `check` and `diff`: create a registry, check that it is up to date, compare two."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from jackfield_cli.options import (
     as_json,
     load_snapshot,
     no_import,
-    print_json,
     with_registry,
     with_settings,
 )
-from jackfield_cli.report import echo, print_findings
+from jackfield_cli.terminal import echo, print_findings, print_json
 
 if TYPE_CHECKING:
     from jackfield.contract.snapshot import Snapshot
     from jackfield.settings import Settings
-    from jackfield_builder.changes import Change
-    from jackfield_builder.pipeline import Built
+    from jackfield_builder.pipeline import BuildResult
+    from jackfield_builder.schema_changes import SnapshotChange
 
-_NAMED_AT_MOST = 3
-"""More tools than these are counted rather than named."""
+_MAX_NAMES = 3
+"""Up to this many tools are listed by name; more are counted."""
 
 
 @click.command()
@@ -33,20 +32,20 @@ _NAMED_AT_MOST = 3
 @no_import
 @as_json
 def build(settings: Settings, no_import: bool, as_json: bool) -> None:
-    """Discover installed tools, check them all, and freeze them into the registry.
+    """Discover the installed tools, check them, and freeze them into the registry.
 
-    Exits with 1 and writes nothing when any tool has an error.
+    Exits with 1 and writes nothing if a tool has an error.
     """
-    from jackfield_builder import freeze
     from jackfield_builder.pipeline import build as run
+    from jackfield_builder.snapshot import write_snapshot
 
-    _refuse_other_kinds(settings.registry)
+    _check_regular_file(settings.registry)
     built = run(settings, import_handlers=not no_import)
     replaced = None
     if built.snapshot:
-        _refuse_other_files(settings.registry)
+        _check_replaceable(settings.registry)
         try:
-            replaced = freeze.write(built.snapshot, settings.registry)
+            replaced = write_snapshot(built.snapshot, settings.registry)
         except OSError as error:
             raise click.ClickException(f"{settings.registry}: {error.strerror}") from None
     if as_json:
@@ -67,33 +66,33 @@ def build(settings: Settings, no_import: bool, as_json: bool) -> None:
 @no_import
 @as_json
 def check(settings: Settings, no_import: bool, as_json: bool) -> None:
-    """Check that the registry still matches what is installed; write nothing.
+    """Check that the registry matches the installed tools; write nothing.
 
-    Exits with 1 when a tool has an error or the registry is not up to date.
+    Exits with 1 if a tool has an error or the registry is not up to date.
     """
     from jackfield.contract.snapshot import Snapshot, SnapshotError
-    from jackfield_builder.diff import compare
     from jackfield_builder.pipeline import build as run
+    from jackfield_builder.snapshot_diff import compare_snapshots
 
     built = run(settings, import_handlers=not no_import)
-    changes: list[Change] = []
+    changes: list[SnapshotChange] = []
     reason = ""
     try:
         frozen = Snapshot.load(settings.registry)
         if built.snapshot and frozen.content_hash != built.snapshot.content_hash:
             reason = f"{settings.registry} is not up to date, run `jackfield build`"
-            changes = compare(frozen, built.snapshot)
+            changes = compare_snapshots(frozen, built.snapshot)
     except SnapshotError as error:
         reason = str(error)
     current = built.snapshot is not None and not reason
     if as_json:
         print_json(
-            {**_summary(built), "upToDate": current, "changes": [_change(change) for change in changes]}
+            {**_summary(built), "upToDate": current, "changes": [_change_to_wire(each) for each in changes]}
         )
     else:
         print_findings(built.findings)
         for change in changes:
-            echo(f"  {_sentence(change)}", err=True)
+            echo(f"  {_describe_change(change)}", err=True)
         if reason:
             echo(click.style(reason, fg="red"), err=True)
         if current and built.snapshot:
@@ -107,81 +106,81 @@ def check(settings: Settings, no_import: bool, as_json: bool) -> None:
 @click.option(
     "--strict",
     is_flag=True,
-    help="Exit with 1 when a tool breaks its callers without the bump that asks for.",
+    help="Exit with 1 if a tool has a breaking change without a major version bump.",
 )
 @with_registry
 @as_json
 def diff(settings: Settings, before: Path | None, after: Path | None, strict: bool, as_json: bool) -> None:
-    """Compare two registry files in product terms.
+    """Compare two registry files.
 
-    Says what was added, removed and changed from A to B, and which semver bump each change asks of its tool.
-    B is the registry unless it is given, and A the one that the last build replaced.
+    Shows what was added, removed and changed from A to B, and the semver bump that each change requires.
+    B defaults to the current registry, A to the one that the last build replaced.
 
     Exits with 0 whatever changed, unless --strict is given.
     """
-    from jackfield_builder.diff import compare, unannounced
+    from jackfield_builder.snapshot_diff import compare_snapshots, unannounced_breaks
 
     old, new = (
-        load_snapshot(before or _replaced(settings.registry)),
+        load_snapshot(before or _previous_registry(settings.registry)),
         load_snapshot(after or settings.registry),
     )
-    changes = compare(old, new)
-    broken = unannounced(old, new)
+    changes = compare_snapshots(old, new)
+    broken = unannounced_breaks(old, new)
     if as_json:
         print_json(
             {
                 "from": old.version,
                 "to": new.version,
-                "changes": [_change(change) for change in changes],
+                "changes": [_change_to_wire(change) for change in changes],
                 "unannounced": broken,
             }
         )
     else:
         echo(f"{old.version} -> {new.version}")
         for change in changes:
-            echo(f"  {_sentence(change)}")
+            echo(f"  {_describe_change(change)}")
         if not changes:
-            echo("  no difference that a session could notice")
-        for tool_id, sentence in broken.items() if strict else ():
-            echo(click.style(f"{tool_id}: {sentence}", fg="red"), err=True)
+            echo("  no difference that affects a session")
+        for tool_id, reason in broken.items() if strict else ():
+            echo(click.style(f"{tool_id}: {reason}", fg="red"), err=True)
     sys.exit(1 if strict and broken else 0)
 
 
-def _replaced(registry: Path) -> Path:
-    """The registry that the last build replaced."""
+def _previous_registry(registry: Path) -> Path:
+    """Return the path of the registry that the last build replaced."""
     from jackfield.contract.snapshot import previous
 
     path = previous(registry)
     if not path.exists():
         raise click.ClickException(
-            f"{path}: no build has replaced a registry here yet; name the file to compare with"
+            f"{path}: no build has replaced a registry yet; name the file to compare with"
         )
     return path
 
 
-def _refuse_other_kinds(path: Path) -> None:
-    """Before anything looks into it: a pipe would be waited for, and a device would be replaced by a file."""
+def _check_regular_file(path: Path) -> None:
+    """Refuse a path that is not a regular file: reading a pipe blocks, and a device must not be replaced."""
     if path.exists() and not path.is_file():
-        raise _left_alone(path)
+        raise _not_a_registry(path)
 
 
-def _refuse_other_files(path: Path) -> None:
-    """A registry may be replaced, also a damaged one; what is plainly something else may not."""
+def _check_replaceable(path: Path) -> None:
+    """Refuse to replace a file that is not a registry; a damaged registry may be replaced."""
     try:
-        other = _is_something_else(path.read_bytes())
+        other = _is_other_content(path.read_bytes())
     except OSError:
         return
     if other:
-        raise _left_alone(path)
+        raise _not_a_registry(path)
 
 
-def _left_alone(path: Path) -> click.ClickException:
+def _not_a_registry(path: Path) -> click.ClickException:
     return click.ClickException(
-        f"{path} is not a registry and is left alone; name another file with --registry"
+        f"{path} is not a registry and was not changed; name another file with --registry"
     )
 
 
-def _is_something_else(content: bytes) -> bool:
+def _is_other_content(content: bytes) -> bool:
     import json
 
     try:
@@ -191,7 +190,7 @@ def _is_something_else(content: bytes) -> bool:
     return not isinstance(document, dict) or (bool(document) and "formatVersion" not in document)
 
 
-def _summary(built: Built) -> dict[str, Any]:
+def _summary(built: BuildResult) -> dict[str, Any]:
     snapshot = built.snapshot
     return {
         "version": snapshot.version if snapshot else None,
@@ -202,7 +201,7 @@ def _summary(built: Built) -> dict[str, Any]:
     }
 
 
-def _print_built(built: Built, path: Path) -> None:
+def _print_built(built: BuildResult, path: Path) -> None:
     if built.snapshot is None:
         return
     tools = built.snapshot.tools
@@ -220,24 +219,24 @@ def _print_built(built: Built, path: Path) -> None:
 
 
 def _print_replaced(old: Snapshot, new: Snapshot) -> None:
-    """A build in another environment than the last one loses tools, and whoever ran it should notice."""
-    lost, won = sorted({*old.tools} - {*new.tools}), sorted({*new.tools} - {*old.tools})
-    parts = [f"{_named(won)} added"] if won else []
-    parts += [click.style(f"{_named(lost)} no longer there", fg="yellow")] if lost else []
-    told = "; ".join(parts) or "the same tools"
-    echo(f"replaces {old.version}: {told}; `jackfield diff` shows what changed")
+    """Print added and removed tools, because a build in the wrong environment removes tools."""
+    removed, added = sorted({*old.tools} - {*new.tools}), sorted({*new.tools} - {*old.tools})
+    parts = [f"{_names(added)} added"] if added else []
+    parts += [click.style(f"{_names(removed)} removed", fg="yellow")] if removed else []
+    what = "; ".join(parts) or "the same tools"
+    echo(f"replaces {old.version}: {what}; `jackfield diff` shows what changed")
 
 
-def _named(tools: list[str]) -> str:
-    return ", ".join(tools) if len(tools) <= _NAMED_AT_MOST else f"{len(tools)} tools"
+def _names(tools: list[str]) -> str:
+    return ", ".join(tools) if len(tools) <= _MAX_NAMES else f"{len(tools)} tools"
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change_to_wire(change: SnapshotChange) -> dict[str, Any]:
     bump = change.bump.name.lower() if change.bump else None
     return {"subject": change.subject or None, "what": change.what, "bump": bump}
 
 
-def _sentence(change: Change) -> str:
+def _describe_change(change: SnapshotChange) -> str:
     subject = f"{click.style(change.subject, bold=True)}: " if change.subject else ""
     bump = f" ({change.bump.name.lower()})" if change.bump else ""
     breaking = click.style(" breaking", fg="red") if bump == " (major)" else ""

@@ -1,4 +1,4 @@
-"""`jackfield new-tool`, `validate` and `schema`: for the author of a tool."""
+"""`jackfield new-tool`, `validate` and `schema`: create and check a tool package."""
 
 from __future__ import annotations
 
@@ -8,27 +8,32 @@ from typing import TYPE_CHECKING
 
 import click
 
-from jackfield_cli.options import as_json, no_import, print_json, with_settings
-from jackfield_cli.report import echo, print_findings
+from jackfield_cli.options import as_json, no_import, with_settings
+from jackfield_cli.terminal import echo, print_findings, print_json
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
     from jackfield_builder.findings import Finding
-    from jackfield_builder.sources import ToolSource
+    from jackfield_builder.tool_sources import ToolSource
 
-_FIRST_CALL = '{"text": "one two three"}'
-"""What the template's tool can be called with."""
+_EXAMPLE_ARGUMENTS = '{"text": "one two three"}'
+"""Valid arguments for the template's tool."""
 
 
 @click.command("new-tool")
 @click.argument("name")
 @click.option(
-    "--in", "parent", metavar="FOLDER", default=".", type=click.Path(path_type=Path), help="Where to put it."
+    "--in",
+    "parent",
+    metavar="FOLDER",
+    default=".",
+    type=click.Path(path_type=Path),
+    help="The parent folder.",
 )
 def new_tool(name: str, parent: Path) -> None:
-    """Write a working tool package called NAME (e.g. book_table), ready to be changed.
+    """Create a working tool package called NAME (e.g. book_table) as a starting point.
 
-    The folder is the name with dashes. The package installs, builds and passes its tests as it stands.
+    The folder is the name with dashes. The new package can be installed and built, and its tests pass.
     """
     from jackfield_builder.discovery import discover
 
@@ -39,15 +44,15 @@ def new_tool(name: str, parent: Path) -> None:
         folder = scaffold(name, parent, taken)
     except ScaffoldError as error:
         raise click.UsageError(str(error)) from None
-    findings, _ = _examine([folder], no_import=True)
+    findings, _ = _check([folder], no_import=True)
     print_findings([finding for finding in findings if finding.severity.value != "note"])
     echo(f"{folder} is ready. Next:")
     steps = {
-        f"pip install -e '{folder}[test]'": "install it with its test kit",
+        f"pip install -e '{folder}[test]'": "install it with the test kit",
         f"pytest {folder}": "run the contract tests",
         f"jackfield validate {folder}": "check it without installing",
         "jackfield build": "freeze it into the registry",
-        f"jackfield call {folder.name.replace('-', '_')} '{_FIRST_CALL}'": "run it once, under every policy",
+        f"jackfield call {folder.name.replace('-', '_')} '{_EXAMPLE_ARGUMENTS}'": "run it under every policy",
     }
     width = max(map(len, steps))
     for command, what in steps.items():
@@ -62,16 +67,16 @@ def new_tool(name: str, parent: Path) -> None:
 def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_json: bool) -> None:
     """Check tool packages that are not installed.
 
-    PATH is the folder of a package, or a folder of such folders. Runs every check of the build; handlers are
-    imported in a process of their own, so what they import has to be installed.
+    PATH is the folder of a package, or a folder of such folders. Runs every check of the build. Handlers are
+    imported in a separate process, so their dependencies must be installed.
     """
-    from jackfield_builder.projects import NoProjectError, find
+    from jackfield_builder.tool_sources import NoProjectError, find_projects
 
     try:
-        projects = [project for path in paths for project in find(path)]
+        projects = [project for path in paths for project in find_projects(path)]
     except NoProjectError as error:
         raise click.UsageError(str(error)) from None
-    findings, tools = _examine(projects, no_import=no_import, settings=settings)
+    findings, tools = _check(projects, no_import=no_import, settings=settings)
     failed = any(finding.is_error for finding in findings)
     if as_json:
         print_json(
@@ -80,25 +85,25 @@ def validate(paths: tuple[Path, ...], settings: Settings, no_import: bool, as_js
     else:
         print_findings(findings)
         if not failed:
-            echo(f"{', '.join(tools)}: nothing keeps this from being frozen.")
+            echo(f"{', '.join(tools)}: no errors.")
     sys.exit(1 if failed else 0)
 
 
 @click.command()
 def schema() -> None:
-    """Print the JSON Schema of schema.json, for an editor's `$schema`."""
+    """Print the JSON Schema of schema.json, for `$schema` in an editor."""
     from jackfield.contract.manifest import tool_schema
 
     print_json(tool_schema())
 
 
-def _claimed_twice(sources: list[ToolSource]) -> list[Finding]:
-    from jackfield_builder.findings import Code, Finding
+def _duplicate_ids(sources: list[ToolSource]) -> list[Finding]:
+    from jackfield_builder.findings import CheckCode, Finding
 
     owners: dict[str, ToolSource] = {}
     return [
         Finding(
-            Code.TOOL_ID_TAKEN,
+            CheckCode.TOOL_ID_TAKEN,
             f"{source.tool_id!r} is claimed in {first.folder} and in {source.folder}",
             source.distribution,
             source.tool_id,
@@ -108,25 +113,24 @@ def _claimed_twice(sources: list[ToolSource]) -> list[Finding]:
     ]
 
 
-def _examine(
+def _check(
     projects: list[Path], *, no_import: bool, settings: Settings | None = None
 ) -> tuple[tuple[Finding, ...], list[str]]:
     from jackfield.plugins import load
-    from jackfield_builder.complaints import findings_about
-    from jackfield_builder.discovery import Selection, discover
-    from jackfield_builder.findings import in_order
-    from jackfield_builder.pipeline import examine
-    from jackfield_builder.projects import sources_in
+    from jackfield_builder.discovery import Selection, discover, plugin_findings
+    from jackfield_builder.findings import sort_findings
+    from jackfield_builder.pipeline import check_tools
+    from jackfield_builder.tool_sources import locate_project_tools
 
     selection = Selection(settings.allow, settings.deny) if settings else Selection()
     plugins = load(discover(selection).plugins)
-    findings = list(findings_about(plugins))
+    findings = list(plugin_findings(plugins))
     sources = []
     for project in projects:
-        found, complaints = sources_in(project)
-        sources += found
-        findings += complaints
-    findings += _claimed_twice(sources)
-    examined = examine(sources, plugins, import_handlers=not no_import)
-    findings += [finding for each in examined for finding in each.draft.findings]
-    return in_order(findings), [source.tool_id for source in sources]
+        located, project_findings = locate_project_tools(project)
+        sources += located
+        findings += project_findings
+    findings += _duplicate_ids(sources)
+    checked = check_tools(sources, plugins, import_handlers=not no_import)
+    findings += [finding for each in checked for finding in each.draft.findings]
+    return sort_findings(findings), [source.tool_id for source in sources]
