@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any
 
 
 class VersionBump(IntEnum):
@@ -14,14 +14,6 @@ class VersionBump(IntEnum):
     PATCH = 1
     MINOR = 2
     MAJOR = 3
-
-
-class SnapshotChange(NamedTuple):
-    """One difference between snapshots; `bump` is None if it requires no new version of a tool."""
-
-    subject: str
-    what: str
-    bump: VersionBump | None = None
 
 
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import semver
 from jackfield.contract.snapshot import FrozenTool, Snapshot
 from jackfield.installed import Distribution
 
 from jackfield_builder.findings import CheckCode, Finding
-from jackfield_builder.schema_changes import SnapshotChange, VersionBump, argument_changes, value_change
+from jackfield_builder.schema_changes import VersionBump, argument_changes, value_change
 
 _EFFECTS = ("none", "read_only", "writes")
 
 _MAX_NAMES = 3
 """Up to this many distributions are listed by name; more are counted."""
+
+
+class SnapshotChange(NamedTuple):
+    """One difference between snapshots; `bump` is None if it requires no new version of a tool."""
+
+    subject: str
+    what: str
+    bump: VersionBump | None = None
 
 
 def compare_snapshots(before: Snapshot, after: Snapshot) -> list[SnapshotChange]:

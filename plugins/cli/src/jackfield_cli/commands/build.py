@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jackfield.contract.snapshot import Snapshot
     from jackfield.settings import Settings
     from jackfield_builder.pipeline import BuildResult
-    from jackfield_builder.schema_changes import SnapshotChange
+    from jackfield_builder.snapshot_diff import SnapshotChange
 
 _MAX_NAMES = 3
 """Up to this many tools are listed by name; more are counted."""

@@ -129,7 +129,7 @@ class _DeclinedError(Exception):
 
 
 class _UnansweredError(Exception):
-    """The user pressed Ctrl-C at the confirmation."""
+    """The user left the confirmation with Ctrl-C or Ctrl-D."""
 
 
 async def _call(settings: Settings, asked: Mapping[str, Any], *, quiet: bool) -> tuple[dict[str, Any], bool]:

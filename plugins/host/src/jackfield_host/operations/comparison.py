@@ -6,8 +6,7 @@ from typing import Any
 
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.registry.registry import Registry
-from jackfield_builder.schema_changes import SnapshotChange
-from jackfield_builder.snapshot_diff import compare_snapshots
+from jackfield_builder.snapshot_diff import SnapshotChange, compare_snapshots
 
 
 def comparison(registry: Registry) -> dict[str, Any] | None:
