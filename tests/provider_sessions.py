@@ -14,8 +14,8 @@ from jackfield import Mode
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
 from jackfield.transport.protocol import BrowserTransport, Connection, ConnectionConfig, Transport
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted import Script, ScriptedModel, UserInput
 from jackfield_scripted.audio import tone
 from jackfield_scripted.gemini import GeminiServer
@@ -263,7 +263,7 @@ async def provider_session(
         )
         built = build(settings, import_handlers=False)
         assert built.snapshot, built.findings
-        freeze.write(built.snapshot, settings.registry)
+        write_snapshot(built.snapshot, settings.registry)
         runtime = await Runtime.start(settings)
         transport: Transport = runtime.transport()
         if table.get("voice") == "webrtc":

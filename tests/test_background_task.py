@@ -15,8 +15,8 @@ from jackfield import ToolCall
 from jackfield.protocol.close_codes import RESTARTING
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_client import connect
 from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
 from jackfield_host.serving import running
@@ -212,7 +212,7 @@ def test_a_host_shows_the_progress_of_a_task(site: Any, tmp_path: Path) -> None:
             )
             built = build(settings, import_handlers=False)
             assert built.snapshot, built.findings
-            freeze.write(built.snapshot, settings.registry)
+            write_snapshot(built.snapshot, settings.registry)
             async with (
                 running(settings, HostSettings.load({}, port=0)) as url,
                 connect(url) as session,
@@ -256,7 +256,7 @@ def test_the_local_agent_finds_out_how_to_book_the_photo_room(
     settings = Settings(allow=allow, deny=("jackfield-observability",), store="memory", provider="local")
     built = build(settings, import_handlers=False)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     loaded = [sys.executable, "-m", "jackfield_cli", "kb", "add", "--sample"]
     done = subprocess.run(loaded, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -12,8 +12,8 @@ import pytest
 from jackfield import ToolCall
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_testkit.calendar import calendar, event
 from jackfield_testkit.calendar.radicale import PASSWORD, USER, Radicale, run_radicale
 
@@ -91,7 +91,7 @@ def frozen(folder: Path, **primary: Any) -> Settings:
     )
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     return settings
 
 

@@ -51,13 +51,13 @@ def built(site: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def rebuild() -> None:
     """Build the registry of the installed tools."""
     from jackfield.settings import Settings
-    from jackfield_builder import freeze
     from jackfield_builder.pipeline import build
+    from jackfield_builder.snapshot import write_snapshot
 
     settings = Settings.load()
     made = build(settings, import_handlers=False)
     assert made.snapshot, made.findings
-    freeze.write(made.snapshot, settings.registry)
+    write_snapshot(made.snapshot, settings.registry)
 
 
 def test_a_terminal_without_forms_asks_in_text(built: Path, site: Any) -> None:

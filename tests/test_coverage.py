@@ -25,7 +25,7 @@ from jackfield.session.session import State
 from jackfield.settings import KEYS, SECTIONS, TABLES, Settings, describe_settings
 from jackfield.transport.provider_errors import PROVIDER_ERRORS
 from jackfield_builder.discovery import Selection, discover
-from jackfield_builder.findings import Code
+from jackfield_builder.findings import CheckCode
 from jackfield_builder.pipeline import build
 from jackfield_cli import main
 from jackfield_console import assets, markdown
@@ -181,7 +181,7 @@ def declared(settings: type) -> set[str]:
 ENUMERATED: dict[str, Callable[[], set[str]]] = {
     "The fields of schema.json": lambda: set(tool_schema()["properties"]),
     "Capabilities": lambda: offered("jackfield_capabilities"),
-    "Checks by code": lambda: {code.id for code in Code},
+    "Checks by code": lambda: {code.id for code in CheckCode},
     "Error types": lambda: {kind.value for kind in ErrorType},
     "What a handler gets": lambda: {f"ctx.{name}" for name in vars(ToolContext) if name[0] != "_"},
     "Intents": lambda: offered("jackfield_intent_handlers"),

@@ -24,9 +24,9 @@ from jackfield.plugins import OFFER_TYPES, load
 from jackfield.settings import KEYS, TABLES, describe_settings, parse_offer
 from jackfield.store import MemoryStore
 from jackfield_builder.discovery import discover
-from jackfield_builder.findings import Code, Severity
+from jackfield_builder.findings import CheckCode, Severity
 from jackfield_cli import main
-from jackfield_cli.offered import COMES_WITH
+from jackfield_cli.command_group import COMMAND_DISTRIBUTIONS
 from jackfield_cli.scaffold import scaffold
 from packaging.requirements import Requirement
 from releases.members import members
@@ -88,11 +88,11 @@ def test_every_hook_has_its_own_test() -> None:
 
 
 def test_every_code_is_documented_with_its_title_and_no_other() -> None:
-    assert headings("checks.md") == {f"{code.id} {code.title}" for code in Code}
+    assert headings("checks.md") == {f"{code.id} {code.title}" for code in CheckCode}
 
 
-@pytest.mark.parametrize("code", Code, ids=lambda code: code.id)
-def test_every_code_is_explained_and_warnings_are_marked(code: Code) -> None:
+@pytest.mark.parametrize("code", CheckCode, ids=lambda code: code.id)
+def test_every_code_is_explained_and_warnings_are_marked(code: CheckCode) -> None:
     explained = section("checks.md", f"{code.id} {code.title}").strip()
     assert explained
     assert explained.startswith("Warning.") is (code.severity is Severity.WARNING)
@@ -100,9 +100,11 @@ def test_every_code_is_explained_and_warnings_are_marked(code: Code) -> None:
 
 
 def test_codes_are_distinct_and_each_is_triggered_by_a_test() -> None:
-    assert len({code.id for code in Code}) == len(Code)
+    assert len({code.id for code in CheckCode}) == len(CheckCode)
     tests = "".join(path.read_text("utf-8") for path in BUILDER.glob("test_*.py"))
-    assert [code.id for code in Code if f"Code.{code.name}" not in tests and code.id not in tests] == []
+    assert [
+        code.id for code in CheckCode if f"CheckCode.{code.name}" not in tests and code.id not in tests
+    ] == []
 
 
 def test_every_command_is_documented_and_no_other() -> None:
@@ -122,7 +124,7 @@ def test_the_command_line_knows_the_distribution_of_every_plugin_command() -> No
     offered = load(discover().plugins).of("jackfield_commands")
     brought = {each.name: each.plugin.distribution.name for each in offered}
     assert "serve" in brought
-    assert brought.items() <= COMES_WITH.items()
+    assert brought.items() <= COMMAND_DISTRIBUTIONS.items()
 
 
 def test_every_setting_is_documented() -> None:

@@ -16,9 +16,9 @@ from jackfield.contract.snapshot import Snapshot
 from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.settings import Settings, SettingsError
-from jackfield_builder import freeze
-from jackfield_builder.diff import compare
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
+from jackfield_builder.snapshot_diff import compare_snapshots
 from jackfield_cli.scaffold import scaffold
 
 ROOT = Path(__file__).parents[1]
@@ -112,7 +112,7 @@ def frozen(*allow: str, **said: Any) -> Settings:
     settings = Settings(allow=("fab-*", *allow), store="memory", **said)
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     return settings
 
 
@@ -122,7 +122,7 @@ def changes(settings: Settings) -> list[str]:
     assert built.snapshot, built.findings
     stood = Snapshot.load(settings.registry)
     assert (stood.version == built.snapshot.version) is (stood.content_hash == built.snapshot.content_hash)
-    return [f"{each.subject} {each.what}".strip() for each in compare(stood, built.snapshot)]
+    return [f"{each.subject} {each.what}".strip() for each in compare_snapshots(stood, built.snapshot)]
 
 
 def assert_withheld(settings: Settings, reason: str, tools: set[str]) -> None:

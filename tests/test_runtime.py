@@ -22,8 +22,8 @@ from jackfield.registry.registry import Deployment, Registry, RegistryError
 from jackfield.runtime import Runtime
 from jackfield.session.session import TRANSITIONS, State
 from jackfield.settings import Settings, SettingsError, SettingsFaults
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_store_sqlite.creation import initialise
 
 PLUGINS = ("fab-*", "jackfield-policies", "jackfield-store-sqlite")
@@ -35,7 +35,7 @@ def frozen(**said: Any) -> Settings:
     settings = Settings(allow=PLUGINS, **said)
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     return settings
 
 
@@ -572,7 +572,7 @@ def test_a_ban_by_a_tool_applies_in_another_process(site: Any, tmp_path: Path) -
     settings = Settings(allow=(*PLUGINS, "jackfield-tool-ignore-user"))
     built = build(settings)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     ban = '{"duration_seconds": 60, "farewell_message": "Enough for today."}'
     imposed = json.loads(jackfield("call", "ignore_user", ban, "--user", "bob", "--json").stdout)
     assert imposed["answer"]["ok"] is True, imposed

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import pytest
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_client import connect
 from jackfield_client.messages import (
     Audio,
@@ -90,7 +90,7 @@ async def calling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     settings = Settings(allow=TOOLS, store="memory", provider="local")
     built = build(settings, import_handlers=False)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     async with (
         running(settings, HostSettings.load({}, port=0)) as url,
         connect(url, mode="voice", time_zone="Europe/Berlin") as session,

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_host.serving import running
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import Script, ScriptedCall, ScriptedModel
@@ -257,7 +257,7 @@ def registry_build(settings: Settings) -> CallPath:
         with tracing() as trace:
             built = build(settings)
             assert built.snapshot, built.findings
-            freeze.write(built.snapshot, settings.registry)
+            write_snapshot(built.snapshot, settings.registry)
         return trace
 
     once()

@@ -13,7 +13,7 @@ from typing import Any
 import jsonschema
 import pytest
 from jackfield.contract import manifest
-from jackfield_builder.changes import Bump, argument_changes
+from jackfield_builder.schema_changes import VersionBump, argument_changes
 
 from compatibility.deployment import GOLDEN, SITE, jackfield
 
@@ -22,7 +22,7 @@ NOW: dict[str, Any] = json.loads(Path(manifest.__file__).with_name("tool.schema.
 
 
 def test_the_tool_schema_accepts_everything_it_accepted() -> None:
-    narrower = [what for what, bump in argument_changes(PUBLISHED, NOW) if bump is Bump.MAJOR]
+    narrower = [what for what, bump in argument_changes(PUBLISHED, NOW) if bump is VersionBump.MAJOR]
     assert narrower == []
     assert set(NOW["required"]) <= set(PUBLISHED["required"])
 
@@ -43,7 +43,9 @@ def test_the_tool_schema_accepts_everything_it_accepted() -> None:
     ids=["required", "enum", "removed", "bound"],
 )
 def test_a_narrower_schema_is_detected(narrowed: dict[str, Any]) -> None:
-    changes = [what for what, bump in argument_changes(PUBLISHED, {**NOW, **narrowed}) if bump is Bump.MAJOR]
+    changes = [
+        what for what, bump in argument_changes(PUBLISHED, {**NOW, **narrowed}) if bump is VersionBump.MAJOR
+    ]
     assert len(changes) == 1
 
 

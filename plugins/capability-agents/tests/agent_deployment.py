@@ -15,8 +15,8 @@ from jackfield.governance import Call
 from jackfield.runtime import Runtime
 from jackfield.session.session import Session
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_scripted import Script
 from jackfield_scripted.openai import OpenAIServer
 from jackfield_testkit.sites import Site
@@ -168,7 +168,7 @@ async def agent_deployment(
         )
         built = build(settings, import_handlers=False)
         assert built.snapshot, built.findings
-        freeze.write(built.snapshot, settings.registry)
+        write_snapshot(built.snapshot, settings.registry)
         watcher = Watcher()
         runtime = await Runtime.start(settings, [watcher])
         told: list[tuple[str, Any]] = []

@@ -121,7 +121,7 @@ def test_bans_in_memory_cannot_be_listed(jackfield: Jackfield, monkeypatch: pyte
     monkeypatch.setenv("JACKFIELD_STORE", "memory")
     done = jackfield("bans", "list")
     assert done.exit_code == 1
-    assert "the store of this deployment is `memory`, which ends with its host" in done.stderr
+    assert "this deployment uses the `memory` store, which no other process can read" in done.stderr
 
 
 def test_a_missing_registry_is_reported_with_a_remedy(jackfield: Jackfield) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import uvloop
 from jackfield.settings import Settings
-from jackfield_builder import freeze
 from jackfield_builder.pipeline import build
+from jackfield_builder.snapshot import write_snapshot
 from jackfield_host.app import application, opened
 from jackfield_host.serving import Server, configured, listening
 from jackfield_host.settings import HostSettings
@@ -22,7 +22,7 @@ async def main() -> None:
         settings = Settings(provider="openai", tables={"transports": {"openai": table}})
     built = build(settings, import_handlers=False)
     assert built.snapshot, built.findings
-    freeze.write(built.snapshot, settings.registry)
+    write_snapshot(built.snapshot, settings.registry)
     # The benchmark measures the cost of a session, not the number of sessions of a user.
     many = {
         "max_sessions": 20_000,

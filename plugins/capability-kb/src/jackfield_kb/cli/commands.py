@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 from jackfield_capability_types.knowledge import NAMESPACES, TYPES, Evidence, Filters, Record
-from jackfield_cli.options import as_json, print_json, with_registry
-from jackfield_cli.report import echo, print_table
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.terminal import echo, print_json, print_table
 
 from jackfield_kb.cli.library import opened, whole
 from jackfield_kb.cli.terminal import count, plain, report

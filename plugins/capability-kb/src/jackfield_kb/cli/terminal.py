@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import click
-from jackfield_cli.report import echo
+from jackfield_cli.terminal import echo
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from jackfield_cli.options import as_json, print_json, with_registry
-from jackfield_cli.stored import with_store
+from jackfield_cli.options import as_json, with_registry
+from jackfield_cli.store_access import with_store
+from jackfield_cli.terminal import print_json
 
 if TYPE_CHECKING:
     from jackfield.settings import Settings
@@ -176,7 +177,7 @@ async def _recorded(
 
 
 def _print_table(found: Iterable[StoredSession]) -> None:
-    from jackfield_cli.report import echo, print_table
+    from jackfield_cli.terminal import echo, print_table
 
     from jackfield_host.transcripts import moment
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from jackfield_cli.options import as_json as json_option
-from jackfield_cli.options import print_json
+from jackfield_cli.terminal import print_json
 
 from jackfield_host.commands.deployment import DEFAULT, with_deployment
 
@@ -55,7 +55,7 @@ def settings(load: Callable[..., Deployment], as_json: bool) -> None:
         }
         print_json({"file": str(deployment.file) if deployment.file else None, "settings": shown})
         return
-    from jackfield_cli.report import echo, print_table
+    from jackfield_cli.terminal import echo, print_table
 
     echo(f"file: {deployment.file or 'none; jackfield.toml is read if it exists'}")
     for table, rows in tables.items():
@@ -74,7 +74,7 @@ def _components(deployment: Deployment) -> PluginComponents:
     """The plugins that are installed, with their tables read; faults are added to the deployment's."""
     from jackfield.components import PluginComponents
     from jackfield.plugins import load
-    from jackfield_builder.entries import Selection, installed_plugins
+    from jackfield_builder.entry_points import Selection, installed_plugins
 
     chosen = deployment.settings
     plugins = load(installed_plugins(Selection(chosen.allow, chosen.deny)))

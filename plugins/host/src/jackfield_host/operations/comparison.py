@@ -6,8 +6,7 @@ from typing import Any
 
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.registry.registry import Registry
-from jackfield_builder.changes import Change
-from jackfield_builder.diff import compare
+from jackfield_builder.snapshot_diff import SnapshotChange, compare_snapshots
 
 
 def comparison(registry: Registry) -> dict[str, Any] | None:
@@ -29,10 +28,10 @@ def _told(before: Snapshot, after: Snapshot, *, waiting: bool) -> dict[str, Any]
         "from": before.version,
         "to": after.version,
         "waiting": waiting,
-        "changes": [_change(change) for change in compare(before, after)],
+        "changes": [_change(change) for change in compare_snapshots(before, after)],
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: SnapshotChange) -> dict[str, Any]:
     bump = change.bump.name.lower() if change.bump else None
     return {"subject": change.subject or None, "what": change.what, "bump": bump}
