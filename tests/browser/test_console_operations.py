@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from jackfield.store import Store
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_store_sqlite.store import SqliteStore
 from playwright.async_api import Locator, expect

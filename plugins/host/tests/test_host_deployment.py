@@ -1,4 +1,4 @@
-"""The pages on running a host and what is in deploy/: nginx before real hosts, systemd, every setting."""
+"""The pages on running a host and the files in deploy/: nginx, systemd, the container, every setting."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ import click
 import httpx
 import pytest
 import websockets
-from hosting import HostProcess, Workshop, free_port, provided
+from host_harness import HostFolder, HostProcess, free_port, scripted_provider
 from jackfield.protocol.close_codes import CLOSE_REASONS
 from jackfield.settings import KEYS
 from jackfield_cli import main
 from jackfield_host.commands.serve import serve
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_host.settings import HostSettings, variable
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from websockets.exceptions import InvalidStatus
@@ -50,12 +50,12 @@ def test_every_flag_of_serve_is_documented() -> None:
         assert parameter.opts[0] in PAGE + (ROOT / "docs" / "cli.md").read_text("utf-8")
 
 
-def test_no_close_code_on_the_page_is_another_than_the_hosts() -> None:
+def test_the_close_codes_on_the_pages_are_those_of_the_host() -> None:
     codes = {int(code) for code in re.findall(r"\b(40\d\d|101\d)\b", PAGE)}
     assert codes <= {closing.code for closing in CLOSE_REASONS}
 
 
-def test_links_and_headings_on_the_page_exist() -> None:
+def test_links_and_headings_on_the_pages_exist() -> None:
     for target in re.findall(r"\]\(([^)]+)\)", PAGE):
         path, _, heading = target.partition("#")
         text = (ROOT / "docs" / path).read_text("utf-8") if path else PAGE
@@ -67,7 +67,7 @@ def test_links_and_headings_on_the_page_exist() -> None:
         assert not heading or heading in slugs, target
 
 
-def test_settings_shown_on_the_page_are_accepted() -> None:
+def test_settings_on_the_pages_are_accepted() -> None:
     (shown_table,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
     # The page has readers add what `jackfield key` prints; without a token these settings are refused.
     key = {"digest": f"sha256:{'0' * 64}", "user": "ada"}
@@ -218,20 +218,20 @@ def test_nginx_accepts_the_configuration(tmp_path: Path, certificate: Path) -> N
 
 
 @needs_nginx
-def test_conversations_go_through_nginx_and_from_host_to_host(
-    workshop: Workshop, certificate: Path, key: str
+def test_sessions_run_through_nginx_and_move_between_hosts(
+    host_folder: HostFolder, certificate: Path, key: str
 ) -> None:
     async def drive() -> None:
         async with AsyncExitStack() as stack:
-            served = await stack.enter_async_context(provided(model))
+            served = await stack.enter_async_context(scripted_provider(model))
             hosts = [
                 await stack.enter_async_context(
-                    HostProcess(workshop, served, hosts=[NAME], proxies=["127.0.0.1"])
+                    HostProcess(host_folder, served, hosts=[NAME], proxies=["127.0.0.1"])
                 )
                 for _ in range(2)
             ]
             proxy = await stack.enter_async_context(
-                proxied(workshop.folder / "nginx", certificate, hosts, key)
+                proxied(host_folder.path / "nginx", certificate, hosts, key)
             )
             http = await stack.enter_async_context(proxy.http())
             health = await http.get("/health", extensions={"sni_hostname": NAME})
@@ -240,7 +240,7 @@ def test_conversations_go_through_nginx_and_from_host_to_host(
             await refuses_strangers(proxy, http)
             await streams_a_chat(http)
             await follows_a_session_through_a_restart(proxy, hosts)
-        written = (workshop.folder / "nginx" / "access.log").read_text()
+        written = (host_folder.path / "nginx" / "access.log").read_text()
         assert '"GET /ws/text" 101' in written
         assert key not in written
 
@@ -251,27 +251,27 @@ KEPT_OPEN = 'proxy_http_version 1.1; proxy_set_header Connection "";'
 """How nginx speaks HTTP/1.1 to what is behind it."""
 
 
-async def asked_through_nginx(workshop: Workshop, *directives: str) -> list[httpx.Response]:
+async def asked_through_nginx(host_folder: HostFolder, *directives: str) -> list[httpx.Response]:
     """What a host without tokens answers through nginx, set up in each of these ways, and then directly."""
-    async with provided(model) as served, HostProcess(workshop, served) as host:
+    async with scripted_provider(model) as served, HostProcess(host_folder, served) as host:
         ports = [free_port() for _ in directives]
         site = "\n".join(
             f"server {{ listen 127.0.0.1:{port}; location / {{\n"
             f"    proxy_pass http://127.0.0.1:{host.port}; {directive}\n}} }}"
             for port, directive in zip(ports, directives, strict=True)
         )
-        async with nginx(nginx_main(workshop.folder / "nginx", site)), httpx.AsyncClient(timeout=60) as http:
+        async with nginx(nginx_main(host_folder.path / "nginx", site)), httpx.AsyncClient(timeout=60) as http:
             urls = [f"http://127.0.0.1:{port}/status" for port in (*ports, host.port)]
             return [await http.get(url, headers={"Host": NAME} if url != urls[-1] else {}) for url in urls]
 
 
 @needs_nginx
-def test_a_host_without_tokens_refuses_what_comes_through_a_proxy_that_shows_itself(
-    workshop: Workshop,
+def test_a_host_without_tokens_refuses_requests_from_a_recognisable_proxy(
+    host_folder: HostFolder,
 ) -> None:
     *through, direct = asyncio.run(
         asked_through_nginx(
-            workshop,
+            host_folder,
             # The default of nginx before 1.30.
             "proxy_http_version 1.0;",
             f"{KEPT_OPEN} proxy_set_header X-Real-IP $remote_addr;",
@@ -287,9 +287,11 @@ def test_a_host_without_tokens_refuses_what_comes_through_a_proxy_that_shows_its
 
 
 @needs_nginx
-def test_a_proxy_that_adds_nothing_and_speaks_as_clients_do_cannot_be_recognised(workshop: Workshop) -> None:
+def test_a_proxy_that_adds_no_header_and_speaks_http_1_1_is_not_recognised(
+    host_folder: HostFolder,
+) -> None:
     """The limit that the pages and the start of a host state; if it can be lifted, change what they say."""
-    through, _ = asyncio.run(asked_through_nginx(workshop, KEPT_OPEN))
+    through, _ = asyncio.run(asked_through_nginx(host_folder, KEPT_OPEN))
     assert through.status_code == 200
 
 
@@ -394,7 +396,7 @@ def test_systemd_accepts_the_unit(tmp_path: Path, name: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_the_unit_gives_the_host_time_to_drain_and_names_what_exists() -> None:
+def test_the_unit_allows_time_to_drain_and_names_existing_files() -> None:
     said = unit((DEPLOY / "jackfield.service").read_text("utf-8"))
     assert said["Type"] == ["notify"]
     assert float(said["TimeoutStopSec"][0]) > HostSettings().drain_seconds + 10
@@ -402,7 +404,7 @@ def test_the_unit_gives_the_host_time_to_drain_and_names_what_exists() -> None:
     check_variables(each.partition("=")[0] for each in said["Environment"])
 
 
-def test_the_store_is_created_where_the_host_looks_for_it_and_belongs_to_its_user() -> None:
+def test_the_store_is_created_at_the_configured_path_and_belongs_to_its_user() -> None:
     host, store = (unit((DEPLOY / name).read_text("utf-8")) for name in UNITS)
     assert store["Type"] == ["oneshot"]
     program, *command = store["ExecStart"][0].split()
@@ -431,7 +433,7 @@ def instructions() -> list[tuple[str, str]]:
     return [(word, rest) for line in joined.splitlines() if line for word, _, rest in [line.partition(" ")]]
 
 
-def test_the_container_runs_the_host_as_nobody_in_particular() -> None:
+def test_the_container_runs_the_host_as_an_unprivileged_user() -> None:
     last = dict(instructions())
     assert last["USER"] == "jackfield"
     assert json.loads(last["CMD"]) == ["jackfield", "serve"]
@@ -442,7 +444,7 @@ def test_the_container_runs_the_host_as_nobody_in_particular() -> None:
     assert main.get_command(click.Context(main), "serve")
 
 
-def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) -> None:
+def test_the_container_image_copies_everything_it_needs(tmp_path: Path) -> None:
     copied = [
         rest.split() for word, rest in instructions() if word == "COPY" and not rest.startswith("--from")
     ]
@@ -458,5 +460,5 @@ def test_what_the_container_is_built_from_is_all_that_is_needed(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("file", ["nginx.conf", *UNITS, "Containerfile"])
-def test_what_is_deployed_is_on_the_page(file: str) -> None:
+def test_every_deployment_file_is_documented(file: str) -> None:
     assert f"[`deploy/{file}`](../deploy/{file})" in PAGE
