@@ -15,13 +15,13 @@ from host_harness import HostFolder, make_site
 
 @pytest.fixture(scope="session")
 def host_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the tools of these tests, and the registry they are frozen into."""
+    """Create a folder with the tools of these tests and their registry."""
     return make_site(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture
 def host_folder(host_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
-    """A working folder for the hosts of one test."""
+    """Return a working folder for the hosts of one test."""
     monkeypatch.syspath_prepend(str(host_site))
     monkeypatch.setenv("HST_FOLDER", str(tmp_path))
     monkeypatch.setenv("HST_KEY", "k")

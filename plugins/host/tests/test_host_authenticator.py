@@ -202,7 +202,7 @@ def test_api_keys_and_jwts_work_together() -> None:
 @pytest.mark.parametrize("websocket", [True, False])
 def test_pages_of_other_origins_are_refused(foreign: str, websocket: bool) -> None:
     assert code(OPEN, arrival(origin=foreign, websocket=websocket)) == "foreign_origin"
-    # A good token does not open the door for a foreign page.
+    # A valid token does not admit a page of another origin.
     assert (
         code(GUARDED, arrival(origin=foreign, websocket=websocket, authorization=BEARER)) == "foreign_origin"
     )
@@ -223,7 +223,7 @@ def test_two_origins_are_refused() -> None:
 
 def test_a_websocket_without_an_origin_requires_a_token() -> None:
     assert code(OPEN, arrival(websocket=True)) == "missing_origin"
-    # Without anything to check a token against, none counts.
+    # A host without tokens accepts no token.
     assert code(OPEN, arrival(websocket=True, authorization=BEARER)) == "missing_origin"
     assert GUARDED.authenticate(arrival(websocket=True, authorization=BEARER)).user == "ada"
 
@@ -313,7 +313,7 @@ def test_only_configured_host_names_are_accepted() -> None:
     assert beyond.authenticate(arrival(host="agent.EXAMPLE:8443", authorization=BEARER)).user == "ada"
     assert code(beyond, arrival(host="evil.example", authorization=BEARER)) == "foreign_host"
     assert code(beyond, arrival(host="localhost", authorization=BEARER)) == "foreign_host"
-    # Behind a proxy on the same machine, this machine's own names stay.
+    # Behind a proxy on the same machine, the machine's own names stay valid.
     behind = Authenticator(access(keys=KEYS, hosts=["agent.example"]))
     for host in ("agent.example", "localhost:8000"):
         assert (

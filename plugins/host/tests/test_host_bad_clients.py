@@ -37,14 +37,14 @@ async def echo(model: ScriptedModel) -> None:
 
 
 async def talks_on(client: Client, words: str) -> None:
-    """A neighbour has a conversation, and it goes as it should."""
+    """Check that another client's session works."""
     await client.say("text", text=words)
     await client.until(lambda: client.said("assistant")[-1:] == [f"You said {words}"])
 
 
 @asynccontextmanager
 async def dialled(host: RunningHost, path: str = "/ws/text", *headers: str) -> AsyncIterator[socket.socket]:
-    """A bare TCP connection behind a WebSocket handshake, for what no library would send."""
+    """Open a raw TCP connection after a WebSocket handshake, to send what no library would send."""
     loop = asyncio.get_running_loop()
     line = socket.socket()
     line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -73,7 +73,7 @@ def frame(opcode: Opcode, data: bytes, *, fin: bool = True) -> bytes:
 
 
 async def is_closed(line: socket.socket) -> bytes:
-    """Read to the end; what came last."""
+    """Read to the end; return the last frame."""
     loop = asyncio.get_running_loop()
     got = b""
     async with asyncio.timeout(PATIENCE * 2):
@@ -88,7 +88,7 @@ async def is_closed(line: socket.socket) -> bytes:
 
 
 def connections(host: RunningHost) -> int:
-    """How many connections the process holds to clients of this host."""
+    """Count the connections of the process to clients of this host."""
     inodes = set()
     for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
@@ -123,7 +123,7 @@ def test_a_slow_reader_is_disconnected_with_bounded_memory_and_does_not_delay_ot
             running_host(host_folder, served, queue_bytes=65536, send_buffer=65536) as host,
             host.client("text") as ada,
         ):
-            # The neighbour has the first script only once it has said something.
+            # The other client gets the first script only after its first message.
             await talks_on(ada, "before")
             async with dialled(host, "/ws/voice") as line:
                 loop = asyncio.get_running_loop()
@@ -137,7 +137,7 @@ def test_a_slow_reader_is_disconnected_with_bounded_memory_and_does_not_delay_ot
                 await ada.until(lambda: not slow.hub.has_clients)
                 await talks_on(ada, "during")
                 await becomes(host, 1)
-                # Who comes back gets on with it.
+                # A client that resumes can continue.
                 async with host.client("voice", token=slow.session.token) as back:
                     assert back.session
                     assert back.session["resumed"]
@@ -177,7 +177,7 @@ def test_a_slow_reader_that_reads_again_gets_the_close_reason(
 def test_the_connection_of_a_peer_that_vanished_is_closed(
     host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch, started: bool
 ) -> None:
-    """Half-open: nothing is answered, and nothing says that it never will be."""
+    """The connection is half-open: the peer neither answers nor closes it."""
     assert 2 * uvicorn_protocols.PING_SECONDS + uvicorn_protocols.FLUSH_SECONDS < 45
     monkeypatch.setattr(uvicorn_protocols, "PING_SECONDS", 0.1)
     monkeypatch.setattr(uvicorn_protocols, "FLUSH_SECONDS", 0.1)
@@ -234,7 +234,7 @@ def test_oversized_messages_are_refused_before_they_are_buffered(host_folder: Ho
                     for _ in range(9):
                         await loop.sock_sendall(line, frame(Opcode.CONT, b"x" * 1000, fin=False))
                 case "pings":
-                    # Control frames are short; a long one is a mistake of its sender.
+                    # Control frames must be short.
                     await loop.sock_sendall(line, b"\x89\xfe" + (1000).to_bytes(2, "big") + bytes(1004))
             last = await is_closed(line)
             code = 1002 if kind == "pings" else 1009
@@ -248,7 +248,7 @@ def test_compression_is_refused_to_prevent_decompression_bombs(host_folder: Host
     async def main() -> None:
         async with scripted_provider(echo) as served, running_host(host_folder, served) as host:
             async with dialled(host, "/ws/text", "Sec-WebSocket-Extensions: permessage-deflate") as line:
-                # A frame that claims to be compressed is a violation then.
+                # A frame that claims to be compressed then violates the protocol.
                 packed = bytearray(frame(Opcode.TEXT, b"x" * 20))
                 packed[0] |= 0x40
                 await asyncio.get_running_loop().sock_sendall(line, bytes(packed))
@@ -319,7 +319,7 @@ FRAMES = st.one_of(
 
 
 async def babble(host: RunningHost, mode: str, frames: list[str | bytes], start: bool) -> None:
-    """A client that says these things, and listens for a moment."""
+    """Send these frames, and read for a moment."""
     origin: Any = f"http://127.0.0.1:{host.port}"
     url = f"ws://127.0.0.1:{host.port}/ws/{mode}"
     async with websockets.connect(url, origin=origin, max_size=2**24, open_timeout=PATIENCE) as raw:
@@ -336,7 +336,7 @@ async def babble(host: RunningHost, mode: str, frames: list[str | bytes], start:
 
 @pytest.mark.parametrize("mode", ["text", "voice"])
 def test_invalid_messages_do_not_affect_other_clients(host_folder: HostFolder, mode: str) -> None:
-    """Frames in any order, before and after the start, while a neighbour talks on."""
+    """Send frames in any order, before and after `start`, while another client has a session."""
 
     async def voice(_: ScriptedModel) -> None:
         await asyncio.Event().wait()
@@ -369,7 +369,7 @@ def test_invalid_messages_do_not_affect_other_clients(host_folder: HostFolder, m
         @given(st.lists(FRAMES.filter(_is_sendable), max_size=14), st.booleans())
         def fuzz(frames: list[str | bytes], start: bool) -> None:
             runner.run(babble(host, mode, frames, start))
-            # In words of its own each time, so that an answer from before is not taken for this one.
+            # The text is different each time, so that an earlier answer is not mistaken for this one.
             runner.run(talks_on(ada, f"meanwhile {next(times)}"))
 
         try:
@@ -379,7 +379,7 @@ def test_invalid_messages_do_not_affect_other_clients(host_folder: HostFolder, m
 
 
 def _is_sendable(each: str | bytes) -> bool:
-    """A lone surrogate cannot even be sent in a text frame: there is no UTF-8 for it."""
+    """An unpaired surrogate cannot be sent in a text frame, because UTF-8 cannot encode it."""
     try:
         if isinstance(each, str):
             each.encode()

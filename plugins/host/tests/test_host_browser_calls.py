@@ -27,7 +27,7 @@ async def serving(
 
 
 async def speaks(model: ScriptedModel) -> None:
-    # The browser's sound goes past the host, so nothing there says when the user has spoken.
+    # The browser's audio does not pass the host, so the host does not see when the user has spoken.
     await model.hears_speech("how many words")
     await model.calls(ScriptedCall("hst_facts", {"text": "one two"}))
     await model.says("Two words.")
@@ -65,7 +65,7 @@ def test_a_browser_calls_the_provider_and_the_host_joins_the_call(host_folder: H
 
 
 def test_a_second_call_of_a_browser_replaces_the_first(host_folder: HostFolder) -> None:
-    """A page that was loaded anew has another peer, and the same session."""
+    """A page that was reloaded has another peer connection and the same session."""
 
     async def waits(model: ScriptedModel) -> None:
         await model.hears()

@@ -17,7 +17,7 @@ from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:
-    """A model that says nothing."""
+    """A model that never answers."""
 
 
 async def execute(
@@ -40,7 +40,7 @@ async def approve(client: httpx.AsyncClient, asked: dict[str, Any], decision: bo
 
 
 async def events_of(client: httpx.AsyncClient, token: str, last: str) -> list[dict[str, Any]]:
-    """What `/events` tells from the beginning up to the first event of this type and state."""
+    """Return the events from the first up to the first one of this type and state."""
     seen = []
     async with client.stream("GET", "/events", headers={SESSION: token, "Last-Event-ID": "0"}) as response:
         async for each in stream_events(response):
@@ -55,7 +55,7 @@ async def events_of(client: httpx.AsyncClient, token: str, last: str) -> list[di
 async def killed_in_an_approved_call(
     host_folder: HostFolder, served: Provider
 ) -> AsyncIterator[tuple[HostProcess, dict[str, Any]]]:
-    """A host that was killed after the effect of an approved call, and started again."""
+    """Start a host again that was killed after the effect of an approved call."""
     async with HostProcess(host_folder, served) as host:
         async with http_client(host) as client:
             asked = (await execute(client, "hst_book", "booking-number-1", after="never")).json()
@@ -216,7 +216,7 @@ def test_a_host_that_pauses_beyond_its_lease_has_one_effect_and_one_outcome(host
             await wait_until(lambda: host_folder.effects("begun 10"))
             os.kill(paused.pid, signal.SIGSTOP)
             await asyncio.sleep(1.5)
-            # Where it stopped in the middle of a transaction, the store is locked for everybody: 503.
+            # If it stopped during a transaction, the store is locked for all hosts: 503.
             meanwhile = await asyncio.gather(*(note(here, n) for n in range(20)))
             os.kill(paused.pid, signal.SIGCONT)
             answers = [(await each).json() for each in calls]
@@ -225,7 +225,7 @@ def test_a_host_that_pauses_beyond_its_lease_has_one_effect_and_one_outcome(host
                 final = (
                     await execute(here, "hst_note", f"a-key-number-{n}", text=str(n), seconds=0.2)
                 ).json()
-                # The paused host recorded its results, and everybody gets these bytes.
+                # The paused host recorded its result, and every client gets these bytes.
                 assert final["envelope"] == answer["envelope"]
                 assert final["envelope"]["ok"] is (host_folder.effects(f"done {n}") == 1)
                 if meanwhile[n].status_code != 503:

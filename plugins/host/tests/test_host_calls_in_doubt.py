@@ -51,7 +51,7 @@ def store_of(host: RunningHost) -> Store:
 
 
 async def note(ada: httpx.AsyncClient, key: str) -> httpx.Response:
-    """Call a tool that writes, and then waits for a gate that nobody opens."""
+    """Call a tool that writes, and then waits for a gate that stays closed."""
     return await ada.post(
         "/execute/hst_note",
         json={"arguments": {"text": key, "after": "never"}},
@@ -65,7 +65,7 @@ async def settle(ops: httpx.AsyncClient, **body: Any) -> httpx.Response:
 
 @asynccontextmanager
 async def killed_during(host_folder: HostFolder, *keys: str) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of a host that was killed while calls with these keys ran, and started again."""
+    """Connect to a host that was killed while calls with these keys ran, and started again."""
     async with scripted_provider() as served, HostProcess(host_folder, served) as host:
         async with http_client(host) as ada:
             running = [asyncio.create_task(note(ada, key)) for key in keys]

@@ -34,7 +34,7 @@ Jackfield = Callable[..., Result]
 
 @pytest.fixture
 def jackfield(host_folder: HostFolder) -> Jackfield:
-    """Runs a command in the folder of the host_folder."""
+    """Return a function that runs a command in the folder of the host."""
     (host_folder.path / "jackfield.toml").write_text(
         f'registry = {json.dumps(str(host_folder.registry))}\nprovider = "openai"\n'
         '[transports.openai]\nbase_url = "https://me:pass-word@proxy.example/v1"\n'
@@ -56,7 +56,7 @@ async def script(model: ScriptedModel) -> None:
 
 @asynccontextmanager
 async def hosting(host_folder: HostFolder) -> AsyncIterator[tuple[RunningHost, Client]]:
-    """A host, and a user who has looked something up."""
+    """Run a host with a client that has completed one turn."""
     async with (
         scripted_provider(script) as served,
         running_host(host_folder, served) as host,
@@ -68,7 +68,7 @@ async def hosting(host_folder: HostFolder) -> AsyncIterator[tuple[RunningHost, C
 
 
 async def everything(path: Path) -> list[str]:
-    """The keys and streams of a store."""
+    """Return the keys and streams of a store."""
     store = await SqliteStore.open(path)
     try:
         return [*await store.keys(""), *await store.streams("")]
@@ -77,7 +77,7 @@ async def everything(path: Path) -> list[str]:
 
 
 def asked(jackfield: Jackfield, *arguments: str, **options: Any) -> str:
-    """What a command printed that went well."""
+    """Run a command that succeeds; return its output."""
     done = jackfield(*arguments, **options)
     assert done.exit_code == 0, done.output
     return done.stdout

@@ -18,7 +18,7 @@ PATIENCE = 30.0
 
 
 class Sample:
-    """A download in four steps, which a test lets go."""
+    """A download in four steps, which a test releases."""
 
     def __init__(self, name: str = "sample", error: Exception | None = None, *, heeds: bool = True) -> None:
         self.gate = threading.Event()
@@ -46,7 +46,7 @@ class Sample:
 
 @contextmanager
 def held(*samples: Sample) -> Iterator[Downloads]:
-    """The downloads of a host whose provider is `here`."""
+    """Return the downloads of a host whose provider is `here`."""
     made = Downloads([ProviderDownload("here", "get it", each.download) for each in samples], "here")
     try:
         yield made

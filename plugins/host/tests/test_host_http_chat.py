@@ -74,7 +74,7 @@ def test_an_empty_answer_is_an_empty_text(host_folder: HostFolder) -> None:
 
 
 def test_a_session_continues_over_websocket_and_http(host_folder: HostFolder) -> None:
-    """Neither of a session's two clients pushes the other out."""
+    """A session can have two clients at once."""
 
     async def main() -> None:
         async with (
@@ -198,7 +198,7 @@ def test_a_provider_failure_is_reported(host_folder: HostFolder) -> None:
 
 
 def test_chat_requests_do_not_use_up_a_users_sessions(host_folder: HostFolder) -> None:
-    """A session nobody listens to any more makes room for a new one, and can still be taken up."""
+    """A session without clients makes room for a new one, and can still be resumed."""
 
     async def script(model: ScriptedModel) -> None:
         while True:

@@ -38,13 +38,13 @@ TOOLS = {
 
 
 def section(operation: Endpoint) -> str:
-    """The text under an endpoint's heading."""
+    """Return the text under an endpoint's heading."""
     _, _, rest = PAGE.partition(f"\n### {operation.method} {operation.path}\n")
     return re.split(r"^##", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 class Example(NamedTuple):
-    """A request, and the answer that is promised."""
+    """A request, and the documented response."""
 
     request: str
     media: str
@@ -53,7 +53,7 @@ class Example(NamedTuple):
 
 
 def examples(text: str = PAGE) -> list[Example]:
-    """The examples of a text, in their order."""
+    """Return the examples of a text, in order."""
     pairs = re.findall(r"```http\n(.*?)```\n\n```(\w+) (\d+)\n(.*?)```", text, re.DOTALL)
     return [Example(request, media, int(status), answer) for request, media, status, answer in pairs]
 
@@ -93,7 +93,7 @@ def test_every_refusal_code_is_in_the_table_with_its_status() -> None:
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
-    """A folder with the two tools of the page."""
+    """Return a folder with the two tools of the page."""
     site = tmp_path / "site"
     monkeypatch.setattr(host_harness, "TOOLS", TOOLS)
     monkeypatch.syspath_prepend(str(site))
@@ -146,7 +146,7 @@ def offer_download(host: Host) -> None:
 
 
 async def play(ada: httpx.AsyncClient, example: Example, known: dict[str, str]) -> None:
-    """Send a request of the page, and hold the answer to what the page promises."""
+    """Send a request of the page, and compare the response with the documented one."""
     text = re.sub(r"<(\w+)>", lambda match: known[match[1]], example.request)
     head, _, body = text.partition("\n\n")
     (method, target), *lines = [line.split(" ", 1) for line in head.strip().splitlines()]
@@ -167,7 +167,7 @@ async def play(ada: httpx.AsyncClient, example: Example, known: dict[str, str]) 
 
 
 async def _first(response: httpx.Response, names: list[str]) -> Any:
-    """The promised events as they come; those between them are left out."""
+    """Return the documented events in order, without those between them."""
     waiting = list(names)
     async for each in stream_events(response):
         if each.name == waiting[0]:
@@ -177,7 +177,7 @@ async def _first(response: httpx.Response, names: list[str]) -> Any:
 
 
 def _learnt(answer: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What later examples refer to."""
+    """Return the values that later examples use."""
     if answer.get("token"):
         yield "token", answer["token"]
     if answer.get("session_id"):
@@ -187,7 +187,7 @@ def _learnt(answer: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def fits(shown: Any, real: Any, where: str) -> None:
-    """Whether an answer has what is shown: its members and texts, and numbers where numbers are shown."""
+    """Return whether a response contains what is documented; any number matches a number."""
     where = f"{where}: {shown} and not {real}"
     match shown:
         case dict():

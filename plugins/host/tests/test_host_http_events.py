@@ -45,7 +45,7 @@ async def take(events: AsyncIterator[StreamEvent], count: int) -> list[StreamEve
 
 
 def test_events_are_replayed_from_the_last_event_id(host_folder: HostFolder) -> None:
-    """Across a reconnect, and across a host that was killed and started again."""
+    """This includes a reconnect, and a host that was killed and started again."""
 
     async def main() -> None:
         async with scripted_provider() as served, HostProcess(host_folder, served) as host:
@@ -130,7 +130,7 @@ def test_a_stream_without_events_sends_heartbeats(
         ):
             made = await note(ada, "a")
             async with listening(ada, made["token"]) as events:
-                # On a slow machine it beats before the first event, too.
+                # On a slow machine a heartbeat may come before the first event.
                 while (await take(events, 1))[0].name != "tool_complete":
                     pass
                 assert [each.comment for each in await take(events, 2)] == [True, True]
@@ -212,7 +212,7 @@ def test_all_events_of_an_ended_session_are_replayed(
     monkeypatch.setattr("jackfield_host.endpoints.events.CHECK_SECONDS", 0.1)
 
     async def quiet(_: ScriptedModel) -> None:
-        """A model that says nothing."""
+        """A model that never answers."""
 
     async def main() -> None:
         async with (
@@ -259,7 +259,7 @@ def test_a_stream_ends_when_the_host_drains(host_folder: HostFolder) -> None:
 
 
 async def eventful(model: ScriptedModel) -> None:
-    """A turn in which everything happens that a stream can tell of."""
+    """A turn with every kind of event."""
     await model.hears()
     await model.calls(ScriptedCall("hst_odd", {"text": "tell"}))
     await model.calls(ScriptedCall("hst_refuse", {"text": "no"}))
@@ -290,7 +290,7 @@ def test_every_kind_of_event_is_streamed_with_an_id_and_as_published(host_folder
         for each in events:
             check(each.data, by_host=True)
             assert each.id == f"{ada.token[:8]}-{each.data['id']}"
-        # A provider with a model of its own does not ask with forms.
+        # This provider does not use forms.
         kinds = set(SESSION_EVENTS) - {FormRequest, FormClosed}
         assert {each.name for each in events} == set(map(message_type, kinds))
         (settled,) = [each.data for each in events if each.name == "confirmation_settled"]

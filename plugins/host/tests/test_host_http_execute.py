@@ -16,7 +16,7 @@ from jackfield_scripted import ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:
-    """A model that says nothing."""
+    """A model that never answers."""
 
 
 @asynccontextmanager
@@ -274,7 +274,7 @@ def test_a_call_completes_after_its_client_disconnected(host_folder: HostFolder)
 
 
 def test_garbage_collection_of_startup_objects_does_not_delay_calls(host_folder: HostFolder) -> None:
-    """The interpreter looks for garbage in everything that lives, but not in what was there before a call."""
+    """The garbage collector does not traverse objects that existed before the first call."""
 
     async def main() -> None:
         async with (

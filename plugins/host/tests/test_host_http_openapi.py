@@ -63,7 +63,7 @@ async def agrees(model: ScriptedModel) -> None:
 
 
 async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
-    """What schemathesis says about a host, and its exit status."""
+    """Run schemathesis against a host; return its output and exit status."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM,
         "--config-file", str(folder / "schemathesis.toml"), "run", f"{url}/openapi.json",
@@ -76,7 +76,7 @@ async def fuzzed(folder: Path, url: str, *options: str) -> tuple[int, str]:
 
 
 def test_every_path_is_published() -> None:
-    """But for the pages of the console, the protocol of the WebSockets, and what only the console asks."""
+    """This excludes the pages and endpoints of the console, and the WebSockets."""
     served = {route.path for route in ROUTES if isinstance(route, Route)}
     published = set(openapi_document()["paths"])
     assert published == {operation.path for operation in ENDPOINTS}
@@ -85,7 +85,7 @@ def test_every_path_is_published() -> None:
 
 @asynccontextmanager
 async def fuzzable(host_folder: HostFolder) -> AsyncIterator[RunningHost]:
-    """A host that refuses nobody for http_client often."""
+    """Run a host without a tight rate limit."""
     async with scripted_provider(agrees) as served:
         tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
         options: dict[str, Any] = {"requests_per_minute": 1e6, "sessions_per_user": 1000}
@@ -94,7 +94,7 @@ async def fuzzable(host_folder: HostFolder) -> AsyncIterator[RunningHost]:
 
 
 def test_fuzzing_the_openapi_document_finds_no_violation(host_folder: HostFolder) -> None:
-    """Somebody who knows nothing of the host."""
+    """The fuzzer has no session."""
 
     async def main() -> None:
         async with fuzzable(host_folder) as host:
@@ -107,7 +107,7 @@ def test_fuzzing_the_openapi_document_finds_no_violation(host_folder: HostFolder
 
 
 def test_fuzzing_with_a_session_finds_no_violation(host_folder: HostFolder) -> None:
-    """With a tool at hand."""
+    """The fuzzer knows a tool, too."""
 
     async def main() -> None:
         async with fuzzable(host_folder) as host:
@@ -124,7 +124,7 @@ def test_fuzzing_with_a_session_finds_no_violation(host_folder: HostFolder) -> N
 
 
 def named() -> list[str]:
-    """Options that choose the operations for which a session or a tool is named."""
+    """Return the options that choose the operations with a session or a tool."""
     chosen = [
         each.path for each in ENDPOINTS if any(one.name in (SESSION, "tool") for one in each.parameters)
     ]

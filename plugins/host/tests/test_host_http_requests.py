@@ -120,7 +120,7 @@ def test_a_failing_observer_does_not_affect_responses(
 
 
 def test_an_idempotency_key_belongs_to_one_user(host_folder: HostFolder) -> None:
-    """The same idempotency key of two users names two calls."""
+    """The same idempotency key of two users identifies two calls."""
 
     async def test(_: RunningHost, client: httpx.AsyncClient) -> None:
         for user in ("ada", "bob"):

@@ -212,7 +212,7 @@ def test_a_key_is_found_in_a_key_set_by_its_id(tmp_path: Path) -> None:
         (first, {}),
         (encrypting, {"kid": "five"}),
     ]:
-        # Signed by hand, since the library would not sign with a key for encryption.
+        # Signed by hand, because the library refuses to sign with an encryption key.
         token = signed(RSAKey.import_key(key.as_pem(private=True)), "RS256", header)
         assert refusal(jwts, token) == "bad_token"
     assert refusal(jwts, signed(OctKey.import_key("secret" * 6), "HS256", {"kid": "three"})) == "bad_token"

@@ -35,11 +35,11 @@ from jackfield_scripted import ScriptedModel
 
 
 async def silent(model: ScriptedModel) -> None:
-    """A model that nobody asks."""
+    """A model that gets no request."""
 
 
 def toml(host_folder: HostFolder, host: str = "", top: str = "", tables: str = "") -> Path:
-    """Settings of a host whose provider is never asked."""
+    """Return the settings of a host whose provider gets no request."""
     config = host_folder.path / "jackfield.toml"
     top = top or 'provider = "openai"'
     config.write_text(
@@ -51,7 +51,7 @@ def toml(host_folder: HostFolder, host: str = "", top: str = "", tables: str = "
 
 @pytest.fixture
 def refused(host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
-    """What `serve` says when it does not start, in a folder where a host has run before."""
+    """Return a function that runs `serve` in a folder where a host has run before, and returns its error."""
     host_folder.create_store()
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
@@ -59,7 +59,7 @@ def refused(host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch) -> Iterato
     def serve(*arguments: str, **environ: str) -> str:
         for name, value in environ.items():
             monkeypatch.setenv(name, value)
-        # One that starts after all is told to stop, and has not refused.
+        # If the host starts after all, it is stopped, and the test fails.
         stopping = threading.Timer(30, os.kill, (os.getpid(), signal.SIGTERM))
         stopping.start()
         done = CliRunner().invoke(main, ["serve", *arguments])
@@ -439,7 +439,7 @@ def test_a_list_in_the_environment_uses_commas_or_json(monkeypatch: pytest.Monke
 
 @contextmanager
 def logged(**options: Any) -> Iterator[io.StringIO]:
-    """What is logged under these options; the loggers are put back as they were."""
+    """Capture the log with these options, and restore the loggers afterwards."""
     root = logging.getLogger()
     before, level = root.handlers[:], root.level
     written = io.StringIO()
@@ -583,7 +583,7 @@ def test_frequent_health_checks_do_not_load_the_store(host_folder: HostFolder) -
 def test_systemd_is_notified_of_ready_watchdog_and_stopping(
     host_folder: HostFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A name without a file: the path of a socket has room for a hundred characters only.
+    # An abstract socket, because the path of a socket file is limited to about 100 characters.
     name = f"jackfield-test-{os.getpid()}-{free_port()}"
     monkeypatch.setenv("NOTIFY_SOCKET", f"@{name}")
     monkeypatch.setenv("WATCHDOG_USEC", "100000")

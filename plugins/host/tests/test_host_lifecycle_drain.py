@@ -24,7 +24,7 @@ SESSIONS = 6
 
 
 async def model(model: ScriptedModel) -> None:
-    """Calls the tool that the user names, and has something to say of whatever comes back."""
+    """Call the tool that the user names, and comment on its result."""
     while True:
         heard = (await model.hears()).text
         if heard.startswith("do "):
@@ -34,19 +34,19 @@ async def model(model: ScriptedModel) -> None:
 
 
 def outcomes(*clients: Client) -> list[dict[str, Any]]:
-    """What became of calls, over all connections of one user."""
+    """Return the outcomes of calls, over all connections of one user."""
     return [
         event for client in clients for kind in ("tool_complete", "tool_error") for event in client.of(kind)
     ]
 
 
 def answered(*clients: Client) -> bool:
-    """Whether the assistant has said something, in any of them."""
+    """Return whether any of these clients got an answer."""
     return any(client.said("assistant") for client in clients)
 
 
 async def begun(host_folder: HostFolder, texts: list[str]) -> None:
-    """Wait until the tools are in the middle of it."""
+    """Wait until the tools are running."""
     await wait_until(lambda: all(host_folder.effects(f"begun {text}") for text in texts))
 
 

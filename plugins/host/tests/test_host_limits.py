@@ -48,7 +48,7 @@ def unsigned() -> str:
 
 
 async def status(host: Any, path: str = "text", **options: Any) -> int:
-    """The status a handshake is refused with; 101 when it is not."""
+    """Return the status of a refused handshake, or 101 if it is accepted."""
     try:
         async with host.connected(path, **options):
             return 101
@@ -105,7 +105,7 @@ def test_invalid_tokens_are_refused_at_the_handshake_and_valid_ones_identify_the
                     await client.say("start")
                     session = await client.until_type("session")
                     assert session["user"] == user
-            # Another user's session is not there for whoever knows its token.
+            # The token of another user's session gives no access to it.
             async with host.connected("text", **bearer(KEYS["ada"])) as ada:
                 await ada.say("start")
                 await ada.until_type("session")
@@ -180,7 +180,7 @@ def test_messages_above_the_rate_limit_are_delayed_and_none_is_lost(host_folder:
             await ada.say("text", text="the end")
             await bob.say("text", text="meanwhile")
             await bob.until(lambda: bob.said("assistant") == ["You said meanwhile"])
-            # Four seconds' worth at once, then as they are allowed: the rest is still to come.
+            # The burst of four seconds is read at once, the rest later.
             assert not ada.said("user")
             await ada.until(lambda: ada.said("assistant"))
             asked = next(str(each) for each in served.server.requests if "the end" in str(each))
@@ -208,7 +208,7 @@ def test_audio_faster_than_real_time_is_read_at_the_real_time_rate(host_folder: 
             began = time.monotonic()
             await ada.speak(1600)
             await ada.until_type("turn_complete")
-            # It took at least as long as the sound lasts, less what may be ahead.
+            # It took at least as long as the audio lasts, minus what may run ahead.
             assert time.monotonic() - began >= 0.9
 
     asyncio.run(main())

@@ -18,7 +18,7 @@ from jackfield_scripted import ScriptedCall, ScriptedModel
 
 
 async def quiet(_: ScriptedModel) -> None:
-    """A model that says nothing."""
+    """A model that never answers."""
 
 
 def run(
@@ -57,7 +57,7 @@ def test_statistics_count_calls_errors_and_turns(host_folder: HostFolder) -> Non
         totals = stats["totals"]
         assert totals["calls"] == 7
         assert (totals["loops"], totals["refusals"]) == (2, 1)
-        # Two loops, one mistake, one refusal; what waits for its user has not failed.
+        # Two loops, one invalid call, one refusal; a call that waits for confirmation has not failed.
         assert totals["errors"] == 4
         assert totals["tokens"] > 0
         look = next(each for each in stats["tools"] if each["tool"] == "hst_look")

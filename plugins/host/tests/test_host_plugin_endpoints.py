@@ -118,7 +118,7 @@ Work = Callable[[RunningHost, httpx.AsyncClient], Awaitable[None]]
 
 
 def example() -> str:
-    """The plugin in the documentation."""
+    """Return the plugin in the documentation."""
     if not DOCS.is_dir():
         pytest.skip("the pages are in the repository only")
     text = (DOCS / "hooks.md").read_text("utf-8")
@@ -130,7 +130,7 @@ def example() -> str:
 
 @pytest.fixture
 def extended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., HostFolder]:
-    """Makes a working folder whose registry has further plugins."""
+    """Return a function that creates a working folder whose registry has further plugins."""
 
     def make(**plugins: str) -> HostFolder:
         site = make_site(tmp_path / "site", {f"hst-{name}": source for name, source in plugins.items()})
@@ -157,7 +157,7 @@ def run(host_folder: HostFolder, work: Work, tables: Any = None, **options: Any)
 
 
 def keys(*users: str, roles: tuple[str, ...] = ()) -> tuple[dict[str, Any], dict[str, dict[str, str]]]:
-    """The setting `keys` for some users, and the headers that each sends."""
+    """Return the setting `keys` for some users, and the headers of each."""
     made = {user: new_key(user, user, list(roles)).key for user in users}
     table = {user: {"digest": digest(key), "user": user, "roles": list(roles)} for user, key in made.items()}
     return table, {user: {"Authorization": f"Bearer {key}"} for user, key in made.items()}

@@ -22,7 +22,7 @@ VARIES = "\n\n## Just now\n\n"
 
 
 def with_settings(monkeypatch: pytest.MonkeyPatch, **given: Any) -> None:
-    """Hosts in this host_folder run with these settings besides."""
+    """Run the hosts of this folder with further settings."""
     plain = HostFolder.settings
 
     def extended(self: HostFolder, served: Provider, tables: Any = None) -> Settings:
@@ -37,7 +37,7 @@ async def listens(model: ScriptedModel) -> None:
 
 
 async def asked(models: list[Any], number: int) -> Any:
-    """The model of a conversation, once it has been asked something."""
+    """Wait until a model has been asked, and return it."""
     await wait_until(lambda: len(models) > number and getattr(models[number], "exchanges", True))
     return models[number]
 

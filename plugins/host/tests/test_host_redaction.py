@@ -149,7 +149,7 @@ def test_known_secrets_are_redacted_everywhere(
 def test_arguments_that_do_not_match_their_message_are_redacted(
     log: Log, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # The complaint of the logging module shows the message and the arguments.
+    # The error report of the logging module shows the message and the arguments.
     record = logging.makeLogRecord({"msg": "one %s " + KEY, "args": (KEY, KEY)})
     log[0].handlers[0].handle(record)
     complaint = capsys.readouterr().err
@@ -172,7 +172,7 @@ def test_every_handler_is_redacted() -> None:
     logger.addHandler(handler)
     try:
         install_redaction(["hunter2-hunter2"], ["jackfield-test-hide"])
-        # What a logger below passes up is covered by the handler, as a filter of the logger would not.
+        # A filter on the logger would miss records of child loggers; one on the handler does not.
         logging.getLogger("jackfield-test-hide.below").warning("%s hunter2-hunter2", token_protocol(KEY))
     finally:
         logger.removeHandler(handler)

@@ -91,7 +91,7 @@ class Quick(BoundedHttpProtocol):
 
 
 class Unhurried(BoundedHttpProtocol):
-    """Enough for a head that a busy machine is slow to bring, and soon over for what follows it."""
+    """Long enough for a head on a busy machine, and short enough for the tests."""
 
     head_seconds = 1.0
 
@@ -218,7 +218,7 @@ def test_headers_of_the_response_are_not_overridden(client: httpx.Client) -> Non
 
 
 def test_strict_transport_security_is_sent_only_over_https(client: httpx.Client) -> None:
-    # Uvicorn believes a proxy on this machine.
+    # uvicorn trusts a proxy on this machine.
     answer = client.get("/kept", headers={"X-Forwarded-Proto": "https"})
     assert answer.headers["strict-transport-security"] == "max-age=31536000"
 
@@ -274,7 +274,7 @@ def test_a_streamed_body_above_the_limit_is_refused(
 
 
 def exchange(port: int, *sent: bytes) -> bytes:
-    """What the server says to these bytes until it closes the connection."""
+    """Send bytes, and return the response until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as raw:
         for part in sent:
             raw.sendall(part)
@@ -331,7 +331,7 @@ def test_a_connection_stays_open_for_the_next_request_and_for_a_long_body() -> N
     ):
         for _ in range(2):
             raw.sendall(head)
-            # Longer than a head may take; the body has no such limit.
+            # Longer than the limit for a head; the body has no such limit.
             threading.Event().wait(1.2)
             raw.sendall(b"abc")
             answer = HTTPResponse(raw)

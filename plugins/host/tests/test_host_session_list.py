@@ -40,7 +40,7 @@ def bearer(name: str) -> dict[str, str]:
 
 
 async def chat(client: httpx.AsyncClient, text: str) -> str:
-    """Hold a turn; the id of its session."""
+    """Complete a turn; return the id of its session."""
     answer = await client.post("/chat", json={"message": text}, headers={"Accept": "application/json"})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["session"])
@@ -66,7 +66,7 @@ def test_sessions_are_listed_latest_first(host_folder: HostFolder) -> None:
             assert empty == {"allUsers": True, "complete": True, "sessions": []}
             first = await chat(ada, "hello")
             second = await chat(ada, "again")
-            # A call alone is no conversation.
+            # A session with only a client's call is not listed.
             await ada.post("/execute/hst_look", json={"arguments": {"text": "a"}})
             told = (await ada.get("/sessions")).json()
             assert [each["session"] for each in told["sessions"]] == [second, first]

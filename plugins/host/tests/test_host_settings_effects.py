@@ -16,7 +16,7 @@ async def waits(model: ScriptedModel) -> None:
 
 
 def audio(model: ScriptedModel) -> Any:
-    """What the provider was told about sound."""
+    """Return the audio settings that the provider got."""
     (update,) = [each for each in model.received if each["type"] == "session.update"]
     return update["session"]["audio"]
 

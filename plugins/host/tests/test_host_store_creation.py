@@ -20,7 +20,7 @@ CREATE = "if this is a new deployment, run `jackfield store create`"
 
 
 def configure(host_folder: HostFolder, deployment: str, store_id: str = "") -> None:
-    """Settings of a host whose provider is never asked."""
+    """Return the settings of a host whose provider gets no request."""
     pinned = f'id = "{store_id}"\n' if store_id else ""
     (host_folder.path / "jackfield.toml").write_text(
         f'registry = {json.dumps(str(host_folder.registry))}\nprovider = "openai"\n'
@@ -40,7 +40,7 @@ def started(host_folder: HostFolder, *arguments: str) -> subprocess.Popen[str]:
 
 
 def refusal(host_folder: HostFolder, *arguments: str) -> str:
-    """What a command says that does not start."""
+    """Run a command that fails; return its error."""
     with started(host_folder, *(arguments or ("serve",))) as process:
         said, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1, said
@@ -49,7 +49,7 @@ def refusal(host_folder: HostFolder, *arguments: str) -> str:
 
 @contextmanager
 def serving(host_folder: HostFolder) -> Iterator[list[str]]:
-    """A host that has started, and the lines it wrote until then; it has to stop when told to."""
+    """Start a host; return it with its output, and stop it at the end."""
     with started(host_folder, "serve") as process:
         assert process.stdout
         lines = []
@@ -165,7 +165,7 @@ def test_a_missing_store_is_reported_together_with_other_faults(host_folder: Hos
 def test_a_start_with_invalid_settings_creates_nothing(
     host_folder: HostFolder, deployment: str, right: str, wrong: str
 ) -> None:
-    """Whoever misspells `production` must not find an empty store there when it is spelt right."""
+    """A misspelt `production` must not leave an empty store behind."""
     configure(host_folder, deployment)
     config = host_folder.path / "jackfield.toml"
     config.write_text(config.read_text().replace(right, wrong))

@@ -17,7 +17,7 @@ VERBS = ("put", "get", "delete", "take", "add", "claim", "complete", "append", "
 
 
 class Outage:
-    """Takes the store of a host away, and gives it back."""
+    """Makes the store of a host unavailable, and available again."""
 
     def __init__(self, host: RunningHost, monkeypatch: pytest.MonkeyPatch) -> None:
         self.on = False
@@ -66,7 +66,7 @@ def test_without_the_store_tools_fail_closed_and_the_session_continues_with_even
 
             await asks("hello")
             await ada.until_type("turn_complete")
-            # All that the turn left behind has been told.
+            # All events of the turn have arrived.
             await ada.until(lambda: ada.states[-1:] == ["listening" if mode == "voice" else "ready"])
             outage = Outage(host, monkeypatch)
             outage.on = True
@@ -74,7 +74,7 @@ def test_without_the_store_tools_fail_closed_and_the_session_continues_with_even
             began = len(ada.of("speech_started"))
             await asks("note it")
             if mode == "voice":
-                # Speech is not kept, so it waits for nothing.
+                # Audio is not stored, so the outage does not delay it.
                 await ada.until(lambda: len(ada.of("speech_started")) > began)
                 await ada.until(lambda: ada.audio_ms() > 60 * 5)
             await ada.until(lambda: got)

@@ -31,7 +31,7 @@ SECOND = bytes(48_000)
 
 
 class ScriptedTransport:
-    """A model whose events a test tells one by one."""
+    """A transport whose events a test sends one by one."""
 
     modes: frozenset[Mode] = frozenset({"text", "voice"})
     resume = None
@@ -174,7 +174,7 @@ def test_a_session_that_fails_internally_is_reported_and_can_be_resumed(
 
 
 async def sent_by(queue: ClientQueue) -> list[Any]:
-    """Everything a queue sends, once it is closed."""
+    """Return everything that a queue sends until it is closed."""
     out: list[Any] = []
 
     async def send(frame: Frame) -> None:
@@ -224,7 +224,7 @@ def test_the_client_queue_is_bounded_and_a_client_above_the_limit_is_disconnecte
 def test_an_event_that_is_replayed_and_published_at_once_is_delivered_once(
     missed: int, held: int, late: int
 ) -> None:
-    """While a client catches up, events come by two ways; where the ways overlap is a matter of luck."""
+    """While a client catches up, events arrive both from the log and from the hub."""
 
     async def main() -> None:
         queue = ClientQueue(100_000)
@@ -266,7 +266,7 @@ def test_every_part_of_a_spoken_turn_is_published(host_folder: HostFolder) -> No
             kinds = [each["type"] for each in ada.got]
             order = ["session", "speech_started", "audio", "audio_frame", "turn_complete"]
             assert [kinds.index(kind) for kind in order] == sorted(map(kinds.index, order))
-            # Sound waits for nothing, so that it may be there before what has to be kept first.
+            # Audio bypasses the store, so it may arrive before events that have to be stored first.
             await ada.until_type("speech_stopped")
             (spoken,) = ada.of("audio")
             assert {each["item"] for each in ada.of("audio_frame")} == {spoken["item"]}

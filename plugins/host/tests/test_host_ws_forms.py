@@ -21,7 +21,7 @@ ASK = 'form hst_note {"seconds": 0}'
 
 @pytest.fixture(scope="session")
 def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tools of these tests, with a transport that asks with forms."""
+    """Create the tools of these tests, with a transport that supports forms."""
     folder = tmp_path_factory.mktemp("forms-site")
     Site(folder).plugin("hst-forms", "from jackfield_scripted.form_transport import *\n")
     return make_site(folder)
@@ -29,7 +29,7 @@ def forms_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def host_folder(forms_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
-    """A working folder for the hosts of one test."""
+    """Return a working folder for the hosts of one test."""
     monkeypatch.syspath_prepend(str(forms_site))
     monkeypatch.setenv("HST_FOLDER", str(tmp_path))
     monkeypatch.chdir(tmp_path)
@@ -37,7 +37,7 @@ def host_folder(forms_site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 async def asked(client: Client, text: str = ASK) -> dict[str, Any]:
-    """Have the host ask with a form; its event."""
+    """Make the host show a form; return its event."""
     forms, turns = len(client.of("form_request")), len(client.of("turn_complete"))
     await client.say("text", text=text)
     await client.until_type("turn_complete", turns + 1)
@@ -202,7 +202,7 @@ def test_a_form_whose_end_was_saved_but_not_published_is_closed_by_the_next_host
         async with running_host(host_folder, FORMS) as here, running_host(host_folder, FORMS) as there:
             async with here.client("text", forms=True) as ada:
                 form, token = await asked(ada), ada.token
-                # As if the host had died between the two.
+                # This is the state after a crash between the two steps.
                 checkpoint = here.sessions.live[token.partition(".")[0]].checkpoint
                 checkpoint.forms.close(form["formId"], submitted=False)
                 await checkpoint.save()

@@ -33,7 +33,7 @@ needs_pages = pytest.mark.skipif(not DOCS.is_dir(), reason="the pages are in the
 
 
 def section(name: str) -> str:
-    """What the page says about one message."""
+    """Return the section of the page about one message."""
     found = re.search(rf"^### `{name}`\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"docs/protocol.md does not describe {name}"
     return found[1]
@@ -71,7 +71,7 @@ def test_every_close_code_is_documented_with_its_advice() -> None:
         (each.code, each.name, each.reason, each.advice) for each in CLOSE_REASONS
     }
     assert len({each.code for each in CLOSE_REASONS}) == len(CLOSE_REASONS)
-    # A close frame has room for so much.
+    # The reason of a close frame is limited to 123 bytes.
     assert all(len(each.reason.encode()) <= 123 for each in CLOSE_REASONS)
 
 
@@ -189,7 +189,7 @@ KINDS = st.sampled_from([*map(message_type, CLIENT_MESSAGES), "sing"])
 def test_the_host_accepts_exactly_what_the_schemas_allow(fields: dict[str, Any], kind: str) -> None:
     message = {**fields, "type": kind}
     if isinstance(message.get("timeZone"), str):
-        message["timeZone"] = "Europe/Berlin"  # Which of them exist, no schema can say.
+        message["timeZone"] = "Europe/Berlin"  # A schema cannot tell which time zones exist.
     opening = kind in ("start", "resume")
     try:
         (parse_first_message if opening else parse_client_message)(json.dumps(message))

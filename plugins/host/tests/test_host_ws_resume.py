@@ -30,7 +30,7 @@ def test_a_connection_lost_during_an_answer_resumes_where_it_was(host_folder: Ho
                 assert back.session
                 assert back.session["resumed"]
                 await back.until_type("turn_complete")
-                # What had come before and what came since make up the answer.
+                # The deltas before and after the break make up the answer.
                 partial = back.session["partial"]
                 assert partial
                 written = partial["text"]
@@ -110,7 +110,7 @@ def test_a_session_resumes_only_at_the_endpoint_of_its_mode_and_a_wrong_attempt_
 
 
 MOMENTS = {
-    # when it dies: what the tool waits for, what was done by then, what the client and the model are told
+    # when the host dies: the gate of the tool, what was done by then, what the client and the model get
     "before the call": ({}, 0, "tool_complete"),
     "before the effect": ({"before": "go"}, 0, "tool_error"),
     "after the effect": ({"after": "go"}, 1, "tool_error"),
@@ -119,7 +119,7 @@ MOMENTS = {
 
 
 async def reached(moment: str, client: Client, host_folder: HostFolder) -> None:
-    """Wait for the moment at which a host is to die."""
+    """Wait for the moment at which the host is killed."""
     if moment == "before the effect":
         await client.until(lambda: host_folder.effects("begun it"))
     elif moment == "after the effect":
@@ -145,7 +145,7 @@ def test_a_write_around_a_host_crash_runs_once_and_a_doubt_is_reported(
                 await model.calls(ScriptedCall("hst_note", {"text": "it", **gates}, id="call_note_0001"))
                 await asyncio.Event().wait()
             await killed.wait()
-            # A request that repeats another word for word is the same conversation to a scripted model.
+            # The scripted provider takes two identical requests for the same conversation.
             await model.hears()
         told.append(str(model.received))
         if moment == "before the call":
@@ -232,7 +232,7 @@ def test_after_a_host_crash_a_pending_read_runs_again_and_a_confirmation_survive
 def test_another_host_takes_over_during_a_call_and_the_first_releases_the_session(
     host_folder: HostFolder,
 ) -> None:
-    """Both live, and share a store; the write runs where it began, and its answer goes where the user is."""
+    """The write completes on the first host, and its result reaches the user on the second."""
     told: list[str] = []
 
     async def main() -> None:
@@ -244,7 +244,7 @@ def test_another_host_takes_over_during_a_call_and_the_first_releases_the_sessio
         ):
             await ada.say("text", text="note it")
             await ada.until(lambda: host_folder.effects("begun it"))
-            # Nothing is on its way to the first connection when the second one says what was seen.
+            # No event is in transit to the first connection when the second one sends its last event id.
             await ada.until(lambda: ada.of("tool_start") and ada.states[-1:] == ["executing_tool"])
             async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
                 seen_here = list(ada.events)
@@ -257,7 +257,7 @@ def test_another_host_takes_over_during_a_call_and_the_first_releases_the_sessio
                 assert await saw_everything(there, ada, moved)
                 assert host_folder.effects("done it") == 1
                 await moved.until(lambda: not here.sessions.live)
-            # And back to the first one, which knows nothing of what was said since.
+            # Back to the first host, whose copy of the session is outdated.
             async with here.client("text", token=ada.token, lastEvent=moved.last_event) as home:
                 await home.say("text", text="and now?")
                 await home.until(lambda: home.said("assistant"))
@@ -289,7 +289,7 @@ def test_a_session_of_another_format_version_is_refused_with_a_message(host_fold
 def test_a_host_that_lost_a_session_unknowingly_publishes_nothing_stale(
     host_folder: HostFolder,
 ) -> None:
-    """The user returns to a host that still holds the session as it was before another one had it."""
+    """The user returns to a host with an outdated copy of the session."""
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:

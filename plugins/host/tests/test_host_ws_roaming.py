@@ -28,16 +28,16 @@ HOSTS = st.integers(0, 1)
 
 async def script(model: ScriptedModel) -> None:
     while True:
-        # StreamEvent of a call that another host began, it has nothing of the user's to answer.
+        # After the result of a call that another host started, there is no user message to answer.
         asked = ((await model.hears()).text or "that").splitlines()[-1]
         if asked.startswith("note"):
             call = ScriptedCall("hst_note", {"text": asked}, id=f"call_{asked[-8:]}")
             try:
                 await model.calls(call)
             except ProtocolViolationError:
-                # To a scripted model who asks again is the one who asked before, and did not wait.
+                # The scripted provider takes a repeated request for the same client.
                 await model.calls(call)
-            # What the user said while the tool ran came with its result, and is what is to be answered.
+            # What the user said while the tool ran came with its result, and needs an answer.
             asked = [each["content"] for each in model.received if each["role"] == "user"][-1].splitlines()[
                 -1
             ]
@@ -75,7 +75,7 @@ class World:
             self.hosts[place], self._stacks[place] = host, stack
 
     async def take_line(self, place: int) -> None:
-        """Connect, or come back with what was seen last."""
+        """Connect, or resume after the last event."""
         await self.drop()
         options = {"token": self.token, "lastEvent": self.last} if self.token else {}
         self._line = AsyncExitStack()
@@ -87,19 +87,19 @@ class World:
         return max((event["id"] for event in self.seen), default=0)
 
     async def drop(self) -> None:
-        """The connection breaks, without a word."""
+        """Break the connection without a close frame."""
         if self.client is None:
             return
         self.client.raw.transport.abort()
         await self.client.until_closed()
-        # What was told again would not fit behind what was seen.
+        # An event that arrived twice would have a number that was already seen.
         assert not self.client.events or self.client.events[0]["id"] > self.last
         self.seen += self.client.events
         self.client = None
         await self._line.aclose()
 
     async def crash(self, place: int) -> None:
-        """A host dies: nothing of it is written any more, and nobody hears from it."""
+        """Crash a host: it writes and sends nothing more."""
         host = self.hosts[place].host
         for live in list(host.sessions.live.values()):
             live.checkpoint.disable()
@@ -131,7 +131,7 @@ class World:
 
 
 class Wandering(RuleBasedStateMachine):
-    """The ways of a client that does not stay where it is."""
+    """A state machine of a client that reconnects and changes hosts."""
 
     host_folder: HostFolder
 

@@ -20,17 +20,17 @@ ScriptBody = Callable[[ScriptedModel], Awaitable[None]]
 
 
 async def hears(model: ScriptedModel, mode: str, words: str = "hello") -> None:
-    """The model waits for the user, however he speaks."""
+    """Wait for the user's input, in text or voice."""
     await (model.hears_speech(words) if mode == "voice" else model.hears())
 
 
 async def asks(client: Client, words: str = "hello") -> None:
-    """The user says something, however he speaks."""
+    """Send the user's input, in text or voice."""
     await (client.speak() if client.mode == "voice" else client.say("text", text=words))
 
 
 def answers(mode: str, *calls: ScriptedCall) -> tuple[ScriptBody, list[Any]]:
-    """A model that makes these calls one after the other and then says so; what it got for them."""
+    """Return a model that makes these calls one after the other, and the results it gets."""
     got: list[Any] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -46,7 +46,7 @@ def answers(mode: str, *calls: ScriptedCall) -> tuple[ScriptBody, list[Any]]:
 def conversation(
     host_folder: HostFolder, provider: str, mode: str, *calls: ScriptedCall
 ) -> tuple[list[Any], list[dict[str, Any]]]:
-    """One turn with these calls: what the model got, and what the client."""
+    """Run one turn with these calls; return what the model and the client got."""
     script, got = answers(mode, *calls)
     told: list[dict[str, Any]] = []
 
@@ -123,7 +123,7 @@ def test_the_provider_gets_the_schemas_with_guides_in_text_and_summaries_in_voic
 
 
 async def refused(host: RunningHost, mode: str, **options: Any) -> dict[str, Any]:
-    """The error with which a client is turned away for its ban."""
+    """Return the error of a client that is refused because of a ban."""
     async with host.connected(mode) as client:
         await client.say("resume" if "token" in options else "start", **options)
         assert await client.until_closed() == (4005, "the user is banned")
@@ -161,7 +161,7 @@ def test_a_ban_in_text_is_reported_and_applies_to_every_connection_and_host(
             await ada.say("text", text="let me in")
             assert (await ada.until_closed())[0] == 4005
             assert "banned" in ada.of("error")[-1]["message"]
-            # Who spoke elsewhere when the ban came is let go there, too.
+            # The user's other connections are closed by the ban, too.
             speaking.plays = False
             for _ in range(40):
                 await speaking.speak(200)
@@ -295,12 +295,12 @@ def test_a_pending_request_is_used_once_in_the_first_voice_turn(
             there = other if elsewhere else host
             async with there.client("voice", handover=ada.token) as voice:
                 await voice.until_type("turn_complete")
-                # Nobody had said a word, and all of it was heard.
+                # The user had not spoken, and all of the answer was played.
                 assert voice.said("assistant") == ["A duck walks into a bar."]
                 assert voice.audio_ms() >= 6 * 60
                 await voice.speak()
                 await voice.until_type("turn_complete", 2)
-            # The text session goes on, and is kept again with whatever it holds.
+            # The text session continues and is saved again.
             await ada.say("interrupt")
             async with there.client("voice", handover=ada.token) as voice:
                 await voice.speak()

@@ -20,7 +20,7 @@ from session_views import echo, notes_behind_a_gate, numbered, saw_everything, s
 
 
 class Slow:
-    """What a host writes to its store and is held up with, as by a slow disk."""
+    """Delays what a host writes to its store, as a slow disk does."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Event()
@@ -37,7 +37,7 @@ def store_of(host: RunningHost) -> Store:
 
 @asynccontextmanager
 async def slow(host: RunningHost, verb: str, concerned: Callable[[str, bytes], bool]) -> AsyncIterator[Slow]:
-    """Hold up what a host writes; other hosts on the same file are as fast as ever."""
+    """Delay the writes of one host; other hosts on the same file are not affected."""
     store: Any = store_of(host)
     write, held = getattr(store, verb), Slow()
 
@@ -85,13 +85,13 @@ def test_state_saved_by_a_former_owner_is_never_read(host_folder: HostFolder) ->
                     await moved.until_type("turn_complete")
                     await moved.say("text", text="what else?")
                     await moved.until_type("turn_complete", 2)
-                # The first host is about to keep the session as it was, and learns now that it lost it.
+                # The first host is about to save its outdated state, and learns now that it lost the session.
                 await ada.until(keeping.begun.is_set)
                 telling.goes_on.set()
                 await ada.until_closed()
                 keeping.goes_on.set()
                 await moved_on(here)
-                assert keeping.done == 2  # The session and its conversation.
+                assert keeping.done == 2  # The session and its checkpoint.
             kept = await find(store_of(there), ada.token.split(".")[0])
             assert kept
             assert kept.turns == 2
@@ -114,7 +114,7 @@ def is_event(stream: str, _: bytes) -> bool:
 
 
 async def moved_on(host: RunningHost) -> None:
-    """Wait until a host has let go of everything."""
+    """Wait until a host has released all sessions."""
     async with asyncio.timeout(60):
         while host.sessions.live:  # noqa: ASYNC110 - nobody tells of it
             await asyncio.sleep(0.01)
@@ -124,7 +124,7 @@ async def moved_on(host: RunningHost) -> None:
 def test_an_answer_is_published_once_if_its_host_is_lost_before_saving_or_before_publishing(
     host_folder: HostFolder, verb: str, asked: int
 ) -> None:
-    """Before it is kept nobody was told, and it is asked for again; after that the next host tells it."""
+    """An answer that was not saved is requested again; a saved one is published by the next host."""
     heard: list[str] = []
 
     async def script(model: ScriptedModel) -> None:
@@ -142,7 +142,7 @@ def test_an_answer_is_published_once_if_its_host_is_lost_before_saving_or_before
         ):
             await ada.say("text", text="hello")
             await ada.until(held.begun.is_set)
-            # Nothing is on its way to the first connection when the second one says what was seen.
+            # No event is in transit to the first connection when the second one sends its last event id.
             await ada.until(lambda: ada.states[-1:] == ["speaking"])
             assert not ada.said("assistant")
             async with there.client("text", token=ada.token, lastEvent=ada.last_event) as moved:
@@ -200,7 +200,7 @@ def test_the_next_host_acknowledges_a_message_that_the_first_had_saved(
 def test_an_approval_on_another_host_is_known_to_the_next_owner(
     host_folder: HostFolder,
 ) -> None:
-    """It does not overwrite what is kept by the host that carries the session, and is not overwritten."""
+    """It neither overwrites the state that the owner saves nor is overwritten by it."""
     told: list[str] = []
 
     async def books(model: ScriptedModel) -> None:
@@ -240,7 +240,7 @@ def test_an_approval_on_another_host_is_known_to_the_next_owner(
         assert host_folder.effects("done a table") == 1
         for known in told:
             assert "something else" in known
-            assert known.count("the answer was") == 2  # That it waits, and what came of it.
+            assert known.count("the answer was") == 2  # That the call waits, and its outcome.
 
     asyncio.run(main())
 
@@ -249,7 +249,7 @@ def test_an_approval_on_another_host_is_known_to_the_next_owner(
 def test_a_decline_that_its_host_could_not_publish_is_published_once_by_the_next_host(
     host_folder: HostFolder, again: str
 ) -> None:
-    """The host recorded the decision, and died or lost the session before the event was kept."""
+    """The host recorded the decision, and died or lost the session before the event was saved."""
 
     async def main() -> None:
         async with (
@@ -281,7 +281,7 @@ def test_a_decline_that_its_host_could_not_publish_is_published_once_by_the_next
 def test_a_call_on_another_host_does_not_overwrite_a_newer_session_state(
     host_folder: HostFolder,
 ) -> None:
-    """It began in an earlier turn than the session is in when it ends."""
+    """The call starts in an earlier turn than the one in which it ends."""
 
     async def main() -> None:
         async with (
@@ -331,7 +331,7 @@ def test_a_client_that_resumes_behind_an_unsigned_event_gets_nothing_from_a_host
 
 
 def test_a_session_is_deleted_whichever_host_owned_it(host_folder: HostFolder) -> None:
-    """Each holder's record of it goes; the list names it once until then."""
+    """The records of all owners are deleted; until then, the list has the session once."""
 
     async def main() -> None:
         async with scripted_provider(echo, echo) as served, running_host(host_folder, served) as host:

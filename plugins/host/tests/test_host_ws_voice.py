@@ -113,7 +113,7 @@ def test_a_barge_in_interrupts_at_once_truncates_at_the_playback_position_and_st
 def test_stopping_buffered_speech_truncates_the_models_memory(
     host_folder: HostFolder,
 ) -> None:
-    """The model has said everything, and the user hears only the beginning."""
+    """The model has sent its whole answer, and the user hears only the beginning."""
     seen: dict[str, Any] = {}
 
     async def script(model: ScriptedModel) -> None:
@@ -183,7 +183,7 @@ def test_suppressed_output_is_neither_sent_nor_transcribed(
             else:
                 assert not silent
                 assert "heron" not in first + replayed + str(kept)
-            # It holds for that turn alone.
+            # It applies to that turn only.
             assert ada.audio_ms() > 0
             assert "And now aloud." in kept
 
@@ -227,7 +227,7 @@ def test_high_priority_context_is_added_at_once_and_low_priority_context_at_the_
     async def script(model: ScriptedModel) -> None:
         await model.hears_speech("one")
         await model.speaks("Listen to this", ms=300)
-        # What is said to Gemini stops its answer, so its transport waits for the end of it by itself.
+        # Input interrupts Gemini's answer, so its transport waits for the end of the answer itself.
         await wait_until(lambda: provider == "gemini" or "URGENT" in str(model.received))
         await asyncio.sleep(0.1)
         seen["during"] = str(model.received)

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from jackfield_host.errors import HttpError, method_not_allowed, to_http_error
 from jackfield_host.host import OPERATOR, Host
-from jackfield_host.request_models import RequestModel
+from jackfield_host.request_models import RequestBody
 from jackfield_host.security.authenticator import RequestInfo
 from jackfield_host.validation_errors import describe_error
 
@@ -40,7 +40,7 @@ DEFAULT_LIMIT = 100
 ANONYMOUS = Identity("")
 """The user of an endpoint that requires no authentication."""
 
-_M = TypeVar("_M", bound=RequestModel)
+_M = TypeVar("_M", bound=RequestBody)
 
 Schema = Mapping[str, Any]
 
@@ -187,7 +187,7 @@ class Endpoint:
     responses: Mapping[int, tuple[ResponseForm, ...]]
     errors: Mapping[int, str] = field(default_factory=dict)
     """The endpoint's own errors by status; those that every endpoint has are not listed here."""
-    body: type[RequestModel] | None = None
+    body: type[RequestBody] | None = None
     parameters: tuple[EndpointParameter, ...] = ()
     auth: Literal["user", "public"] = "user"
     """Who may call it: authenticated users, or every client whose `Host` and `Origin` are accepted."""

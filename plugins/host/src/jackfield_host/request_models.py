@@ -36,7 +36,7 @@ TimeZone = Annotated[str, Field(max_length=64), AfterValidator(check_time_zone)]
 """The name of a time zone that exists."""
 
 
-class RequestModel(BaseModel):
+class RequestBody(BaseModel):
     """The body of a request; unknown members are refused."""
 
     model_config = ConfigDict(
@@ -44,7 +44,7 @@ class RequestModel(BaseModel):
     )
 
 
-class ChatRequest(RequestModel):
+class ChatBody(RequestBody):
     """A message of the user."""
 
     message: str = Field(min_length=1, max_length=8000)
@@ -56,7 +56,7 @@ SDP_OFFER = r"^v=0\r?\n([\s\S]*\n)?m=audio "
 """The form of a session description with audio (RFC 8866); the provider parses the rest of it."""
 
 
-class SdpOfferRequest(RequestModel):
+class SdpOfferBody(RequestBody):
     """A browser's offer for a WebRTC call to the provider."""
 
     sdp: str = Field(
@@ -71,7 +71,7 @@ class SdpOfferRequest(RequestModel):
     )
 
 
-class ExecuteRequest(RequestModel):
+class ExecuteBody(RequestBody):
     """The arguments of a tool call."""
 
     arguments: dict[str, Any] = Field(
@@ -85,19 +85,19 @@ class ExecuteRequest(RequestModel):
     )
 
 
-class DecisionRequest(RequestModel):
+class DecisionBody(RequestBody):
     """The user's decision about a call that waits for confirmation."""
 
     approve: bool
 
 
-class DownloadRequest(RequestModel):
+class DownloadBody(RequestBody):
     """The download to start."""
 
     name: str = Field(min_length=1, max_length=100, description="The name that `GET /downloads` lists.")
 
 
-class SettleRequest(RequestModel):
+class SettleBody(RequestBody):
     """An operator's finding about a call in doubt."""
 
     model_config = ConfigDict(

@@ -428,7 +428,7 @@ class MetricsSample(MetricTotals):
     open: int = Field(description="Live sessions in this process.")
 
 
-class ToolMetrics(ResponseModel):
+class ToolStatistics(ResponseModel):
     """The metrics of one tool; latencies are in milliseconds, over its last 1000 calls."""
 
     tool: str
@@ -456,7 +456,7 @@ class StatisticsResponse(ResponseModel):
     uptime: float
     open: int = Field(description="Live sessions in this process.")
     totals: MetricTotals
-    tools: list[ToolMetrics]
+    tools: list[ToolStatistics]
     decisions: list[DecisionCount]
     sample_seconds: float
     samples: list[MetricsSample] = Field(description="The totals of the last half hour, the oldest first.")

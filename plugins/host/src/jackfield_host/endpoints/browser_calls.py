@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import SESSION_HEADER, Endpoint, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import SDP_OFFER, SdpOfferRequest
+from jackfield_host.request_models import SDP_OFFER, SdpOfferBody
 from jackfield_host.response_models import BrowserSessionResponse, SdpAnswerResponse
 
 
@@ -41,7 +41,7 @@ async def sdp(context: RequestContext) -> Response:
     """Exchange a browser's offer for the provider's answer; the host joins for tools and transcripts."""
     context.check_mode("voice")
     transport = _browser_transport(context)
-    body = await context.body(SdpOfferRequest)
+    body = await context.body(SdpOfferBody)
     if not re.match(SDP_OFFER, body.sdp):
         raise HttpError(400, "invalid_sdp", "The body, at sdp: this is not an SDP offer with audio.")
     token = context.require_session_token()
@@ -103,7 +103,7 @@ SDP = Endpoint(
     "/sdp",
     "Exchange a browser's SDP offer for the provider's answer.",
     sdp,
-    body=SdpOfferRequest,
+    body=SdpOfferBody,
     parameters=(SESSION_HEADER,),
     responses={200: (ResponseForm("The provider's answer; the host joins the call.", SdpAnswerResponse),)},
     errors={

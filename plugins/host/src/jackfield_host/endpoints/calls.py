@@ -40,7 +40,7 @@ from jackfield_host.endpoint import (
     ResponseForm,
 )
 from jackfield_host.errors import HttpError, retry_after_header
-from jackfield_host.request_models import DecisionRequest, ExecuteRequest
+from jackfield_host.request_models import DecisionBody, ExecuteBody
 from jackfield_host.response_models import (
     ConfirmationCard,
     DecisionResponse,
@@ -78,7 +78,7 @@ Event = dict[str, Any]
 
 async def execute(context: RequestContext) -> Response:
     """Run a call, governed like a model's, and return its outcome."""
-    body = await context.body(ExecuteRequest)
+    body = await context.body(ExecuteBody)
     key, turn = _idempotency_key(context, body), _turn(context)
     session = await _session(context, key)
     call_id = _call_id(session, key)
@@ -99,7 +99,7 @@ async def execute(context: RequestContext) -> Response:
     return JSONResponse(result, error.status, headers=retry_after_header(error.retry_after))
 
 
-def _idempotency_key(context: RequestContext, body: ExecuteRequest) -> str | None:
+def _idempotency_key(context: RequestContext, body: ExecuteBody) -> str | None:
     given = _key_header(context, IDEMPOTENCY_KEY)
     if given is not None and body.call_id not in (None, given):
         raise HttpError(400, "invalid", f"`call_id` and {IDEMPOTENCY_KEY} differ; send one, or both alike.")
@@ -212,7 +212,7 @@ def _confirmation_card(pending: PendingConfirmation, session: Session) -> dict[s
 
 async def decide(context: RequestContext) -> Response:
     """Carry out the user's decision about a waiting call, and return the outcome of the call."""
-    body = await context.body(DecisionRequest)
+    body = await context.body(DecisionBody)
     session = await context.session()
     answer = await context.sessions.resolve_confirmation(
         session, context.request.path_params["token"], approve=body.approve
@@ -341,7 +341,7 @@ EXECUTE = Endpoint(
     "/execute/{tool}",
     "Run a tool, under the same policies as a model's call.",
     execute,
-    body=ExecuteRequest,
+    body=ExecuteBody,
     parameters=(
         EndpointParameter(
             "tool", "path", "The tool's id.", {"type": "string", "maxLength": 100}, required=True
@@ -383,7 +383,7 @@ CONFIRMATIONS = Endpoint(
     "/confirmations/{token}",
     "Approve or decline a call that waits for confirmation.",
     decide,
-    body=DecisionRequest,
+    body=DecisionBody,
     parameters=(
         EndpointParameter(
             "token",

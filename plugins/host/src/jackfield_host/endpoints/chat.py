@@ -25,7 +25,7 @@ from jackfield_host.endpoint import (
 )
 from jackfield_host.endpoints.events import EventStream, queue_messages, to_server_sent_event
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import ChatRequest
+from jackfield_host.request_models import ChatBody
 from jackfield_host.response_models import ChatResponse, StreamedEvent
 
 Messages = AsyncGenerator[dict[str, Any], None]
@@ -76,7 +76,7 @@ class _TurnQueue(ClientQueue):
 async def chat(context: RequestContext) -> Response:
     """Send a message, and stream or collect the turn that answers it."""
     context.check_mode("text")
-    body = await context.body(ChatRequest)
+    body = await context.body(ChatBody)
     if not body.message.strip():
         raise HttpError(400, "invalid", "The body, at message: the message is empty.")
     live = await _live_session(context, ClientLocale(body.time_zone, body.language))
@@ -153,7 +153,7 @@ CHAT = Endpoint(
     "/chat",
     "Send a message in a text session, and get the turn that answers it.",
     chat,
-    body=ChatRequest,
+    body=ChatBody,
     parameters=(OPTIONAL_SESSION_HEADER,),
     responses={
         200: (

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from jackfield_host.endpoint import OPERATORS_ONLY, Endpoint, RequestContext, ResponseForm
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import DownloadRequest
+from jackfield_host.request_models import DownloadBody
 from jackfield_host.response_models import DownloadList, DownloadProgress
 
 _log = logging.getLogger(__name__)
@@ -135,7 +135,7 @@ async def downloads(context: RequestContext) -> Response:
 async def start(context: RequestContext) -> Response:
     """Start a download."""
     context.require_operator()
-    body = await context.body(DownloadRequest)
+    body = await context.body(DownloadBody)
     found = context.host.downloads
     download = found.find(body.name)
     if download is None:
@@ -185,7 +185,7 @@ START_DOWNLOAD = Endpoint(
     "/downloads/start",
     "Start a download. Starting one that runs or is complete changes nothing.",
     start,
-    body=DownloadRequest,
+    body=DownloadBody,
     responses={
         202: (ResponseForm("The state of the download; `GET /downloads` follows it.", DownloadProgress),)
     },

@@ -28,7 +28,7 @@ from jackfield_host.endpoint import (
     ResponseForm,
 )
 from jackfield_host.errors import HttpError
-from jackfield_host.request_models import SettleRequest
+from jackfield_host.request_models import SettleBody
 from jackfield_host.response_models import AuditResponse, CallsInDoubt, SettledCall, StatisticsResponse
 
 _log = logging.getLogger(__name__)
@@ -257,7 +257,7 @@ def _call_in_doubt(call: DoubtfulCall) -> dict[str, Any]:
 async def settle(context: RequestContext) -> Response:
     """Record whether a call in doubt took effect."""
     context.require_operator()
-    body = await context.body(SettleRequest)
+    body = await context.body(SettleBody)
     wire = await context.sessions.runtime.settle_call(
         body.key, ran=body.ran, by=context.identity.user, data=body.data
     )
@@ -301,7 +301,7 @@ SETTLE = Endpoint(
     "/calls/settle",
     "Record whether a call in doubt took effect. Of several operators, the first one succeeds.",
     settle,
-    body=SettleRequest,
+    body=SettleBody,
     responses={200: (ResponseForm("The call, with its outcome from now on.", SettledCall),)},
     errors={
         400: "The body is invalid; the message says where.",
