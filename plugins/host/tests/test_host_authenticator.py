@@ -36,7 +36,7 @@ def access(**said: Any) -> AccessSettings:
     return parse_settings(AccessSettings, said, "[host]")
 
 
-def arrival(
+def request_info(
     *,
     websocket: bool = False,
     scheme: str = "http",
@@ -48,9 +48,9 @@ def arrival(
     return RequestInfo(Headers(named), scheme, client, websocket, http_version)
 
 
-def code(gate: Authenticator, coming: RequestInfo) -> str:
+def code(authenticator: Authenticator, request: RequestInfo) -> str:
     with pytest.raises(AuthError) as refused:
-        gate.authenticate(coming)
+        authenticator.authenticate(request)
     assert refused.value.status == (401 if "token" in refused.value.code else 403)
     assert KEY not in str(refused.value)
     return refused.value.code
@@ -62,22 +62,24 @@ BEYOND = Authenticator(access(address="0.0.0.0", keys=KEYS))
 
 
 def test_without_tokens_every_client_on_this_machine_is_local() -> None:
-    assert OPEN.authenticate(arrival()) == LOCAL
-    assert OPEN.authenticate(arrival(websocket=True, origin="http://localhost:8000")).user == "local"
-    assert OPEN.authenticate(arrival(client=None)) == LOCAL
-    assert OPEN.authenticate(arrival(client="::1", host="[::1]:8000")) == LOCAL
-    assert OPEN.authenticate(arrival(client="::ffff:127.0.0.1")) == LOCAL
+    assert OPEN.authenticate(request_info()) == LOCAL
+    assert OPEN.authenticate(request_info(websocket=True, origin="http://localhost:8000")).user == "local"
+    assert OPEN.authenticate(request_info(client=None)) == LOCAL
+    assert OPEN.authenticate(request_info(client="::1", host="[::1]:8000")) == LOCAL
+    assert OPEN.authenticate(request_info(client="::ffff:127.0.0.1")) == LOCAL
 
 
 def test_a_host_with_a_key_requires_it_everywhere() -> None:
-    assert code(GUARDED, arrival()) == "missing_token"
-    assert code(GUARDED, arrival(websocket=True, origin="http://localhost:8000")) == "missing_token"
-    assert GUARDED.authenticate(arrival(authorization=BEARER)) == Identity("ada", frozenset({"operator"}))
+    assert code(GUARDED, request_info()) == "missing_token"
+    assert code(GUARDED, request_info(websocket=True, origin="http://localhost:8000")) == "missing_token"
+    assert GUARDED.authenticate(request_info(authorization=BEARER)) == Identity(
+        "ada", frozenset({"operator"})
+    )
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_bearer_scheme_is_case_insensitive(scheme: str) -> None:
-    assert GUARDED.authenticate(arrival(authorization=f"{scheme}  {KEY} ")).user == "ada"
+    assert GUARDED.authenticate(request_info(authorization=f"{scheme}  {KEY} ")).user == "ada"
 
 
 @pytest.mark.parametrize(
@@ -108,17 +110,17 @@ def test_two_different_tokens_are_refused_and_the_same_token_twice_is_accepted()
         (b"authorization", b"Bearer jf_phone_other"),
     ]
     assert code(GUARDED, RequestInfo(Headers(raw=raw), "http", None, False)) == "bad_token"
-    both = arrival(websocket=True, authorization=BEARER, sec_websocket_protocol=token_protocol(KEY))
+    both = request_info(websocket=True, authorization=BEARER, sec_websocket_protocol=token_protocol(KEY))
     assert GUARDED.authenticate(both).user == "ada"
 
 
 def test_a_browser_sends_its_token_as_a_subprotocol() -> None:
     offers = f"jackfield.1, {token_protocol(KEY)}"
-    coming = arrival(websocket=True, origin="http://localhost:8000", sec_websocket_protocol=offers)
-    assert GUARDED.authenticate(coming).user == "ada"
-    assert accepted_subprotocol(coming.headers) == "jackfield.1"
+    request = request_info(websocket=True, origin="http://localhost:8000", sec_websocket_protocol=offers)
+    assert GUARDED.authenticate(request).user == "ada"
+    assert accepted_subprotocol(request.headers) == "jackfield.1"
     # A plain request has no subprotocols.
-    assert code(GUARDED, arrival(sec_websocket_protocol=offers)) == "missing_token"
+    assert code(GUARDED, request_info(sec_websocket_protocol=offers)) == "missing_token"
 
 
 def test_a_token_is_never_the_accepted_subprotocol() -> None:
@@ -144,8 +146,8 @@ def test_a_client_that_offers_only_other_subprotocols_is_not_supported(offers: s
 
 @pytest.mark.parametrize("packed", ["", "!!", "A", "/+", "gICA", "YQ==YQ=="])
 def test_a_subprotocol_with_an_invalid_token_is_refused(packed: str) -> None:
-    coming = arrival(websocket=True, sec_websocket_protocol=f"jackfield.1, jackfield.token.{packed}")
-    assert code(GUARDED, coming) == "bad_token"
+    request = request_info(websocket=True, sec_websocket_protocol=f"jackfield.1, jackfield.token.{packed}")
+    assert code(GUARDED, request) == "bad_token"
 
 
 def test_a_token_in_the_url_is_ignored() -> None:
@@ -165,14 +167,14 @@ def test_the_longest_token_fits_a_line_of_a_handshake() -> None:
 
 def test_api_keys_and_jwts_work_together() -> None:
     table = {"algorithms": ["HS256"], "secret_env": "SIGN", "audience": "jackfield"}
-    gate = Authenticator(access(keys=KEYS, jwt=table), {"SIGN": SECRET}, lambda: 1000.0)
+    authenticator = Authenticator(access(keys=KEYS, jwt=table), {"SIGN": SECRET}, lambda: 1000.0)
     claims = {"sub": "eve", "aud": "jackfield", "exp": 2000}
     token = jwt.encode({"alg": "HS256"}, claims, OctKey.import_key(SECRET))
-    assert gate.authenticate(arrival(authorization=f"Bearer {token}"))[::4] == ("eve", 2030.0)
-    assert gate.authenticate(arrival(authorization=BEARER)).user == "ada"
+    assert authenticator.authenticate(request_info(authorization=f"Bearer {token}"))[::4] == ("eve", 2030.0)
+    assert authenticator.authenticate(request_info(authorization=BEARER)).user == "ada"
     late = Authenticator(access(jwt=table), {"SIGN": SECRET}, lambda: 3000.0)
-    assert code(late, arrival(authorization=f"Bearer {token}")) == "expired_token"
-    assert code(late, arrival(authorization=BEARER)) == "bad_token"
+    assert code(late, request_info(authorization=f"Bearer {token}")) == "expired_token"
+    assert code(late, request_info(authorization=BEARER)) == "bad_token"
 
 
 @pytest.mark.parametrize(
@@ -201,10 +203,11 @@ def test_api_keys_and_jwts_work_together() -> None:
 )
 @pytest.mark.parametrize("websocket", [True, False])
 def test_pages_of_other_origins_are_refused(foreign: str, websocket: bool) -> None:
-    assert code(OPEN, arrival(origin=foreign, websocket=websocket)) == "foreign_origin"
+    assert code(OPEN, request_info(origin=foreign, websocket=websocket)) == "foreign_origin"
     # A valid token does not admit a page of another origin.
     assert (
-        code(GUARDED, arrival(origin=foreign, websocket=websocket, authorization=BEARER)) == "foreign_origin"
+        code(GUARDED, request_info(origin=foreign, websocket=websocket, authorization=BEARER))
+        == "foreign_origin"
     )
 
 
@@ -213,7 +216,7 @@ def test_pages_of_other_origins_are_refused(foreign: str, websocket: bool) -> No
 )
 def test_pages_of_this_machine_and_port_are_accepted(own: str) -> None:
     for host in ("localhost:8000", "127.0.0.1:8000", "[::1]:8000"):
-        assert OPEN.authenticate(arrival(origin=own, host=host, websocket=True)) == LOCAL
+        assert OPEN.authenticate(request_info(origin=own, host=host, websocket=True)) == LOCAL
 
 
 def test_two_origins_are_refused() -> None:
@@ -222,44 +225,44 @@ def test_two_origins_are_refused() -> None:
 
 
 def test_a_websocket_without_an_origin_requires_a_token() -> None:
-    assert code(OPEN, arrival(websocket=True)) == "missing_origin"
+    assert code(OPEN, request_info(websocket=True)) == "missing_origin"
     # A host without tokens accepts no token.
-    assert code(OPEN, arrival(websocket=True, authorization=BEARER)) == "missing_origin"
-    assert GUARDED.authenticate(arrival(websocket=True, authorization=BEARER)).user == "ada"
+    assert code(OPEN, request_info(websocket=True, authorization=BEARER)) == "missing_origin"
+    assert GUARDED.authenticate(request_info(websocket=True, authorization=BEARER)).user == "ada"
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "anything"])
 def test_a_cross_site_request_without_an_origin_is_refused(site: str) -> None:
-    assert code(OPEN, arrival(sec_fetch_site=site)) == "foreign_origin"
+    assert code(OPEN, request_info(sec_fetch_site=site)) == "foreign_origin"
     assert (
-        code(OPEN, arrival(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="document"))
+        code(OPEN, request_info(sec_fetch_site=site, sec_fetch_mode="navigate", sec_fetch_dest="document"))
         == "foreign_origin"
     )
 
 
 @pytest.mark.parametrize("site", ["none", "same-origin"])
 def test_a_request_from_the_same_site_is_accepted(site: str) -> None:
-    assert OPEN.authenticate(arrival(sec_fetch_site=site)) == LOCAL
+    assert OPEN.authenticate(request_info(sec_fetch_site=site)) == LOCAL
 
 
 def test_links_from_other_sites_reach_only_pages() -> None:
-    link = arrival(sec_fetch_site="cross-site", sec_fetch_mode="navigate", sec_fetch_dest="document")
+    link = request_info(sec_fetch_site="cross-site", sec_fetch_mode="navigate", sec_fetch_dest="document")
     OPEN.check_origin(link, page=True)
     for dest, mode in [("iframe", "navigate"), ("image", "no-cors"), ("document", "cors")]:
         with pytest.raises(AuthError):
             OPEN.check_origin(
-                arrival(sec_fetch_site="cross-site", sec_fetch_mode=mode, sec_fetch_dest=dest), page=True
+                request_info(sec_fetch_site="cross-site", sec_fetch_mode=mode, sec_fetch_dest=dest), page=True
             )
     with pytest.raises(AuthError):
         OPEN.check_origin(link)
 
 
 def test_public_endpoints_check_host_and_origin_without_a_token() -> None:
-    GUARDED.check_origin(arrival())
+    GUARDED.check_origin(request_info())
     with pytest.raises(AuthError, match="origin"):
-        GUARDED.check_origin(arrival(origin="https://evil.example"))
+        GUARDED.check_origin(request_info(origin="https://evil.example"))
     with pytest.raises(AuthError, match="Host"):
-        GUARDED.check_origin(arrival(host="evil.example"))
+        GUARDED.check_origin(request_info(host="evil.example"))
 
 
 @pytest.mark.parametrize(
@@ -286,13 +289,13 @@ def test_public_endpoints_check_host_and_origin_without_a_token() -> None:
     ],
 )
 def test_dns_rebinding_is_refused(host: str) -> None:
-    for gate in (OPEN, GUARDED):
+    for authenticator in (OPEN, GUARDED):
         raw = [
             (b"host", host.encode()),
             (b"authorization", BEARER.encode()),
             (b"origin", f"http://{host}".encode()),
         ]
-        assert code(gate, RequestInfo(Headers(raw=raw), "http", "127.0.0.1", True)) == "foreign_host"
+        assert code(authenticator, RequestInfo(Headers(raw=raw), "http", "127.0.0.1", True)) == "foreign_host"
 
 
 def test_a_request_must_have_one_host_header() -> None:
@@ -301,23 +304,24 @@ def test_a_request_must_have_one_host_header() -> None:
 
 
 def test_a_public_host_accepts_any_name_with_a_token() -> None:
-    coming = arrival(
+    request = request_info(
         host="agent.example", origin="https://agent.example", scheme="https", authorization=BEARER
     )
-    assert BEYOND.authenticate(coming).user == "ada"
-    assert code(BEYOND, arrival(host="agent.example", client="203.0.113.9")) == "missing_token"
+    assert BEYOND.authenticate(request).user == "ada"
+    assert code(BEYOND, request_info(host="agent.example", client="203.0.113.9")) == "missing_token"
 
 
 def test_only_configured_host_names_are_accepted() -> None:
     beyond = Authenticator(access(address="0.0.0.0", keys=KEYS, hosts=["Agent.Example"]))
-    assert beyond.authenticate(arrival(host="agent.EXAMPLE:8443", authorization=BEARER)).user == "ada"
-    assert code(beyond, arrival(host="evil.example", authorization=BEARER)) == "foreign_host"
-    assert code(beyond, arrival(host="localhost", authorization=BEARER)) == "foreign_host"
+    assert beyond.authenticate(request_info(host="agent.EXAMPLE:8443", authorization=BEARER)).user == "ada"
+    assert code(beyond, request_info(host="evil.example", authorization=BEARER)) == "foreign_host"
+    assert code(beyond, request_info(host="localhost", authorization=BEARER)) == "foreign_host"
     # Behind a proxy on the same machine, the machine's own names stay valid.
     behind = Authenticator(access(keys=KEYS, hosts=["agent.example"]))
     for host in ("agent.example", "localhost:8000"):
         assert (
-            behind.authenticate(arrival(host=host, client="203.0.113.9", authorization=BEARER)).user == "ada"
+            behind.authenticate(request_info(host=host, client="203.0.113.9", authorization=BEARER)).user
+            == "ada"
         )
 
 
@@ -332,8 +336,8 @@ def test_only_configured_host_names_are_accepted() -> None:
     ],
 )
 def test_the_own_origin_is_recognised_in_every_spelling(scheme: str, host: str, own: str) -> None:
-    coming = arrival(scheme=scheme, host=host, origin=own, websocket=True, authorization=BEARER)
-    assert BEYOND.authenticate(coming).user == "ada"
+    request = request_info(scheme=scheme, host=host, origin=own, websocket=True, authorization=BEARER)
+    assert BEYOND.authenticate(request).user == "ada"
 
 
 @pytest.mark.parametrize(
@@ -341,21 +345,32 @@ def test_the_own_origin_is_recognised_in_every_spelling(scheme: str, host: str, 
     ["http://agent.example", "https://agent.example:8443", "https://localhost", "https://127.0.0.1"],
 )
 def test_another_scheme_or_port_is_a_foreign_origin(foreign: str) -> None:
-    coming = arrival(scheme="https", host="agent.example", origin=foreign, authorization=BEARER)
-    assert code(BEYOND, coming) == "foreign_origin"
+    request = request_info(scheme="https", host="agent.example", origin=foreign, authorization=BEARER)
+    assert code(BEYOND, request) == "foreign_origin"
 
 
 def test_a_public_host_does_not_accept_loopback_origins() -> None:
-    coming = arrival(host="127.0.0.1:8000", origin="http://localhost:8000", authorization=BEARER)
-    assert code(BEYOND, coming) == "foreign_origin"
+    request = request_info(host="127.0.0.1:8000", origin="http://localhost:8000", authorization=BEARER)
+    assert code(BEYOND, request) == "foreign_origin"
 
 
 def test_configured_origins_are_accepted() -> None:
-    gate = Authenticator(access(keys=KEYS, origins=["https://Console.Example:443", "http://localhost:5173"]))
+    authenticator = Authenticator(
+        access(keys=KEYS, origins=["https://Console.Example:443", "http://localhost:5173"])
+    )
     for page in ("https://console.example", "http://localhost:5173"):
-        assert gate.authenticate(arrival(origin=page, websocket=True, authorization=BEARER)).user == "ada"
-    assert code(gate, arrival(origin="http://console.example", authorization=BEARER)) == "foreign_origin"
-    assert code(gate, arrival(origin="http://127.0.0.1:5173", authorization=BEARER)) == "foreign_origin"
+        assert (
+            authenticator.authenticate(request_info(origin=page, websocket=True, authorization=BEARER)).user
+            == "ada"
+        )
+    assert (
+        code(authenticator, request_info(origin="http://console.example", authorization=BEARER))
+        == "foreign_origin"
+    )
+    assert (
+        code(authenticator, request_info(origin="http://127.0.0.1:5173", authorization=BEARER))
+        == "foreign_origin"
+    )
 
 
 @pytest.mark.parametrize(
@@ -389,8 +404,8 @@ def test_configured_origins_are_accepted() -> None:
     ids=str,
 )
 def test_requests_through_a_proxy_are_not_local(told: dict[str, str]) -> None:
-    assert code(OPEN, arrival(**told)) == "not_local"  # type: ignore[arg-type]
-    assert GUARDED.authenticate(arrival(authorization=BEARER, **told)).user == "ada"  # type: ignore[arg-type]
+    assert code(OPEN, request_info(**told)) == "not_local"  # type: ignore[arg-type]
+    assert GUARDED.authenticate(request_info(authorization=BEARER, **told)).user == "ada"  # type: ignore[arg-type]
 
 
 def test_ordinary_client_headers_do_not_count_as_a_proxy() -> None:
@@ -401,7 +416,7 @@ def test_ordinary_client_headers_do_not_count_as_a_proxy() -> None:
         "x-client-data x-client-version x-request-id x-requested-with x-user-agent"
     )
     headers: dict[str, Any] = {name.replace("-", "_"): "x" for name in sent.split()}
-    assert OPEN.authenticate(arrival(**headers)).user == "local"
+    assert OPEN.authenticate(request_info(**headers)).user == "local"
 
 
 @pytest.mark.parametrize(
@@ -416,8 +431,8 @@ def test_a_publicly_reachable_host_does_not_start_without_a_token(address: str) 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_a_host_on_this_machine_starts_without_a_token(address: str) -> None:
-    assert Authenticator(access(address=address)).authenticate(arrival()) == LOCAL
-    assert Authenticator(access(address=address, hosts=["localhost"])).authenticate(arrival()) == LOCAL
+    assert Authenticator(access(address=address)).authenticate(request_info()) == LOCAL
+    assert Authenticator(access(address=address, hosts=["localhost"])).authenticate(request_info()) == LOCAL
 
 
 def test_a_public_host_name_requires_a_token_too() -> None:

@@ -36,14 +36,16 @@ async def echo(model: ScriptedModel) -> None:
         await model.says(f"You said {heard.text}")
 
 
-async def talks_on(client: Client, words: str) -> None:
+async def check_session(client: Client, words: str) -> None:
     """Check that another client's session works."""
     await client.say("text", text=words)
     await client.until(lambda: client.said("assistant")[-1:] == [f"You said {words}"])
 
 
 @asynccontextmanager
-async def dialled(host: RunningHost, path: str = "/ws/text", *headers: str) -> AsyncIterator[socket.socket]:
+async def raw_connection(
+    host: RunningHost, path: str = "/ws/text", *headers: str
+) -> AsyncIterator[socket.socket]:
     """Open a raw TCP connection after a WebSocket handshake, to send what no library would send."""
     loop = asyncio.get_running_loop()
     line = socket.socket()
@@ -124,8 +126,8 @@ def test_a_slow_reader_is_disconnected_with_bounded_memory_and_does_not_delay_ot
             host.client("text") as ada,
         ):
             # The other client gets the first script only after its first message.
-            await talks_on(ada, "before")
-            async with dialled(host, "/ws/voice") as line:
+            await check_session(ada, "before")
+            async with raw_connection(host, "/ws/voice") as line:
                 loop = asyncio.get_running_loop()
                 await loop.sock_sendall(line, frame(Opcode.TEXT, b'{"type":"start"}'))
                 for _ in range(40):
@@ -135,7 +137,7 @@ def test_a_slow_reader_is_disconnected_with_bounded_memory_and_does_not_delay_ot
                 slow = next(live for live in sessions.values() if live.session.mode == "voice")
                 await ada.until(lambda: slow.playback.sent_ms >= 1000)
                 await ada.until(lambda: not slow.hub.has_clients)
-                await talks_on(ada, "during")
+                await check_session(ada, "during")
                 await becomes(host, 1)
                 # A client that resumes can continue.
                 async with host.client("voice", token=slow.session.token) as back:
@@ -159,7 +161,7 @@ def test_a_slow_reader_that_reads_again_gets_the_close_reason(
         async with (
             scripted_provider(voice) as served,
             running_host(host_folder, served, queue_bytes=65536, send_buffer=65536) as host,
-            dialled(host, "/ws/voice") as line,
+            raw_connection(host, "/ws/voice") as line,
         ):
             loop = asyncio.get_running_loop()
             await loop.sock_sendall(line, frame(Opcode.TEXT, b'{"type":"start"}'))
@@ -187,7 +189,7 @@ def test_the_connection_of_a_peer_that_vanished_is_closed(
         async with (
             scripted_provider(echo) as served,
             running_host(host_folder, served, start_seconds=60) as host,
-            dialled(host) as line,
+            raw_connection(host) as line,
         ):
             if started:
                 await asyncio.get_running_loop().sock_sendall(line, frame(Opcode.TEXT, b'{"type":"start"}'))
@@ -208,7 +210,7 @@ def test_the_connection_of_a_peer_that_answers_pings_stays_open(
             host.client("text") as ada,
         ):
             await asyncio.sleep(1.2)
-            await talks_on(ada, "still here")
+            await check_session(ada, "still here")
 
     asyncio.run(main())
 
@@ -220,7 +222,7 @@ def test_oversized_messages_are_refused_before_they_are_buffered(host_folder: Ho
             scripted_provider(echo) as served,
             running_host(host_folder, served, message_bytes=4096) as host,
             host.client("text") as ada,
-            dialled(host) as line,
+            raw_connection(host) as line,
         ):
             loop = asyncio.get_running_loop()
             await loop.sock_sendall(line, frame(Opcode.TEXT, b'{"type":"start"}'))
@@ -239,7 +241,7 @@ def test_oversized_messages_are_refused_before_they_are_buffered(host_folder: Ho
             last = await is_closed(line)
             code = 1002 if kind == "pings" else 1009
             assert code.to_bytes(2, "big") in last
-            await talks_on(ada, kind)
+            await check_session(ada, kind)
 
     asyncio.run(main())
 
@@ -247,7 +249,9 @@ def test_oversized_messages_are_refused_before_they_are_buffered(host_folder: Ho
 def test_compression_is_refused_to_prevent_decompression_bombs(host_folder: HostFolder) -> None:
     async def main() -> None:
         async with scripted_provider(echo) as served, running_host(host_folder, served) as host:
-            async with dialled(host, "/ws/text", "Sec-WebSocket-Extensions: permessage-deflate") as line:
+            async with raw_connection(
+                host, "/ws/text", "Sec-WebSocket-Extensions: permessage-deflate"
+            ) as line:
                 # A frame that claims to be compressed then violates the protocol.
                 packed = bytearray(frame(Opcode.TEXT, b"x" * 20))
                 packed[0] |= 0x40
@@ -318,7 +322,7 @@ FRAMES = st.one_of(
 )
 
 
-async def babble(host: RunningHost, mode: str, frames: list[str | bytes], start: bool) -> None:
+async def send_frames(host: RunningHost, mode: str, frames: list[str | bytes], start: bool) -> None:
     """Send these frames, and read for a moment."""
     origin: Any = f"http://127.0.0.1:{host.port}"
     url = f"ws://127.0.0.1:{host.port}/ws/{mode}"
@@ -350,7 +354,7 @@ def test_invalid_messages_do_not_affect_other_clients(host_folder: HostFolder, m
             running_host(host_folder, served, sessions_per_user=50, **limits)
         )
         ada = await stack.enter_async_context(host.client("text"))
-        await talks_on(ada, "before")
+        await check_session(ada, "before")
         return host, ada
 
     with asyncio.Runner() as runner:
@@ -368,9 +372,9 @@ def test_invalid_messages_do_not_affect_other_clients(host_folder: HostFolder, m
         @example(["[" * 60_000, '{"type":"x","x":' + "[" * 20_000], True)
         @given(st.lists(FRAMES.filter(_is_sendable), max_size=14), st.booleans())
         def fuzz(frames: list[str | bytes], start: bool) -> None:
-            runner.run(babble(host, mode, frames, start))
+            runner.run(send_frames(host, mode, frames, start))
             # The text is different each time, so that an earlier answer is not mistaken for this one.
-            runner.run(talks_on(ada, f"meanwhile {next(times)}"))
+            runner.run(check_session(ada, f"meanwhile {next(times)}"))
 
         try:
             fuzz()
@@ -402,11 +406,11 @@ def test_bytes_that_are_not_a_websocket_close_only_their_own_connection(host_fol
                 frame(Opcode.CONT, b"x"),
                 os.urandom(300),
             ):
-                async with dialled(host) as line:
+                async with raw_connection(host) as line:
                     await loop.sock_sendall(line, frame(Opcode.TEXT, b'{"type":"start"}'))
                     await loop.sock_sendall(line, junk)
                     line.shutdown(socket.SHUT_WR)
                     await is_closed(line)
-            await talks_on(ada, "undisturbed")
+            await check_session(ada, "undisturbed")
 
     asyncio.run(main())

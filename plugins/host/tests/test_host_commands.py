@@ -55,7 +55,7 @@ async def script(model: ScriptedModel) -> None:
 
 
 @asynccontextmanager
-async def hosting(host_folder: HostFolder) -> AsyncIterator[tuple[RunningHost, Client]]:
+async def host_with_session(host_folder: HostFolder) -> AsyncIterator[tuple[RunningHost, Client]]:
     """Run a host with a client that has completed one turn."""
     async with (
         scripted_provider(script) as served,
@@ -150,9 +150,9 @@ def test_a_created_key_authenticates_its_user(jackfield: Jackfield) -> None:
     done = jackfield("key", "phone-app", "--user", "ada", "--role", "staff", "--role", "ops")
     key = next(line for line in done.stderr.splitlines() if line.startswith("jf_phone-app_"))
     assert key not in done.stdout
-    gate = Authenticator(HostSettings.load(tomllib.loads(done.stdout)["host"]))
+    authenticator = Authenticator(HostSettings.load(tomllib.loads(done.stdout)["host"]))
     headers = Headers({"host": "127.0.0.1", "authorization": f"Bearer {key}"})
-    identity = gate.authenticate(RequestInfo(headers, "http", "127.0.0.1", False))
+    identity = authenticator.authenticate(RequestInfo(headers, "http", "127.0.0.1", False))
     assert (identity.user, sorted(identity.roles)) == ("ada", ["ops", "staff"])
     assert jackfield("key", "phone-app", "--user", "ada").stdout != done.stdout
 
@@ -167,7 +167,7 @@ def test_sessions_are_listed_and_shown_while_the_host_runs(
     host_folder: HostFolder, jackfield: Jackfield
 ) -> None:
     async def drive() -> None:
-        async with hosting(host_folder) as (host, ada):
+        async with host_with_session(host_folder) as (host, ada):
             async with host.client("voice") as ben:
                 await ben.say("end")
                 await ben.until_closed()
@@ -207,7 +207,7 @@ def test_an_exported_session_is_readable_by_its_owner_only(
     host_folder: HostFolder, jackfield: Jackfield
 ) -> None:
     async def drive() -> str:
-        async with hosting(host_folder) as (_, ada):
+        async with host_with_session(host_folder) as (_, ada):
             await ada.say("text", text="book")
             await ada.until_type("turn_complete", 2)
             assert ada.session
@@ -281,7 +281,7 @@ def test_a_session_is_deleted_after_confirmation_and_its_host_releases_it(
     host_folder: HostFolder, jackfield: Jackfield
 ) -> None:
     async def drive() -> str:
-        async with hosting(host_folder) as (host, ada):
+        async with host_with_session(host_folder) as (host, ada):
             await ada.say("text", text="book")
             await ada.until_type("turn_complete", 2)
             async with host.client("text") as ben:
@@ -312,7 +312,7 @@ def test_a_session_is_deleted_after_confirmation_and_its_host_releases_it(
 
 def test_sessions_without_recent_messages_are_deleted(host_folder: HostFolder, jackfield: Jackfield) -> None:
     async def drive() -> None:
-        async with hosting(host_folder):
+        async with host_with_session(host_folder):
             pass
 
     asyncio.run(drive())

@@ -80,9 +80,9 @@ def test_every_refusal_code_is_in_the_table_with_its_status() -> None:
     source = Path(jackfield_host.__file__).parent
     code = "".join(each.read_text("utf-8") for each in source.rglob("*.py"))
     raised = set(re.findall(r'HttpError\(\s*(401|403|429), "(\w+)"', code))
-    gate = {(str(status), name) for name, (status, _) in AUTH_ERRORS.items()}
+    codes = {(str(status), name) for name, (status, _) in AUTH_ERRORS.items()}
     assert len(table) == len(set(table))
-    assert gate | raised - {("401", "session_expired"), ("429", "too_many_streams")} <= set(table)
+    assert codes | raised - {("401", "session_expired"), ("429", "too_many_streams")} <= set(table)
     assert {
         ("403", "banned"),
         ("403", "not_operator"),
@@ -92,7 +92,7 @@ def test_every_refusal_code_is_in_the_table_with_its_status() -> None:
 
 
 @pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
+def page_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
     """Return a folder with the two tools of the page."""
     site = tmp_path / "site"
     monkeypatch.setattr(host_harness, "TOOLS", TOOLS)
@@ -104,7 +104,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> HostFolder:
     return HostFolder(tmp_path, site / "tool_registry.json", site)
 
 
-def test_the_examples_run(shop: HostFolder) -> None:
+def test_the_examples_run(page_folder: HostFolder) -> None:
     async def script(model: ScriptedModel) -> None:
         await model.hears()
         await model.calls(ScriptedCall("count_words", {"text": "one two"}))
@@ -113,7 +113,7 @@ def test_the_examples_run(shop: HostFolder) -> None:
     async def main() -> None:
         async with scripted_provider(script) as served:
             tables = {"transports": {"openai": {**served.table, "voice": "webrtc"}}}
-            async with running_host(shop, served, tables=tables) as host, http_client(host) as ada:
+            async with running_host(page_folder, served, tables=tables) as host, http_client(host) as ada:
                 await make_doubt(
                     host.sessions.runtime.store,
                     "call/5e8f2c/order-7731",

@@ -30,7 +30,7 @@ async def note(ada: httpx.AsyncClient, text: str, token: str = "") -> dict[str, 
 
 
 @asynccontextmanager
-async def listening(
+async def event_stream(
     ada: httpx.AsyncClient, token: str, seen: str = ""
 ) -> AsyncIterator[AsyncIterator[StreamEvent]]:
     headers = {SESSION: token, **({"Last-Event-ID": seen} if seen else {})}
@@ -52,7 +52,7 @@ def test_events_are_replayed_from_the_last_event_id(host_folder: HostFolder) -> 
             async with http_client(host) as ada:
                 made = await note(ada, "first")
                 token, prefix = made["token"], made["session"][:8]
-                async with listening(ada, token) as events:
+                async with event_stream(ada, token) as events:
                     first = await take(events, 2)
                     await note(ada, "second", token)
                     third = (await take(events, 1))[0]
@@ -62,7 +62,7 @@ def test_events_are_replayed_from_the_last_event_id(host_folder: HostFolder) -> 
             assert [each.id for each in (*first, third)] == [f"{prefix}-{n}" for n in (1, 2, 3)]
             await host.kill()
             await host.start()
-            async with http_client(host) as ada, listening(ada, token, third.id) as events:
+            async with http_client(host) as ada, event_stream(ada, token, third.id) as events:
                 fourth = (await take(events, 1))[0]
                 assert (fourth.id, fourth.data["data"]["text"]) == (f"{prefix}-4", "second")
                 await note(ada, "third", token)
@@ -89,7 +89,7 @@ def test_an_event_id_of_another_session_resets_and_leaks_nothing(host_folder: Ho
                 "7",
                 f"{prefix}-" + "9" * 40,
             ):
-                async with listening(ada, mine["token"], seen) as events:
+                async with event_stream(ada, mine["token"], seen) as events:
                     reset, *kept = await take(events, 3)
                 assert (reset.name, reset.data["reason"], reset.id) == ("reset", "unknown", "")
                 check(reset.data, by_host=True)
@@ -109,7 +109,7 @@ def test_expired_events_cause_a_reset(host_folder: HostFolder) -> None:
             made = await note(ada, "gone")
             await host.sessions.runtime.store.clear(f"events/{made['session']}")
             await note(ada, "kept", made["token"])
-            async with listening(ada, made["token"], f"{made['session'][:8]}-1") as events:
+            async with event_stream(ada, made["token"], f"{made['session'][:8]}-1") as events:
                 reset, *kept = await take(events, 3)
             assert (reset.name, reset.data["reason"]) == ("reset", "expired")
             assert [each.data["id"] for each in kept] == [3, 4]
@@ -129,7 +129,7 @@ def test_a_stream_without_events_sends_heartbeats(
             http_client(host) as ada,
         ):
             made = await note(ada, "a")
-            async with listening(ada, made["token"]) as events:
+            async with event_stream(ada, made["token"]) as events:
                 # On a slow machine a heartbeat may come before the first event.
                 while (await take(events, 1))[0].name != "tool_complete":
                     pass
@@ -146,13 +146,13 @@ def test_the_streams_of_a_user_are_limited(host_folder: HostFolder) -> None:
             http_client(host) as ada,
         ):
             token = (await note(ada, "a"))["token"]
-            async with listening(ada, token) as one, listening(ada, token) as two:
+            async with event_stream(ada, token) as one, event_stream(ada, token) as two:
                 await take(one, 1), await take(two, 1)
                 refused = await ada.get("/events", headers={SESSION: token})
                 assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_streams")
             sessions = host.sessions
             await wait_until(lambda: not sessions.listeners)
-            async with listening(ada, token) as one:
+            async with event_stream(ada, token) as one:
                 await take(one, 1)
 
     asyncio.run(main())
@@ -199,7 +199,7 @@ def test_a_stream_ends_when_the_users_token_expires(
             made = await note(ada, "a")
             gate, soon = host.host.authenticator, Identity("local", expires=time.time() + 2)
             monkeypatch.setattr(gate, "authenticate", lambda _: soon)
-            async with listening(ada, made["token"]) as events:
+            async with event_stream(ada, made["token"]) as events:
                 names = [(each.name, each.data.get("code")) async for each in events]
             assert names == [("tool_start", None), ("tool_complete", None), ("error", "expired_token")]
 
@@ -222,11 +222,11 @@ def test_all_events_of_an_ended_session_are_replayed(
         ):
             async with host.client("text") as ada:
                 await note(http, "a", ada.token)
-                async with listening(http, ada.token) as events:
+                async with event_stream(http, ada.token) as events:
                     await take(events, 1)
                     await ada.say("end")
                     during = [each.name async for each in events]
-            async with listening(http, ada.token) as events:
+            async with event_stream(http, ada.token) as events:
                 names = [each.name async for each in events]
             assert [name for name in names if name.startswith("tool")] == ["tool_start", "tool_complete"]
             assert during == names[1:]
@@ -246,7 +246,7 @@ def test_a_stream_ends_when_the_host_drains(host_folder: HostFolder) -> None:
             http_client(host) as ada,
         ):
             made = await note(ada, "a")
-            async with listening(ada, made["token"]) as events:
+            async with event_stream(ada, made["token"]) as events:
                 await take(events, 2)
                 stopping = asyncio.create_task(host.kill(SIGTERM))
                 rest = [each async for each in events]

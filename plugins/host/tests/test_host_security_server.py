@@ -37,16 +37,16 @@ from websockets.sync.client import connect
 from websockets.typing import Origin, Subprotocol
 
 KEY = new_key("phone", "ada").key
-GATE = Authenticator(AccessSettings(keys={"phone": KeySettings(digest(KEY), "ada")}))
+GUARDED = Authenticator(AccessSettings(keys={"phone": KeySettings(digest(KEY), "ada")}))
 OPEN = Authenticator(AccessSettings())
 
 LIMIT = 1000
 
 
 async def talk(websocket: WebSocket) -> None:
-    gate = OPEN if websocket.url.path == "/open" else GATE
+    authenticator = OPEN if websocket.url.path == "/open" else GUARDED
     try:
-        identity = gate.authenticate(RequestInfo.from_scope(websocket.scope))
+        identity = authenticator.authenticate(RequestInfo.from_scope(websocket.scope))
     except AuthError as refused:
         answer = JSONResponse({"error": refused.code}, refused.status, headers=refused.headers)
         await websocket.send_denial_response(answer)
@@ -58,7 +58,7 @@ async def talk(websocket: WebSocket) -> None:
 
 async def whoami(request: Request) -> Response:
     try:
-        return JSONResponse({"user": GATE.authenticate(RequestInfo.from_scope(request.scope)).user})
+        return JSONResponse({"user": GUARDED.authenticate(RequestInfo.from_scope(request.scope)).user})
     except AuthError as refused:
         return JSONResponse({"error": refused.code}, refused.status, headers=refused.headers)
 
@@ -90,7 +90,7 @@ class Quick(BoundedHttpProtocol):
     head_seconds = 0.3
 
 
-class Unhurried(BoundedHttpProtocol):
+class ShortHeadTimeout(BoundedHttpProtocol):
     """Long enough for a head on a busy machine, and short enough for the tests."""
 
     head_seconds = 1.0
@@ -326,7 +326,7 @@ def test_a_head_that_does_not_arrive_closes_the_connection(begun: bytes) -> None
 def test_a_connection_stays_open_for_the_next_request_and_for_a_long_body() -> None:
     head = b"POST /size HTTP/1.1\r\nhost: localhost\r\ncontent-length: 3\r\n\r\n"
     with (
-        serving(APP, http=Unhurried, log_config=None) as port,
+        serving(APP, http=ShortHeadTimeout, log_config=None) as port,
         socket.create_connection(("127.0.0.1", port), timeout=30) as raw,
     ):
         for _ in range(2):
@@ -345,7 +345,9 @@ def test_a_websocket_is_not_subject_to_the_head_timeout() -> None:
         await asyncio.sleep(1.2)
         await websocket.send_text("still here")
 
-    with serving(Starlette(routes=[WebSocketRoute("/", patient)]), http=Unhurried, log_config=None) as port:
+    with serving(
+        Starlette(routes=[WebSocketRoute("/", patient)]), http=ShortHeadTimeout, log_config=None
+    ) as port:
         assert hears(port, "/")[0] == "still here"
 
 

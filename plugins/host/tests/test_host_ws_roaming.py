@@ -44,7 +44,7 @@ async def script(model: ScriptedModel) -> None:
         await model.says(f"Answer to {asked}", pieces=4)
 
 
-class World:
+class TwoHosts:
     """Two hosts on one store, and one user."""
 
     def __init__(self, host_folder: HostFolder) -> None:
@@ -63,7 +63,7 @@ class World:
         self.served = served
         for _ in range(2):
             await self.start_host()
-        await self.take_line(0)
+        await self.connect(0)
 
     async def start_host(self, place: int | None = None) -> None:
         stack = AsyncExitStack()
@@ -74,7 +74,7 @@ class World:
         else:
             self.hosts[place], self._stacks[place] = host, stack
 
-    async def take_line(self, place: int) -> None:
+    async def connect(self, place: int) -> None:
         """Connect, or resume after the last event."""
         await self.drop()
         options = {"token": self.token, "lastEvent": self.last} if self.token else {}
@@ -112,7 +112,7 @@ class World:
     async def end(self) -> None:
         try:
             if self.token:
-                await self.take_line(0)
+                await self.connect(0)
                 assert self.client
                 client = self.client
                 await client.say("text", text="the last words")
@@ -130,7 +130,7 @@ class World:
                 await stack.aclose()
 
 
-class Wandering(RuleBasedStateMachine):
+class RoamingClient(RuleBasedStateMachine):
     """A state machine of a client that reconnects and changes hosts."""
 
     host_folder: HostFolder
@@ -139,20 +139,20 @@ class Wandering(RuleBasedStateMachine):
         super().__init__()
         self.runner = asyncio.Runner()
         folder = Path(tempfile.mkdtemp(dir=self.host_folder.path))
-        self.world = World(replace(self.host_folder, path=folder))
+        self.hosts_and_client = TwoHosts(replace(self.host_folder, path=folder))
 
     def run(self, work: Any) -> None:
         self.runner.run(work)
 
     @initialize()
     def begin(self) -> None:
-        self.run(self.world.begin())
+        self.run(self.hosts_and_client.begin())
 
-    @precondition(lambda self: self.world.client is not None)
+    @precondition(lambda self: self.hosts_and_client.client is not None)
     @rule(wait=st.booleans(), note=st.booleans())
     def say(self, wait: bool, note: bool) -> None:
         async def work() -> None:
-            world = self.world
+            world = self.hosts_and_client
             client = world.client
             assert client
             world.said += 1
@@ -165,7 +165,7 @@ class Wandering(RuleBasedStateMachine):
 
     @rule()
     def drop(self) -> None:
-        self.run(self.world.drop())
+        self.run(self.hosts_and_client.drop())
 
     @rule(seconds=st.sampled_from([0.0, 0.01, 0.05]))
     def while_something_happens(self, seconds: float) -> None:
@@ -173,27 +173,27 @@ class Wandering(RuleBasedStateMachine):
 
     @rule(place=HOSTS)
     def come_back(self, place: int) -> None:
-        self.run(self.world.take_line(place))
+        self.run(self.hosts_and_client.connect(place))
 
     @rule(place=HOSTS)
     def crash(self, place: int) -> None:
-        self.run(self.world.crash(place))
+        self.run(self.hosts_and_client.crash(place))
 
     @invariant()
     def every_event_once_and_in_order(self) -> None:
-        ids = [event["id"] for event in self.world.seen]
+        ids = [event["id"] for event in self.hosts_and_client.seen]
         assert ids == sorted(set(ids))
 
     def teardown(self) -> None:
         try:
-            self.run(self.world.end())
+            self.run(self.hosts_and_client.end())
         finally:
             self.runner.close()
 
 
 def test_no_event_is_lost_or_duplicated_across_reconnects_and_hosts(host_folder: HostFolder) -> None:
     run_state_machine_as_test(
-        type("Wandering", (Wandering,), {"host_folder": host_folder}),
+        type("RoamingClient", (RoamingClient,), {"host_folder": host_folder}),
         settings=settings(
             max_examples=6,
             stateful_step_count=10,

@@ -19,7 +19,7 @@ from jackfield_sessions.events import EventLog, OwnershipLost, claim_ownership, 
 from session_views import echo, notes_behind_a_gate, numbered, saw_everything, seen_events, types
 
 
-class Slow:
+class SlowStore:
     """Delays what a host writes to its store, as a slow disk does."""
 
     def __init__(self) -> None:
@@ -36,10 +36,12 @@ def store_of(host: RunningHost) -> Store:
 
 
 @asynccontextmanager
-async def slow(host: RunningHost, verb: str, concerned: Callable[[str, bytes], bool]) -> AsyncIterator[Slow]:
+async def slow(
+    host: RunningHost, verb: str, concerned: Callable[[str, bytes], bool]
+) -> AsyncIterator[SlowStore]:
     """Delay the writes of one host; other hosts on the same file are not affected."""
     store: Any = store_of(host)
-    write, held = getattr(store, verb), Slow()
+    write, held = getattr(store, verb), SlowStore()
 
     async def writing(name: str, value: bytes, **options: Any) -> Any:
         waits = concerned(name, value)
@@ -90,7 +92,7 @@ def test_state_saved_by_a_former_owner_is_never_read(host_folder: HostFolder) ->
                 telling.goes_on.set()
                 await ada.until_closed()
                 keeping.goes_on.set()
-                await moved_on(here)
+                await released_everything(here)
                 assert keeping.done == 2  # The session and its checkpoint.
             kept = await find(store_of(there), ada.token.split(".")[0])
             assert kept
@@ -113,7 +115,7 @@ def is_event(stream: str, _: bytes) -> bool:
     return stream.startswith("events/")
 
 
-async def moved_on(host: RunningHost) -> None:
+async def released_everything(host: RunningHost) -> None:
     """Wait until a host has released all sessions."""
     async with asyncio.timeout(60):
         while host.sessions.live:  # noqa: ASYNC110 - nobody tells of it
