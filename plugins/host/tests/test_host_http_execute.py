@@ -219,7 +219,7 @@ def test_a_call_without_a_decision_in_time_is_expired_everywhere(host_folder: Ho
         ]
         form = {"format": "markdown"}
         written = (await ada.get(f"/sessions/{asked['session']}/transcript", params=form)).text
-        assert "> Book a table? [expired]\n" in written
+        assert "> asked for approval: Book a table? [expired]\n" in written
         assert "> hst_book was not approved in time\n" in written
 
     run(host_folder, test, tables={"policies": {"confirmation": {"expiry_seconds": 0.2}}})

@@ -203,9 +203,9 @@ def test_a_client_with_an_expired_token_is_disconnected_and_resumes_with_a_new_o
 def test_a_tool_that_blocks_its_thread_does_not_keep_the_process_alive() -> None:
     program = (
         "import threading, time\n"
-        "from jackfield_host.server import end_within\n"
+        "from jackfield_host.server import exit_after\n"
         "threading.Thread(target=time.sleep, args=(300,)).start()\n"
-        "end_within(0.1, 7)\n"
+        "exit_after(0.1, 7)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
     assert done.returncode == 7
