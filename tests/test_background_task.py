@@ -19,7 +19,7 @@ from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
 from jackfield_client import connect
 from jackfield_client.messages import Message, ToolComplete, ToolProgress, TurnComplete
-from jackfield_host.serving import running
+from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_scripted import ScriptedCall, ScriptedModel
 from jackfield_scripted.openai import OpenAIServer
@@ -214,7 +214,7 @@ def test_a_host_shows_the_progress_of_a_task(site: Any, tmp_path: Path) -> None:
             assert built.snapshot, built.findings
             write_snapshot(built.snapshot, settings.registry)
             async with (
-                running(settings, HostSettings.load({}, port=0)) as url,
+                serve_embedded(settings, HostSettings.load({}, port=0)) as url,
                 connect(url) as session,
                 asyncio.timeout(30),
                 httpx.AsyncClient(base_url=url) as client,

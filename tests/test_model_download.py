@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 import websockets
-from jackfield_host.security.keys import new_key
+from jackfield_host.security.api_keys import new_key
 from jackfield_testkit.sites import Site
 from model_index import MODEL, PARTS, ModelIndex, model_index
 from websockets.typing import Origin, Subprotocol

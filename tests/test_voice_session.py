@@ -24,7 +24,7 @@ from jackfield_client.messages import (
     TurnComplete,
 )
 from jackfield_client.session import Session
-from jackfield_host.serving import running
+from jackfield_host.server import serve_embedded
 from jackfield_host.settings import HostSettings
 from jackfield_local.models import speech
 
@@ -92,7 +92,7 @@ async def calling(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterato
     assert built.snapshot, built.findings
     write_snapshot(built.snapshot, settings.registry)
     async with (
-        running(settings, HostSettings.load({}, port=0)) as url,
+        serve_embedded(settings, HostSettings.load({}, port=0)) as url,
         connect(url, mode="voice", time_zone="Europe/Berlin") as session,
     ):
         caller = Caller(session)

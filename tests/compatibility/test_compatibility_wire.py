@@ -85,7 +85,7 @@ def test_a_client_with_another_protocol_is_rejected_with_an_explanation(
     assert response.status_code == 400
     assert json.loads(response.body)["error"] == {
         "code": "unknown_protocol",
-        "message": "This host speaks the subprotocol jackfield.1, and the client offers only others.",
+        "message": "This host supports only the subprotocol jackfield.1, which the client does not offer.",
     }
 
 

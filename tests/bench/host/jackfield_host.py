@@ -9,8 +9,8 @@ import uvloop
 from jackfield.settings import Settings
 from jackfield_builder.pipeline import build
 from jackfield_builder.snapshot import write_snapshot
-from jackfield_host.app import application, opened
-from jackfield_host.serving import Server, configured, listening
+from jackfield_host.app import create_app, open_host
+from jackfield_host.server import Server, bind_socket, uvicorn_config
 from jackfield_host.settings import HostSettings
 
 
@@ -31,11 +31,11 @@ async def main() -> None:
         "start_seconds": 600,
     }
     options = HostSettings.load({"port": 0, **many})
-    async with opened(settings, options) as house:
-        listener = listening(options)
+    async with open_host(settings, options) as host:
+        listener = bind_socket(options)
         listener.listen(1024)
         print(listener.getsockname()[1], flush=True)
-        await Server(configured(application(house), options), house).serve(sockets=[listener])
+        await Server(uvicorn_config(create_app(host), options), host).serve(sockets=[listener])
 
 
 if __name__ == "__main__":
