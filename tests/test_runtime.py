@@ -527,8 +527,16 @@ def test_call_asks_for_confirmation_in_the_terminal(
     [
         (["call", "fab_word"], 1, "Did you mean 'fab_words'?"),
         (["call", "fab_words", "{"], 1, "VALIDATION"),
-        (["call", "fab_words", '{"txt": 1}'], 1, 'do not match the schema of fab_words: "text" is a required property; Add'),
-        (["call", "fab_words", '{"text": 1}'], 1, 'do not match the schema of fab_words: /text: 1 is not of type "string"'),
+        (
+            ["call", "fab_words", '{"txt": 1}'],
+            1,
+            'do not match the schema of fab_words: "text" is a required property; Add',
+        ),
+        (
+            ["call", "fab_words", '{"text": 1}'],
+            1,
+            'do not match the schema of fab_words: /text: 1 is not of type "string"',
+        ),
         (["call", "fab_words", TEXT, "--mode", "loud"], 2, "'loud'"),
         (["call", "fab_words", TEXT, "--registry", "gone.json"], 1, "run `jackfield build`"),
         (["call", "fab_words", TEXT, "--session", "s" * 2000], 2, "it has 2000 characters, and may have 200"),

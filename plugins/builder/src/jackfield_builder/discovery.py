@@ -63,7 +63,7 @@ def plugin_findings(plugins: Plugins) -> Iterator[Finding]:
     """Yield a finding for each error in a loaded plugin."""
     for error in plugins.faults:
         entry = error.plugin
-        yield Finding(_PLUGIN_CODES[error.fault], error.message, entry.distribution, entry.name)
+        yield Finding(_PLUGIN_CODES[error.kind], error.message, entry.distribution, entry.name)
 
 
 def _unmatched_patterns(selection: Selection, entries: Iterable[EntryPoint]) -> Iterator[Finding]:

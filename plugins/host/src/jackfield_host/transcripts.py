@@ -55,7 +55,7 @@ def _about(session: StoredSession) -> str:
         session.user or "no user",
         session.state,
         turns,
-        f"started {format_time(session.opened_at)}",
+        f"started {format_time(session.began)}",
     )
     return ", ".join(facts) + registry
 

@@ -10,8 +10,7 @@ from typing import Any, get_args
 from jackfield import Mode
 from jackfield.contract.snapshot import Snapshot, SnapshotError, previous
 from jackfield.registry.registry import RegisteredTool, Registry
-from jackfield_builder.changes import Change
-from jackfield_builder.diff import compare
+from jackfield_builder.snapshot_diff import SnapshotChange, compare_snapshots
 from jackfield_sessions.instructions import tool_tokens
 from starlette.responses import JSONResponse, Response
 
@@ -107,7 +106,7 @@ async def registry(context: RequestContext) -> Response:
             "builtAt": snapshot.wire["buildTimestamp"],
             "tools": tools,
             "distributions": snapshot.wire.get("distributions", []),
-            "withheld": dict(served.withdrawn),
+            "withheld": dict(served.withheld),
         }
     )
 
@@ -154,11 +153,11 @@ def _compare(before: Snapshot, after: Snapshot, *, waiting: bool) -> dict[str, A
         "from": before.version,
         "to": after.version,
         "waiting": waiting,
-        "changes": [_change(change) for change in compare(before, after)],
+        "changes": [_change(change) for change in compare_snapshots(before, after)],
     }
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: SnapshotChange) -> dict[str, Any]:
     bump = change.bump.name.lower() if change.bump else None
     return {"subject": change.subject or None, "what": change.what, "bump": bump}
 
