@@ -81,5 +81,5 @@ def call_outcome(answer: Answer) -> SessionEvent:
 def publish_decisions(session: Session, answer: Answer) -> None:
     """Publish what policies decided about a call; clients know no call without an id."""
     if answer.call is not None and answer.call_id is not None:
-        decisions = ToolDecisions(tool=answer.tool_id, call_id=answer.call_id, decisions=answer.decisions)
+        decisions = ToolDecisions(tool=answer.tool_id, call_id=answer.call_id, decisions=answer.call.trail())
         session.publish(*event_fields(decisions))

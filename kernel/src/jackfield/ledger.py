@@ -256,7 +256,7 @@ class CallLedger:
         try:
             wire = call.seal(response)
             # A call that writes may have hung for longer than its claim lasts; its answer counts from now.
-            ttl = None if may_repeat(call) and response.ok else await self._ttl(call.key, wire)
+            ttl = None if may_repeat(call) and response.failure is None else await self._ttl(call.key, wire)
             if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
                 return (
                     await self._decided_meanwhile(call, wire) or response if _is_waiting(wire) else response

@@ -9,6 +9,7 @@ holder is 0 and writes under the plain name.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import NamedTuple
 
 from jackfield.store import Store
@@ -24,9 +25,9 @@ class Record(NamedTuple):
     value: bytes
 
 
-async def write(store: Store, name: str, holder: int, value: bytes, *, ttl: float) -> None:
+def write(store: Store, name: str, holder: int, value: bytes, *, ttl: float) -> Awaitable[None]:
     """Set a holder's record."""
-    await store.put(_key(name, holder), value, ttl=ttl)
+    return store.put(_key(name, holder), value, ttl=ttl)
 
 
 async def latest(store: Store, name: str) -> Record | None:

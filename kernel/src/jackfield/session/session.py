@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 import orjson
@@ -54,8 +54,8 @@ class Session:
     """One conversation. The mode, the user and the registry version are fixed when it is made."""
 
     __slots__ = (
-        "_changes", "_digest", "_revision", "_secret", "_state", "began", "chains", "history", "holder", "id",
-        "mode", "publish", "registry_version", "roles", "turn", "user", "waiting",
+        "_digest", "_revision", "_secret", "began", "chains", "changes", "history", "holder", "id", "mode",
+        "publish", "registry_version", "roles", "state", "turn", "user", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -89,35 +89,27 @@ class Session:
         self.waiting: set[Any] = set()
         """The calls that wait to be tried again: no handler of theirs could be stopped."""
         self.chains: dict[str, Any] = {}
-        self._state = State.INITIALIZING
-        self._changes: dict[str, Any] = {}
-
-    @property
-    def state(self) -> State:
-        """What the session is doing."""
-        return self._state
+        self.state = State.INITIALIZING
+        """What the session is doing; `go` changes it."""
+        self.changes: dict[str, Any] = {}
+        """What intents have asked for, by name: an end, suppressed audio, a pending message."""
 
     def go(self, state: State) -> bool:
         """Go to another state; an illegal way is refused and logged."""
-        if not may_go(self._state, state):
-            _log.warning("session %s may not go from %s to %s", self.id, self._state, state)
+        if not may_go(self.state, state):
+            _log.warning("session %s may not go from %s to %s", self.id, self.state, state)
             return False
-        self._state = state
+        self.state = state
         return True
 
     @property
     def active(self) -> bool:
         """Whether the conversation goes on."""
-        return self._state is not State.TERMINATED
-
-    @property
-    def changes(self) -> Mapping[str, Any]:
-        """What intents have asked for, by name: an end, suppressed audio, a pending message."""
-        return self._changes
+        return self.state is not State.TERMINATED
 
     def change(self, name: str, value: Any) -> None:
         """Record what an intent asked for; only intent handlers call this."""
-        self._changes[name] = value
+        self.changes[name] = value
 
     @property
     def token(self) -> str:
@@ -143,9 +135,9 @@ class Session:
 
     def begin_turn(self) -> Turn:
         """The user spoke: a new turn with a fresh budget, and nothing of the last one suppressed."""
-        if self._changes:
+        if self.changes:
             for name in _OF_A_TURN:
-                self._changes.pop(name, None)
+                self.changes.pop(name, None)
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn
@@ -154,7 +146,7 @@ class Session:
         """The user's own words, as they come in; policies ask them what the user wanted."""
         self.turn.said = f"{self.turn.said} {words}".strip()[:SAID_LIMIT]
 
-    async def save(self, store: Store) -> None:
+    def save(self, store: Store) -> Awaitable[None]:
         """Keep what it takes to go on after a reconnect or a restart."""
         self._revision += 1
         wire = {
@@ -166,12 +158,12 @@ class Session:
             "began": self.began,
             "token": self._digest,
             "registryVersion": self.registry_version,
-            "state": self._state.value,
-            "changes": self._changes,
+            "state": self.state.value,
+            "changes": self.changes,
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        await record.write(store, _name(self.id), self.holder, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        return record.write(store, _name(self.id), self.holder, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     async def save_unless_moved(self, store: Store) -> bool:
         """The same for one who used it without carrying it; false where somebody saved it meanwhile."""
@@ -202,8 +194,8 @@ class Session:
         session.holder = saved.holder
         session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
-        session._state = State(wire["state"])
-        session._changes = wire["changes"]
+        session.state = State(wire["state"])
+        session.changes = wire["changes"]
         session.turn = Turn.from_wire(wire["turn"])
         session.history.extend(Turn.from_wire(turn) for turn in wire["history"])
         return session

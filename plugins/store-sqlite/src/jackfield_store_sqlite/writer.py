@@ -187,7 +187,8 @@ class StoreWriter:
             # A closed loop has no callers left.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(_resolve, done)
-        self._notifier.notify(topics)
+        if topics and self._notifier.waiters:
+            self._notifier.notify(topics)
 
     def _resign(self) -> None:
         # If this write fails, the lease expires by itself.
