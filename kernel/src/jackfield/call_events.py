@@ -31,7 +31,7 @@ SHOWN = 4000
 
 def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
     """The event that a call begins."""
-    tool = registry.get(call.tool_id)
+    tool = registry.tools.get(call.tool_id)
     arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
     return ToolStart(
         tool=call.tool_id,

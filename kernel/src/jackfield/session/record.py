@@ -9,7 +9,6 @@ holder is 0 and writes under the plain name.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from typing import NamedTuple
 
 from jackfield.store import Store
@@ -25,22 +24,22 @@ class Record(NamedTuple):
     value: bytes
 
 
-def write(store: Store, name: str, holder: int, value: bytes, *, ttl: float) -> Awaitable[None]:
-    """Set a holder's record."""
-    return store.put(_key(name, holder), value, ttl=ttl)
+def key_of(name: str, holder: int) -> str:
+    """The key under which a holder writes its record."""
+    return f"{name}{_MARK}{holder:0{_DIGITS}d}" if holder else name
 
 
 async def latest(store: Store, name: str) -> Record | None:
     """The record of the latest holder who wrote one."""
     holder = max(await _holders(store, name))
-    value = await store.get(_key(name, holder))
+    value = await store.get(key_of(name, holder))
     return None if value is None else Record(holder, value)
 
 
 async def erase(store: Store, name: str) -> None:
     """Remove what all holders wrote."""
     for holder in await _holders(store, name):
-        await store.delete(_key(name, holder))
+        await store.delete(key_of(name, holder))
 
 
 def name_of(key: str) -> str:
@@ -58,7 +57,3 @@ async def _holders(store: Store, name: str) -> list[int]:
 
 def _is_number(text: str) -> bool:
     return len(text) == _DIGITS and text.isascii() and text.isdigit()
-
-
-def _key(name: str, holder: int) -> str:
-    return f"{name}{_MARK}{holder:0{_DIGITS}d}" if holder else name

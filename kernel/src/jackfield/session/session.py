@@ -163,7 +163,8 @@ class Session:
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        return record.write(store, _name(self.id), self.holder, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        key = record.key_of(_name(self.id), self.holder)
+        return store.put(key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     async def save_unless_moved(self, store: Store) -> bool:
         """The same for one who used it without carrying it; false where somebody saved it meanwhile."""

@@ -125,7 +125,7 @@ class Checkpoint:
         """The ids that a client gave its latest messages."""
         self._session = session
         self._store = store
-        self._name = checkpoint_name(session.id)
+        self._key = record.key_of(checkpoint_name(session.id), session.holder)
         self._transcript = transcript(session.id)
         self._unpublished: deque[dict[str, Any]] = deque(maxlen=MAX_UNPUBLISHED)
         self._unwritten: deque[bytes] = deque(maxlen=MAX_UNWRITTEN)
@@ -161,7 +161,14 @@ class Checkpoint:
             "history": [list(each) for each in self.history.messages],
             "answers": self.answers,
             "pendingCalls": [
-                [(call.tool_id, _text(call.arguments), call.call_id) for call in batch]
+                [
+                    (
+                        call.tool_id,
+                        call.arguments if isinstance(call.arguments, str) else call.arguments.decode(),
+                        call.call_id,
+                    )
+                    for call in batch
+                ]
                 for batch in self.pending_calls
             ],
             "responsePending": self.response_pending,
@@ -227,8 +234,19 @@ class Checkpoint:
         """Add a message that is in the event log to the transcript."""
         if message in self._unpublished:
             self._unpublished.remove(dict(message))
+        if self._disabled:
+            return
         # A transcript outlives its session by days, and has to say whose it is by itself.
-        await self._write({**message, "user": self._session.user, "mode": self._session.mode, "at": at})
+        line = {**message, "user": self._session.user, "mode": self._session.mode, "at": at}
+        self._unwritten.append(orjson.dumps(line))
+        # One at a time: both sides may have a message, and each is written once and in its place.
+        async with self._writing:
+            try:
+                while self._unwritten:
+                    await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
+                    self._unwritten.popleft()
+            except StoreUnavailableError as error:
+                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
 
     async def add_pending(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """Save calls before they run, so that a process that takes over knows of them."""
@@ -256,13 +274,10 @@ class Checkpoint:
                 return
             # Encoded in here: of two that save at a time, the later one must not save an older state.
             wire, response_pending = orjson.dumps(self._to_wire()), self.response_pending
-            holder, store = self._session.holder, self._store
-            writes = [record.write(store, self._name, holder, wire, ttl=RECOVERY_SECONDS)]
-            if session:
-                # Concurrently, so that the store flushes both to the disk at once.
-                writes.append(self._session.save(store))
             try:
-                await asyncio.gather(*writes)
+                saved = self._store.put(self._key, wire, ttl=RECOVERY_SECONDS)
+                # Concurrently, so that the store flushes both to the disk at once.
+                await (asyncio.gather(saved, self._session.save(self._store)) if session else saved)
                 self._saved_response_pending = response_pending
             except StoreUnavailableError as error:
                 _log.error("session %s could not be saved: %s", self._session.id, error)
@@ -280,20 +295,3 @@ class Checkpoint:
                 return True
             after = page[-1].id
         return False
-
-    async def _write(self, line: dict[str, Any]) -> None:
-        if self._disabled:
-            return
-        self._unwritten.append(orjson.dumps(line))
-        # One at a time: both sides may have a message, and each is written once and in its place.
-        async with self._writing:
-            try:
-                while self._unwritten:
-                    await self._store.append(self._transcript, self._unwritten[0], ttl=TRANSCRIPT_SECONDS)
-                    self._unwritten.popleft()
-            except StoreUnavailableError as error:
-                _log.error("session %s: %d lines wait: %s", self._session.id, len(self._unwritten), error)
-
-
-def _text(arguments: str | bytes) -> str:
-    return arguments if isinstance(arguments, str) else arguments.decode()

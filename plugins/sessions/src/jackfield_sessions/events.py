@@ -38,6 +38,16 @@ _ADDED = frozenset({"id", "type", "at"})
 """The members of a message besides the fields of its event."""
 
 
+class EncodedMessage(dict[str, Any]):
+    """A message to clients with its JSON text, which is encoded once for all of them."""
+
+    __slots__ = ("frame",)
+
+    def __init__(self, message: Mapping[str, Any], frame: str) -> None:
+        super().__init__(message)
+        self.frame = frame
+
+
 class OwnershipLost(Exception):  # noqa: N818 - an event in the life of a session, not a fault
     """Another host owns the session; what this one still holds of it is out of date."""
 
@@ -93,25 +103,30 @@ class EventLog:
         self.last = session.holder if owner else 0
         """The id of the newest event that is known here."""
 
-    async def append(self, event: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Append an event; its message, preceded by those of other hosts that were not delivered yet."""
+    async def append(self, event: str, fields: Mapping[str, Any]) -> list[EncodedMessage]:
+        """Append an event and return it, preceded by those of other hosts that were not delivered yet."""
         if self._lost:
             raise OwnershipLost
         if event in KERNEL_EVENTS:
             message = {"type": event, **fields}
         else:
             message = {"type": "custom", "name": event, "fields": dict(fields)}
-        message["at"] = self._store.now()
         # A confirmation's token can be derived again, and does not belong where others might read it.
-        stored = {name: value for name, value in message.items() if name != "token"}
+        token = message.pop("token", None)
+        # Encoded once; what differs between the log and the clients is added to the text.
+        members = encode(message).decode()[1:-1]
+        at = self._store.now()
+        epoch = orjson.dumps(self._epoch if self._owner else None).decode()
+        stored = f'{{{members},"at":{at!r},"{EPOCH_FIELD}":{epoch}}}'
         before = self.last
-        self.last = await self._store.append(
-            self._stream,
-            encode({**stored, EPOCH_FIELD: self._epoch if self._owner else None}),
-            ttl=RECOVERY_SECONDS,
-        )
+        self.last = await self._store.append(self._stream, stored.encode(), ttl=RECOVERY_SECONDS)
         missed = await self._read_missed(before) if self._owner and self.last != before + 1 else []
-        return [*missed, {"id": self.last, **message}]
+        frame = f'{{"id":{self.last},{members},"at":{at!r}}}'
+        logged = {"id": self.last, **message, "at": at}
+        if token is not None:
+            logged["token"] = token
+            frame = f'{frame[:-1]},"token":"{token}"}}'
+        return [*missed, EncodedMessage(logged, frame)]
 
     async def contains(self, event: str, fields: Mapping[str, Any]) -> bool:
         """Whether the outcome of a call is in the log already, however long the call took."""
@@ -132,7 +147,7 @@ class EventLog:
             return False
         return not self._lost
 
-    async def _read_missed(self, before: int) -> list[dict[str, Any]]:
+    async def _read_missed(self, before: int) -> list[EncodedMessage]:
         """The events that other hosts appended after an event; `OwnershipLost` if one claimed the session."""
         reader = EventReader(self._session, self._epoch)
         missed = []
@@ -143,7 +158,7 @@ class EventLog:
                 self._lost = True
                 raise OwnershipLost
             if message is not None and entry.id < self.last:
-                missed.append(message)
+                missed.append(EncodedMessage(message, encode(message).decode()))
         return missed
 
 

@@ -17,7 +17,7 @@ from jackfield.protocol.codec import encode, to_wire
 from jackfield.protocol.messages import AudioItem, HostMessage
 from jackfield.store import StoreUnavailableError
 
-from jackfield_sessions.events import EventLog, OwnershipLost
+from jackfield_sessions.events import EncodedMessage, EventLog, OwnershipLost
 
 _log = logging.getLogger(__name__)
 
@@ -86,7 +86,7 @@ class ClientQueue:
             if number <= self._newest:
                 return
             self._newest = number
-        self._put(encode(message).decode())
+        self._put(message.frame if isinstance(message, EncodedMessage) else encode(message).decode())
 
     def send_audio(self, item: str, pcm: bytes) -> None:
         """Send a piece of speech."""
@@ -180,7 +180,7 @@ class EventHub:
         self._on_message = on_message
         self._on_lost = on_lost
         self._clients: set[ClientQueue] = set()
-        self._queue: deque[_Event | Message | str] = deque(maxlen=MAX_QUEUED)
+        self._queue: deque[_Event | EncodedMessage | str] = deque(maxlen=MAX_QUEUED)
         self._delivery: asyncio.Task[None] | None = None
 
     @property
@@ -205,7 +205,9 @@ class EventHub:
 
         Speech does not wait for the store, so what stops it must not either. Text deltas come encoded.
         """
-        outgoing = to_wire(message) if isinstance(message, HostMessage) else message
+        if isinstance(message, HostMessage):
+            message = to_wire(message)
+        outgoing = message if isinstance(message, str) else EncodedMessage(message, encode(message).decode())
         if not at_once and self._delivery is not None and not self._delivery.done():
             self._queue.append(outgoing)
         else:
@@ -256,7 +258,7 @@ class EventHub:
             try:
                 if event.once and await self.log.contains(event.name, event.fields):
                     return True
-                messages = await self.log.append(event.name, event.fields)
+                logged = await self.log.append(event.name, event.fields)
                 break
             except StoreUnavailableError as error:
                 _log.warning("an event waits for the store: %s", error)
@@ -271,11 +273,11 @@ class EventHub:
                 _log.exception("the event %s could not be stored", event.name)
                 return True
         if event.name == "message" and self._on_message is not None:
-            await self._on_message(event.fields, messages[-1]["at"])
-        for message in messages:
-            self._deliver(message)
+            await self._on_message(event.fields, logged[-1]["at"])
+        for each in logged:
+            self._deliver(each)
         return True
 
-    def _deliver(self, message: Message | str) -> None:
+    def _deliver(self, message: EncodedMessage | str) -> None:
         for client in self._clients:
             client.send(message)

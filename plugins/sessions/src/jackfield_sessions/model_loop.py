@@ -71,6 +71,8 @@ class ModelLoop:
         self._session = session
         self._hub = hub
         self._checkpoint = checkpoint
+        # When the session began, by this process's clock: its age is sent with every change of state.
+        self._began = time.monotonic() - (runtime.store.now() - session.began)
         self._delta_answer = 0
         self._delta_characters = 0
         if summarize is None:
@@ -148,14 +150,18 @@ class ModelLoop:
         session = self._session
         if busy:
             self.connection.idle.clear()
+        if session.state is state:
+            return
+        age = round(max(0.0, time.monotonic() - self._began), 3)
         for step in (state,) if may_go(session.state, state) else (State.PROCESSING, state):
-            if session.state is step or not session.go(step):
-                continue
-            age = round(max(0.0, self._runtime.store.now() - session.began), 3)
-            status = messages.SessionStatus(
-                state=step.value, active=session.active, tokens_used=self.tokens, age_seconds=age
-            )
-            session.publish(*event_fields(status))
+            if session.state is not step and session.go(step):
+                status = messages.SessionStatus(
+                    state=step.value,
+                    active=step is not State.TERMINATED,
+                    tokens_used=self.tokens,
+                    age_seconds=age,
+                )
+                session.publish(*event_fields(status))
 
     async def begin_turn(self, text: str = "") -> None:
         """Begin a turn of the user."""
@@ -178,9 +184,9 @@ class ModelLoop:
     # The events of the model.
 
     async def _on_text(self, event: TextDelta) -> None:
-        self.speech.add_text(event.text)
+        visible = self.speech.add_text(event.text)
         self.transition(State.SPEAKING, busy=True)
-        if self.speech.is_suppressed(event):
+        if not visible:
             return
         answer = self._checkpoint.answers + 1
         if answer != self._delta_answer:

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from jackfield.session.session import Session
-from jackfield.transport.events import Audio, TextDelta, Transcript
+from jackfield.transport.events import Audio, Transcript
 
 from jackfield_sessions.checkpoint import Checkpoint
 
@@ -108,13 +108,13 @@ class UtteranceBuffer:
         """Deliver nothing more of the item that is being spoken."""
         self._muted = self.playback.item or self._muted
 
-    def is_suppressed(self, event: Audio | TextDelta | Transcript) -> bool:
+    def is_suppressed(self, event: Audio | Transcript) -> bool:
         """Whether the client does not get this: the item is muted, or an intent has asked for that."""
         flags = self._session.changes
         if isinstance(event, Audio):
             muted = bool(self._muted) and event.item == self._muted
             return muted or bool(flags.get("suppress_audio"))
-        if not flags or (isinstance(event, Transcript) and event.speaker == "user"):
+        if not flags or event.speaker == "user":
             return False
         return bool(flags.get("suppress_transcript"))
 
@@ -123,9 +123,10 @@ class UtteranceBuffer:
         """The part of an incomplete answer that has come so far, unless clients may not see it."""
         return "" if self._session.changes.get("suppress_transcript") else self._answer
 
-    def add_text(self, text: str) -> None:
-        """Add a piece of the assistant's answer."""
+    def add_text(self, text: str) -> bool:
+        """Add a piece of the assistant's answer; return whether clients may see it."""
         self._answer += text
+        return not self._session.changes.get("suppress_transcript")
 
     def add_audio(self, event: Audio) -> None:
         """Count a piece of the assistant's speech."""

@@ -45,7 +45,7 @@ _STARTED = {
 
 def is_background(registry: Registry, call: ToolCall) -> bool:
     """Whether a call may take so long that the model must not wait for it."""
-    tool = registry.get(call.tool_id)
+    tool = registry.tools.get(call.tool_id)
     return tool is not None and tool.manifest.latency_budget_ms > BACKGROUND_MS
 
 
