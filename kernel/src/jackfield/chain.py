@@ -90,6 +90,7 @@ def _side_by_side(
     behind: str,
 ) -> Proceed:
     async def run(call: Call) -> ToolResponse:
+        """Ask the checks before and after the rest of the chain."""
         if call.overdue:
             return refuse_overdue(call)
         call.claimed = call.key

@@ -146,6 +146,7 @@ class CallLedger:
         return await self._record(call, response, durable=durable)
 
     def _claim(self, call: Call, *, durable: bool) -> Awaitable[Claim]:
+        """Claim a call in the store; a call that may not run twice leaves a note."""
         if call.confirmed:
             return self._claim_approved(call, durable=durable)
         if may_repeat(call) or never_runs_unasked(call):
@@ -154,6 +155,7 @@ class CallLedger:
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
 
     async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
+        """Claim an approved call for at least as long as its question is known."""
         ttl = self._outlasting(await self._confirmations.of_run(call.key))
         note = b"" if may_repeat(call) else self._note(call)
         return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
@@ -462,6 +464,7 @@ def _session_of(key: str) -> str:
 
 
 def _is_waiting(wire: bytes) -> bool:
+    """Whether an envelope says that the call waits for its user."""
     # Most envelopes need not be read to be told from one of a waiting call.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

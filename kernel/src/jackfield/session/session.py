@@ -207,4 +207,5 @@ def _digest(secret: str) -> str:
 
 
 def _name(session_id: str) -> str:
+    """The name of a session's record."""
     return f"session/{session_id}"

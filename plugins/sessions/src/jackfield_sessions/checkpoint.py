@@ -156,6 +156,7 @@ class Checkpoint:
         self.unsettled = {key: (tool_id, call_id) for key, (tool_id, call_id) in wire["unsettled"].items()}
 
     def _to_wire(self) -> dict[str, Any]:
+        """Return the state as it is stored."""
         return {
             "summary": self.history.summary,
             "history": [list(each) for each in self.history.messages],

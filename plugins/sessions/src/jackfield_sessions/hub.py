@@ -143,6 +143,7 @@ class ClientQueue:
             await self._changed.wait()
 
     def _put(self, frame: Frame) -> None:
+        """Queue a frame; a client that reads too slowly is closed."""
         if self.closing is not None:
             return
         if self._bytes + len(frame) > self._limit:
@@ -242,6 +243,7 @@ class EventHub:
             await asyncio.wait({self._delivery})
 
     async def _deliver_queued(self) -> None:
+        """Deliver what is queued in order; an event is appended to the log first."""
         while self._queue:
             first = self._queue.popleft()
             if not isinstance(first, _Event):
@@ -279,5 +281,6 @@ class EventHub:
         return True
 
     def _deliver(self, message: EncodedMessage | str) -> None:
+        """Pass a message to every attached client."""
         for client in self._clients:
             client.send(message)

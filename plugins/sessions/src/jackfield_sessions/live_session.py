@@ -183,6 +183,7 @@ class LiveSession:
         await self.close(REPLACED)
 
     async def _run(self) -> None:
+        """Run the model loop, then close the hub and its clients."""
         try:
             ended = await self._loop.run()
         except Exception:  # noqa: BLE001 - a session that fails must not take others with it
@@ -283,6 +284,7 @@ class LiveSession:
         return self._spawn(self._send_text(text, client_id), in_order=True)
 
     async def _send_text(self, text: str, client_id: str | None) -> None:
+        """Begin a turn with the text, then send it to the model."""
         if self._loop.end_timer.ignores_input or not self.checkpoint.accept_client_id(client_id):
             return
         await self._begin_user_turn(text, client_id)
@@ -366,6 +368,7 @@ class LiveSession:
         return self._spawn(self._submit_decision(token, approve=approve))
 
     async def _submit_decision(self, token: str, *, approve: bool) -> None:
+        """Resolve a confirmation; tell the client if the token is unknown or was decided before."""
         answer = await self.resolve_confirmation(token, approve=approve)
         if answer is None:
             self._send_error(*UNKNOWN_CONFIRMATION)
@@ -407,6 +410,7 @@ class LiveSession:
     async def _begin_user_turn(
         self, text: str, client_id: str | None, submission: Submission | None = None
     ) -> None:
+        """Interrupt a pending answer, begin a turn, and save and publish the user's message."""
         loop, checkpoint = self._loop, self.checkpoint
         if checkpoint.response_pending:
             loop.connection.supersede_response()
@@ -420,6 +424,7 @@ class LiveSession:
         loop.transition(State.PROCESSING, busy=True)
 
     def _spawn(self, work: Coroutine[Any, Any, None], *, in_order: bool = False) -> asyncio.Task[None]:
+        """Start a task for a client's request; `in_order` runs it after earlier requests."""
         task = asyncio.create_task(self._guarded(work, self._in_order if in_order else nullcontext()))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -184,6 +184,7 @@ class ModelLoop:
     # The events of the model.
 
     async def _on_text(self, event: TextDelta) -> None:
+        """Send a piece of the answer to the clients."""
         visible = self.speech.add_text(event.text)
         self.transition(State.SPEAKING, busy=True)
         if not visible:
@@ -195,6 +196,7 @@ class ModelLoop:
         self._send(encode_text_delta(answer=answer, offset=at, text=event.text))
 
     async def _on_audio(self, event: Audio) -> None:
+        """Send a piece of speech to the clients, unless it is suppressed."""
         suppressed = self.speech.is_suppressed(event)
         if not suppressed:
             self.speech.add_audio(event)
@@ -206,15 +208,18 @@ class ModelLoop:
             self._hub.send_audio(event.item, event.pcm)
 
     async def _on_transcript(self, event: Transcript) -> None:
+        """Collect the transcript of either side and send it to the clients."""
         await self.speech.add_transcript(event)
         if not self.speech.is_suppressed(event):
             self._send(messages.Transcript(**event._asdict()))
 
     async def _on_calls(self, event: ToolCalls) -> None:
+        """Start the tool calls of a model message."""
         self.transition(State.EXECUTING_TOOL, busy=True)
         await self.tools.start(event.calls)
 
     async def _on_form(self, event: FormRequest) -> None:
+        """Save and publish a form that the model wants completed."""
         session = self._session
         tool = self._runtime.registry.get(event.tool_id)
         if tool is None or session.mode not in tool.manifest.allowed_modes:
@@ -236,9 +241,11 @@ class ModelLoop:
         session.publish(*event_fields(form))
 
     async def _on_calls_cancelled(self, event: ToolCallsCancelled) -> None:
+        """Stop calls that the model has withdrawn."""
         self.tools.stop("cancelled by the model", event.call_ids)
 
     async def _on_speech_started(self, _: SpeechStarted) -> None:
+        """Stop playback and tools, and begin a turn: the user speaks."""
         # Before anything is saved: a user who speaks must not hear the rest meanwhile.
         self.speech.mute()
         self._send_speech_end(messages.SpeechStarted())
@@ -250,11 +257,13 @@ class ModelLoop:
         self.transition(State.LISTENING, busy=True)
 
     async def _on_speech_stopped(self, _: SpeechStopped) -> None:
+        """Note that the user waits for an answer."""
         self._checkpoint.response_pending = True
         self.transition(State.PROCESSING, busy=True)
         self._send(messages.SpeechStopped())
 
     async def _on_interrupted(self, _: Interrupted) -> None:
+        """Keep the part of the answer that was played, and tell the clients."""
         voice = self._session.mode == "voice"
         if voice:
             self.speech.mute()
@@ -272,12 +281,15 @@ class ModelLoop:
             self._send(messages.Interrupted())
 
     async def _on_going_away(self, event: GoingAway) -> None:
+        """Renew the connection before the provider closes it."""
         self.connection.schedule_renewal("going_away", event.seconds)
 
     async def _on_usage(self, event: Usage) -> None:
+        """Count the tokens that the provider reports."""
         self.tokens += event.input_tokens + event.output_tokens
 
     async def _on_error(self, event: Trouble) -> None:
+        """Notify the clients of a provider error, and recover from it if possible."""
         _log.warning("session %s: %s %s", self._session.id, event.code, event.detail)
         broken = self.connection.broken
         goes_on = broken or self.connection.recover(event)
@@ -292,6 +304,7 @@ class ModelLoop:
             await self._end_turn()
 
     async def _on_reconnected(self, _: Reconnected) -> None:
+        """Ask the new connection for the answer that is due."""
         self.transition(State.READY)
         if await self.connection.retry_response():
             self.transition(State.PROCESSING)
@@ -312,11 +325,13 @@ class ModelLoop:
         self._send(messages.TurnComplete())
 
     def _set_idle(self, state: State) -> None:
+        """Go to an idle state, unless the user has asked something else meanwhile."""
         # The user may have asked something else while the answer was being saved.
         if not self._checkpoint.response_pending:
             self.transition(state)
 
     async def _truncate_answer(self) -> None:
+        """Cut the answer to the part that was played, here and at the provider."""
         point = await self.speech.truncate()
         if point:
             await (await self.connection.current()).truncate(point.item, point.played_ms)
@@ -328,6 +343,7 @@ class ModelLoop:
         await self.send_context(text, respond=True)
 
     def _send(self, message: messages.HostMessage | str) -> None:
+        """Send the clients a message that is not stored."""
         self.last_activity = time.monotonic()
         self._hub.send_transient(message)
 

@@ -135,6 +135,7 @@ class ToolRunner:
             await asyncio.wait(running, timeout=STARTED_SECONDS)
 
     def _spawn(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+        """Start a task for a batch of calls."""
         if not self._connection.running_batches:
             self._filler_due = self._session.mode == "voice"
         self._connection.running_batches += 1
@@ -143,6 +144,7 @@ class ToolRunner:
         task.add_done_callback(self._tasks.discard)
 
     async def _run_batch(self, batch: tuple[ToolCall, ...], requested_on: int) -> None:
+        """Run a batch of calls, publish the outcomes, and send the results to the model."""
         slow = asyncio.create_task(self._notify_slow([call.tool_id for call in batch]))
         running = asyncio.create_task(self._orchestrator.handle(self._session, batch))
         background = False
@@ -195,6 +197,7 @@ class ToolRunner:
             await connection.send_context(text, respond=answer is answers[-1])
 
     async def _send_results(self, answers: Sequence[Answer], requested_on: int) -> None:
+        """Send results to the connection that made the calls; a newer one gets them as context."""
         endless = self._batches >= MAX_BATCHES and self._turn is self._session.turn
         # While the user speaks, results wait for what is said: the model answers both at once.
         respond = self._session.state is not State.LISTENING and not endless

@@ -158,6 +158,7 @@ class StoreDatabase:
         return False
 
     def _check_open(self) -> None:
+        """Raise an error if the store was closed."""
         if self._closed:
             raise StoreUnavailableError(f"the store {self.path} is closed")
 

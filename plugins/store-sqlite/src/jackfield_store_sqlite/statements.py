@@ -59,6 +59,7 @@ def check_amount(number: int) -> int:
 
 
 def _expiry(now: float, ttl: float | None) -> float | None:
+    """Return when a row expires; None for a row that does not."""
     return None if ttl is None or ttl == math.inf else now + ttl
 
 

@@ -332,6 +332,7 @@ class SqliteStore:
     def _write(
         self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None
     ) -> Awaitable[Result]:
+        """Queue an operation for the writer thread; the file is opened first if necessary."""
         if not self._is_ready():
             return self._open_and_write(work, durable=durable, topic=topic)
         return self._writer.submit(work, durable=durable, topic=topic)

@@ -201,6 +201,7 @@ class StoreWriter:
 
 
 def _resolve(jobs: Iterable[_Job]) -> None:
+    """Resolve the futures of committed operations, on the event loop of their callers."""
     for job in jobs:
         future = job.future
         if future is None or future.done():

@@ -153,6 +153,7 @@ class ChatConnection:
             self._turn = asyncio.create_task(self._run_turn(self._reply))
 
     async def _run_turn(self, reply: Reply) -> None:
+        """Request an answer and turn its stream into events."""
         requests, tools = self._requests, self._tools.declarations
         messages = self._history.for_request()
         try:

@@ -53,6 +53,7 @@ class Reply:
         return new
 
     def _add(self, part: Any) -> None:
+        """Add a fragment of a tool call."""
         function = getattr(part, "function", None)
         name = getattr(function, "name", None) or ""
         call = self._call_for(getattr(part, "index", None), getattr(part, "id", None) or None, name)
@@ -85,6 +86,7 @@ class Reply:
 
 
 def _begins_another(call: PartialCall, call_id: str | None, name: str) -> bool:
+    """Return whether a fragment starts another call than this one."""
     if call_id and call.id and call_id != call.id:
         return True
     same = bool(call_id) and call_id == call.id
@@ -185,6 +187,7 @@ class History:
 
 
 def _written(call: PartialCall, wire_id: str) -> Message:
+    """Return a call as the API expects it in the history."""
     # Servers that parse the arguments in the history reject the whole request if they are malformed.
     arguments = call.arguments if is_json(call.arguments) else "{}"
     written: Message = {
