@@ -1,4 +1,4 @@
-"""The model's side of a session: events reach the clients, calls are run, the connection is kept open."""
+"""Handles the model's events: delivers text and speech, runs tool calls, and recovers from errors."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class ModelLoop:
         dead_air: float = DEAD_AIR_SECONDS,
         forms: bool = False,
     ) -> None:
-        """`config` is what every connection begins with; `omitted_guides` are missing in its instructions."""
+        """`config` is common to all connections; `omitted_guides` are not in its instructions."""
         self.tokens = 0
-        """The tokens that the provider has counted so far, in and out."""
+        """The tokens that the provider has counted so far, input and output."""
         self.last_activity = time.monotonic()
-        """When either side last said something."""
+        """When either side was last active."""
         self.waiting_context: list[str] = []
-        """What the model should know at its next pause."""
+        """Context for the model's next idle moment."""
         self._runtime = runtime
         self._session = session
         self._hub = hub
@@ -124,7 +124,7 @@ class ModelLoop:
         self.transition(State.READY)
 
     async def run(self) -> Closed:
-        """Handle events until the connection ends for good; how it ended."""
+        """Handle events until the connection ends for good; return how it ended."""
         ended = Closed()
         async for event in self.connection.events():
             if isinstance(event, Closed):
@@ -143,9 +143,9 @@ class ModelLoop:
         return ended
 
     def transition(self, state: State, *, busy: bool = False) -> None:
-        """Take the session to a state and publish it; providers leave out steps, such as from listening.
+        """Change the session's state and publish it; a step that the provider left out is added.
 
-        `busy` says that the model has something to do.
+        With `busy`, the model is no longer idle.
         """
         session = self._session
         if busy:
@@ -168,7 +168,7 @@ class ModelLoop:
         try:
             await self._runtime.begin_turn(self._session, text)
         except StoreUnavailableError as error:
-            # The turn has begun all the same; it is saved with the next one.
+            # The turn begins anyway and is saved with the next one.
             _log.error("session %s could not be saved: %s", self._session.id, error)
 
     async def stop_playback(self) -> None:
@@ -178,7 +178,7 @@ class ModelLoop:
         self._send_speech_end(messages.Interrupted())
 
     async def send_context(self, text: str, *, respond: bool) -> None:
-        """Send the model something that the user did not say; `respond` has it speak of it."""
+        """Send the model context; with `respond`, it answers."""
         await (await self.connection.current()).send_context(text, respond=respond)
 
     # The events of the model.
@@ -200,7 +200,7 @@ class ModelLoop:
         suppressed = self.speech.is_suppressed(event)
         if not suppressed:
             self.speech.add_audio(event)
-        # A filler changes nothing about what is being waited for.
+        # A filler does not change what the session waits for.
         if self._session.state is not State.SPEAKING and not event.filler:
             self.transition(State.SPEAKING, busy=True)
         if not suppressed:
@@ -225,7 +225,7 @@ class ModelLoop:
         if tool is None or session.mode not in tool.manifest.allowed_modes:
             _log.error("session %s: the transport asks for the form of %r", session.id, event.tool_id)
             return
-        # What was said before the form comes before it, also for clients that attach later.
+        # Text before the form is published before it, also for clients that attach later.
         await self.speech.finish()
         replaced = self._checkpoint.forms.add(event.form_id, tool.id)
         await self._checkpoint.save()
@@ -246,11 +246,11 @@ class ModelLoop:
 
     async def _on_speech_started(self, _: SpeechStarted) -> None:
         """Stop playback and tools, and begin a turn: the user speaks."""
-        # Before anything is saved: a user who speaks must not hear the rest meanwhile.
+        # Before anything is saved: playback must stop as soon as the user speaks.
         self.speech.mute()
         self._send_speech_end(messages.SpeechStarted())
         self.tools.stop()
-        # Speech is sent faster than it plays: the model may be done while the user still listens.
+        # Speech is sent faster than it is played: the model may be done while the client still plays.
         if self.speech.playback.has_unplayed:
             await self._truncate_answer()
         await self.begin_turn()
@@ -295,7 +295,7 @@ class ModelLoop:
         goes_on = broken or self.connection.recover(event)
         self._notify(provider_error(event.code, given_up=not goes_on))
         if broken:
-            # The user said it, though the provider did not live to transcribe the end of it.
+            # The user said it, although the provider did not transcribe it to the end.
             if await self.speech.flush_partial():
                 self._checkpoint.response_pending = True
             self.transition(State.RECONNECTING)
@@ -312,8 +312,8 @@ class ModelLoop:
     # What the handlers share.
 
     async def _end_turn(self, _: TurnComplete | None = None) -> None:
-        """End the model's turn: save and publish its answer, then tell the clients that it is complete."""
-        # Noted before the answer is saved and published, so that it is saved with the answer.
+        """End the model's turn: save and publish the answer, then send `turn_complete`."""
+        # First, so that it is saved together with the answer.
         complete = not self.connection.running_batches and self.connection.complete_response()
         await self.speech.finish()
         if complete:
@@ -337,7 +337,7 @@ class ModelLoop:
             await (await self.connection.current()).truncate(point.item, point.played_ms)
 
     async def _send_late_context(self, text: str) -> None:
-        """Send the model an outcome that came late, and have it speak of it."""
+        """Send the model a late outcome; it answers."""
         self._checkpoint.response_pending = True
         await self._checkpoint.save()
         await self.send_context(text, respond=True)
@@ -348,7 +348,7 @@ class ModelLoop:
         self._hub.send_transient(message)
 
     def _send_speech_end(self, message: messages.HostMessage) -> None:
-        """Tell the clients at once that nothing more is to be played, and send them nothing more of it."""
+        """Drop unsent speech and tell the clients at once to stop playing."""
         self.last_activity = time.monotonic()
         self._hub.drop_audio()
         self._hub.send_transient(message, at_once=True)
