@@ -333,7 +333,13 @@ class SqliteStore:
         self, work: Work[Result], *, durable: bool = True, topic: Topic | None = None
     ) -> Awaitable[Result]:
         """Queue an operation for the writer thread; the file is opened first if necessary."""
-        if not self._is_ready():
+        try:
+            asyncio.get_running_loop()
+            ready = self._is_ready()
+        except RuntimeError:
+            # Called before an event loop runs, which then gets a coroutine.
+            ready = False
+        if not ready:
             return self._open_and_write(work, durable=durable, topic=topic)
         return self._writer.submit(work, durable=durable, topic=topic)
 
