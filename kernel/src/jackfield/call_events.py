@@ -31,7 +31,7 @@ SHOWN = 4000
 
 def tool_start(registry: Registry, call: ToolCall) -> ToolStart:
     """The event that a call begins."""
-    tool = registry.get(call.tool_id)
+    tool = registry.tools.get(call.tool_id)
     arguments = call.arguments if isinstance(call.arguments, str) else call.arguments.decode()
     return ToolStart(
         tool=call.tool_id,
@@ -81,5 +81,7 @@ def call_outcome(answer: CallResult) -> SessionEvent:
 def publish_decisions(session: Session, answer: CallResult) -> None:
     """Publish what policies decided about a call; clients know no call without an id."""
     if answer.call is not None and answer.call_id is not None:
-        decisions = ToolDecisions(tool=answer.tool_id, call_id=answer.call_id, decisions=answer.decisions)
+        decisions = ToolDecisions(
+            tool=answer.tool_id, call_id=answer.call_id, decisions=answer.call.policy_trace()
+        )
         session.publish(*event_fields(decisions))

@@ -90,6 +90,7 @@ def _run_checks(
     behind: str,
 ) -> Proceed:
     async def run(call: Call) -> ToolResponse:
+        """Ask the checks before and after the rest of the chain."""
         if call.overdue:
             return refuse_overdue(call)
         call.claimed = call.key

@@ -169,10 +169,12 @@ class Confirmations:
         return [pending for pending in found if pending is not None]
 
     async def _read(self, session_id: str, confirmation_id: str) -> PendingConfirmation | None:
+        """Read the record of a question."""
         kept = await self._store.get(_record(session_id, confirmation_id))
         return None if kept is None else PendingConfirmation(**orjson.loads(kept))
 
     def _pending(self, call: Call, seconds: float) -> PendingConfirmation:
+        """The question about a call: preview, expiry and the hash of its token."""
         tool, session = call.tool, call.session
         card = render(tool.manifest.preview, tool.id, call.args)
         named = confirmation_id(call.key)
@@ -192,9 +194,11 @@ class Confirmations:
 
 
 def _record(session_id: str, confirmation_id: str) -> str:
+    """The key of a question's record."""
     return f"confirmation/{session_id}/{confirmation_id}"
 
 
 def _hash(token: str) -> str:
+    """The hash under which a token is stored."""
     # A reader of the store must not be able to confirm for the user.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

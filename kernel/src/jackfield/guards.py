@@ -86,6 +86,7 @@ def grants_retry(call: Call, pause: float) -> bool:
 
 
 def _canonical(call: Call) -> bytes | None:
+    """The arguments of a call as canonical JSON; nothing if they are not JSON."""
     try:
         return orjson.dumps(call.args, option=orjson.OPT_SORT_KEYS)
     except (TypeError, ValueError, RecursionError):

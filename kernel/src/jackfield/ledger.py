@@ -145,6 +145,7 @@ class CallLedger:
         return await self._record(call, response, durable=durable)
 
     def _claim(self, call: Call, *, durable: bool) -> Awaitable[Claim]:
+        """Claim a call in the store; a call that may not run twice leaves a note."""
         if call.confirmed:
             return self._claim_approved(call, durable=durable)
         if may_repeat(call) or never_runs_unasked(call):
@@ -153,6 +154,7 @@ class CallLedger:
         return self._store.claim(call.key, call.fingerprint, ttl=self._seconds, note=self._note(call))
 
     async def _claim_approved(self, call: Call, *, durable: bool) -> Claim:
+        """Claim an approved call for at least as long as its question is known."""
         ttl = self._outlasting(await self._confirmations.of_run(call.key))
         note = b"" if may_repeat(call) else self._note(call)
         return await self._store.claim(call.key, call.fingerprint, ttl=ttl, durable=durable, note=note)
@@ -255,7 +257,7 @@ class CallLedger:
         try:
             wire = call.seal(response)
             # A call that writes may have hung for longer than its claim lasts; its answer counts from now.
-            ttl = None if may_repeat(call) and response.ok else await self._ttl(call.key, wire)
+            ttl = None if may_repeat(call) and response.failure is None else await self._ttl(call.key, wire)
             if await self._store.complete(call.key, wire, durable=durable, ttl=ttl):
                 return (
                     await self._decided_meanwhile(call, wire) or response if _is_waiting(wire) else response
@@ -461,6 +463,7 @@ def _session_of(key: str) -> str:
 
 
 def _is_waiting(wire: bytes) -> bool:
+    """Whether an envelope says that the call waits for its user."""
     # Most envelopes need not be read to be told from one of a waiting call.
     return b'"state":"waiting"' in wire and state_of(wire) is CallState.WAITING
 

@@ -206,6 +206,7 @@ class Orchestrator:
         return tool is not None and not tool.reads
 
     def _answer(self, session: Session, asked: ToolCall, turn: Turn) -> Awaitable[CallResult]:
+        """Read the arguments of a call, then dispatch it; a call that cannot run is answered at once."""
         tool = self.registry.tools.get(asked.tool_id)
         if tool is None:
             return _at_once(self._unknown(session, asked))
@@ -251,11 +252,13 @@ class Orchestrator:
         call.confirmed, call.approved = True, canonical
 
         async def claimed(call: Call) -> ToolResponse:
+            """Publish the decision, then run the call."""
             # By the one who runs it, before it runs, which may take minutes: the decision has arrived.
             session.publish(*event_fields(confirmation_settled(pending, approved=True)))
             return await self._chain_for(call).run(call)
 
         async def run_once(call: Call) -> ToolResponse:
+            """Run the call under the claim of its approval."""
             return await ledger.run(call, claimed)
 
         return await self._dispatch(call, run_once)
@@ -274,9 +277,11 @@ class Orchestrator:
         self._finish(call, response)
 
     def _dispatch(self, call: Call, run: Proceed | None = None) -> Awaitable[CallResult]:
+        """Run a call: a write runs in a task of its own."""
         return self._run(call, run) if call.tool.reads else self._run_write(call, run)
 
     def _chain_for(self, call: Call) -> Chain:
+        """The policies of a tool in a session, composed at its first call."""
         chains, tool = call.session.chains, call.tool
         chain: Chain | None = chains.get(tool.id)
         if chain is None:
@@ -284,6 +289,7 @@ class Orchestrator:
         return chain
 
     async def _run(self, call: Call, run: Proceed | None = None) -> CallResult:
+        """Run a call through its chain of policies, under a deadline, to exactly one answer."""
         deadlines, loop = self._deadlines, asyncio.get_running_loop()
         if deadlines is None or deadlines.loop is not loop:
             deadlines = self._deadlines_on(loop)
@@ -319,6 +325,7 @@ class Orchestrator:
                 running.pop(call, None)
 
     async def _run_write(self, call: Call, run: Proceed | None = None) -> CallResult:
+        """Run a call that writes in a task of its own, so that it ends even if its caller goes away."""
         # A task of its own: whoever waits for it may go away, and the write still ends and is recorded.
         task = asyncio.ensure_future(self._run(call, run))
         self._writing.add(task)
@@ -326,6 +333,7 @@ class Orchestrator:
         return await asyncio.shield(task)
 
     def _finish(self, call: Call, response: ToolResponse) -> CallResult:
+        """Seal the answer, tell the observers, and return it."""
         wire = call.wire or call.seal(response)
         # Once, for whoever sends it and for those who count characters.
         call.text = text = wire.decode()
@@ -348,6 +356,7 @@ class Orchestrator:
         return self._chains[names, tool.reads]
 
     def _invoke(self, call: Call) -> Awaitable[ToolResponse]:
+        """Invoke the handler, unless the policies have broken a rule of the kernel."""
         tool, args = call.tool, call.args
         # Given the loop, it costs a third.
         task = asyncio.current_task(asyncio.get_running_loop())
@@ -368,6 +377,7 @@ class Orchestrator:
         return self._run_handler(call, args) if call.held is None else self._run_held(call, args)
 
     def _run_handler(self, call: Call, args: dict[str, Any]) -> Awaitable[ToolResponse]:
+        """Give the handler its context and run it."""
         tool, call.task = call.tool, asyncio.current_task(asyncio.get_running_loop())
         context = HandlerContext(call, self._capabilities, self._call_tool)
         return run_handler(tool.handler, args, context, call, timeout=tool.timeout, writes=not tool.reads)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -58,7 +58,7 @@ class Store(Protocol):
     def now(self) -> float:
         """Seconds since the epoch by the store's clock, the same for every process that shares it."""
 
-    async def put(self, key: str, value: bytes, *, ttl: float | None = None) -> None:
+    def put(self, key: str, value: bytes, *, ttl: float | None = None) -> Awaitable[None]:
         """Set a value, which vanishes after `ttl` seconds. Once this returns, a crash does not lose it."""
 
     async def get(self, key: str) -> bytes | None:
@@ -128,7 +128,7 @@ class Store(Protocol):
         `FREE` when it was released or forgotten. Never `RUN`: who waited has to claim it like everyone else.
         """
 
-    async def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> int:
+    def append(self, stream: str, value: bytes, *, ttl: float | None = None) -> Awaitable[int]:
         """Add to the end of a stream; the id of the entry."""
 
     async def read(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[StreamEntry]:

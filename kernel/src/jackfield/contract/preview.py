@@ -28,6 +28,7 @@ def render(template: str | None, tool_id: str, args: Mapping[str, Any]) -> str:
 
 
 def _filled(args: Mapping[str, Any], path: str, form: str) -> str:
+    """The text for one placeholder of a preview."""
     value = _argument(args, path)
     kind, _, other = form.partition(" ")
     if kind == "moment":
@@ -44,6 +45,7 @@ def _filled(args: Mapping[str, Any], path: str, form: str) -> str:
 
 
 def _argument(args: Mapping[str, Any], path: str) -> Any:
+    """The argument at a dotted path; nothing if there is none."""
     value: Any = args
     for part in path.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None

@@ -161,6 +161,7 @@ class Defaults:
             return None
 
         def fill(value: Any) -> bool:
+            """Fill in the defaults of properties that were left out."""
             if not isinstance(value, dict):
                 return False
             changed = False

@@ -73,6 +73,7 @@ class DeadlineTimer:
         self.loop.call_later(TICK_SECONDS, self._look)
 
     def _look(self) -> None:
+        """Stop calls whose time is up; look again in a moment while calls are running."""
         now = time.perf_counter()
         for call in [call for call in self.running if call.deadline <= now]:
             call.deadline = now + INSIST_SECONDS

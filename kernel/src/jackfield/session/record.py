@@ -24,22 +24,22 @@ class FencedRecord(NamedTuple):
     value: bytes
 
 
-async def write(store: Store, name: str, epoch: int, value: bytes, *, ttl: float) -> None:
-    """Set a epoch's record."""
-    await store.put(_key(name, epoch), value, ttl=ttl)
+def key_of(name: str, epoch: int) -> str:
+    """The key under which a epoch writes its record."""
+    return f"{name}{_MARK}{epoch:0{_DIGITS}d}" if epoch else name
 
 
 async def latest(store: Store, name: str) -> FencedRecord | None:
     """The record of the latest epoch who wrote one."""
     epoch = max(await _epochs(store, name))
-    value = await store.get(_key(name, epoch))
+    value = await store.get(key_of(name, epoch))
     return None if value is None else FencedRecord(epoch, value)
 
 
 async def erase(store: Store, name: str) -> None:
     """Remove what all epochs wrote."""
     for epoch in await _epochs(store, name):
-        await store.delete(_key(name, epoch))
+        await store.delete(key_of(name, epoch))
 
 
 def name_of(key: str) -> str:
@@ -57,7 +57,3 @@ async def _epochs(store: Store, name: str) -> list[int]:
 
 def _is_number(text: str) -> bool:
     return len(text) == _DIGITS and text.isascii() and text.isdigit()
-
-
-def _key(name: str, epoch: int) -> str:
-    return f"{name}{_MARK}{epoch:0{_DIGITS}d}" if epoch else name

@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 import orjson
@@ -54,19 +54,19 @@ class Session:
 
     __slots__ = (
         "_digest",
-        "_flags",
         "_revision",
         "_secret",
-        "_state",
         "began",
         "chains",
         "epoch",
+        "flags",
         "history",
         "id",
         "mode",
         "publish",
         "registry_version",
         "roles",
+        "state",
         "turn",
         "user",
         "waiting",
@@ -103,35 +103,27 @@ class Session:
         self.waiting: set[Any] = set()
         """The calls that wait to be tried again: no handler of theirs could be stopped."""
         self.chains: dict[str, Any] = {}
-        self._state = State.INITIALIZING
-        self._flags: dict[str, Any] = {}
-
-    @property
-    def state(self) -> State:
-        """What the session is doing."""
-        return self._state
+        self.state = State.INITIALIZING
+        """What the session is doing; `go` changes it."""
+        self.changes: dict[str, Any] = {}
+        """What intents have asked for, by name: an end, suppressed audio, a pending message."""
 
     def transition(self, state: State) -> bool:
         """Go to another state; an illegal way is refused and logged."""
-        if not can_transition(self._state, state):
-            _log.warning("session %s may not go from %s to %s", self.id, self._state, state)
+        if not can_transition(self.state, state):
+            _log.warning("session %s may not go from %s to %s", self.id, self.state, state)
             return False
-        self._state = state
+        self.state = state
         return True
 
     @property
     def active(self) -> bool:
         """Whether the conversation goes on."""
-        return self._state is not State.TERMINATED
-
-    @property
-    def flags(self) -> Mapping[str, Any]:
-        """What intents have asked for, by name: an end, suppressed audio, a pending message."""
-        return self._flags
+        return self.state is not State.TERMINATED
 
     def set_flag(self, name: str, value: Any) -> None:
         """Record what an intent asked for; only intent handlers call this."""
-        self._flags[name] = value
+        self.changes[name] = value
 
     @property
     def token(self) -> str:
@@ -157,9 +149,9 @@ class Session:
 
     def begin_turn(self) -> Turn:
         """The user spoke: a new turn with a fresh budget, and nothing of the last one suppressed."""
-        if self._flags:
+        if self.changes:
             for name in _OF_A_TURN:
-                self._flags.pop(name, None)
+                self.changes.pop(name, None)
         self.history.append(self.turn)
         self.turn = Turn(self.turn.number + 1)
         return self.turn
@@ -168,7 +160,7 @@ class Session:
         """The user's own words, as they come in; policies ask them what the user wanted."""
         self.turn.said = f"{self.turn.said} {words}".strip()[:SAID_LIMIT]
 
-    async def save(self, store: Store) -> None:
+    def save(self, store: Store) -> Awaitable[None]:
         """Keep what it takes to go on after a reconnect or a restart."""
         self._revision += 1
         wire = {
@@ -180,12 +172,13 @@ class Session:
             "began": self.began,
             "token": self._digest,
             "registryVersion": self.registry_version,
-            "state": self._state.value,
-            "flags": self._flags,
+            "state": self.state.value,
+            "flags": self.changes,
             "turn": self.turn.to_wire(),
             "history": [turn.to_wire() for turn in self.history],
         }
-        await fenced_record.write(store, _name(self.id), self.epoch, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
+        key = record.key_of(_name(self.id), self.epoch)
+        return store.put(key, orjson.dumps(wire), ttl=RECOVERY_SECONDS)
 
     async def save_if_unchanged(self, store: Store) -> bool:
         """The same for one who used it without carrying it; false where somebody saved it meanwhile."""
@@ -216,8 +209,8 @@ class Session:
         session.epoch = saved.epoch
         session._revision = wire.get("revision", 0)
         session._digest = wire["token"]
-        session._state = State(wire["state"])
-        session._flags = wire["flags"]
+        session.state = State(wire["state"])
+        session.flags = wire["flags"]
         session.turn = Turn.from_wire(wire["turn"])
         session.history.extend(Turn.from_wire(turn) for turn in wire["history"])
         return session
@@ -228,4 +221,5 @@ def _digest(secret: str) -> str:
 
 
 def _name(session_id: str) -> str:
+    """The name of a session's record."""
     return f"session/{session_id}"

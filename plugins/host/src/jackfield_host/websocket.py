@@ -275,6 +275,7 @@ class WebSocketSession:
         self._expiry = loop.call_later(min(left, MAINTENANCE_SECONDS), self._close_when_expired)
 
     async def _send(self, frame: Frame) -> None:
+        """Send a frame to the client."""
         if isinstance(frame, str):
             await self._websocket.send_text(frame)
         else:
@@ -326,6 +327,7 @@ class MessageReceiver:
                 return error.closing
 
     async def _receive_audio(self, pcm: bytes) -> None:
+        """Check an audio frame, then pass it to the live session."""
         if self._live.session.mode != "voice":
             raise InvalidMessageError("audio belongs to /ws/voice")
         if len(pcm) > self._max_bytes or len(pcm) % 2:
@@ -357,6 +359,7 @@ class MessageReceiver:
         return False
 
     def _pass_on(self, message: LaterMessage) -> None:
+        """Pass a message to the live session, which handles it in a task."""
         live = self._live
         match message:
             case Text():
