@@ -116,6 +116,13 @@ def settings_docs(session: nox.Session) -> None:
     session.run("python", "tests/settings_tables.py")
 
 
+@nox.session
+def call_path(session: nox.Session) -> None:
+    """Trace the paths of messages on a real host and write them into docs/call.md."""
+    workspace(session)
+    session.run("python", "-m", "call_path", env={"PYTHONPATH": str(ROOT / "tests")})
+
+
 MODEL_TESTS = ["plugins/transport-local/tests/test_agent_model.py"]
 """The tests that `tests` skips where the language model has not been downloaded."""
 

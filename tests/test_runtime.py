@@ -413,7 +413,7 @@ def test_every_state_transition_is_allowed_or_rejected_as_documented(site: Any) 
         for before in State:
             for after in State:
                 session = await runtime.open_session("voice")
-                session._state = before
+                session.state = before
                 assert session.transition(after) is (before is after or after in TRANSITIONS[before])
                 assert session.state is (after if before is after or after in TRANSITIONS[before] else before)
 
