@@ -54,7 +54,7 @@ def test_every_field_of_a_line_is_documented_and_no_other(audited: Callable[...,
     (line,) = talk.lines()
     # What a call has only when a policy, the handler or a broken `returns` added it.
     assert set(rows("The lines")) == {*line, "meta", "notes", "returnsViolations"}
-    assert set(rows("Lines that are missing")) == set(orjson.loads(dropped_line(1)))
+    assert set(rows("Missing lines")) == set(orjson.loads(dropped_line(1)))
 
 
 def test_every_metric_is_documented_with_its_type_and_labels() -> None:
