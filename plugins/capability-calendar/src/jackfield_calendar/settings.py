@@ -60,16 +60,14 @@ Address = Annotated[str, Format('an e-mail address such as "studio@example.org",
 class CalendarSettings:
     """One calendar: which backend holds it, and what that backend needs."""
 
-    backend: Annotated[Literal["folder", "caldav", "google"], Help("Where the calendar is stored.")] = (
-        "folder"
-    )
+    backend: Annotated[Literal["folder", "caldav", "google"], Help("Where the calendar is kept.")] = "folder"
     zone: Annotated[
         Zone | None,
         Help("IANA time zone in which the days of this calendar begin.", default="that of the capability"),
     ] = None
     organizer: Annotated[
         Address | None,
-        Help("E-mail address that sends invitations, or `{user}`.", default="that of the capability"),
+        Help("E-mail address that invites, or `{user}`.", default="that of the capability"),
     ] = None
     path: Annotated[
         NonEmpty | None,
@@ -173,7 +171,7 @@ class MeetingsSettings:
         ),
     ] = None
     google_meet: Annotated[
-        bool, Help("Whether Google creates the link, for events in calendars of the `google` backend.")
+        bool, Help("Whether Google makes the link, for events in calendars of the `google` backend.")
     ] = False
 
     def __post_init__(self) -> None:
@@ -188,15 +186,15 @@ class CalendarCapabilitySettings:
     zone: Annotated[
         Zone,
         Help(
-            "IANA time zone for results, for the start of a day, and for new events without a "
-            "zone. Floating times are always read in it."
+            "IANA time zone in which times are told, days begin, and events without a zone of their own are "
+            "written. Floating times are always read in it."
         ),
     ] = field(default_factory=lambda: ZoneInfo("UTC"))
     organizer: Annotated[
         Address | None,
         Help(
-            "E-mail address that sends invitations, or `{user}` for the user's own. Without "
-            "one, an event lists its attendees, and no invitations are sent."
+            "E-mail address that invites, or `{user}` for the user's own. Without one, an event names its "
+            "attendees and nobody is invited."
         ),
     ] = None
     calendars: Annotated[
@@ -206,7 +204,7 @@ class CalendarCapabilitySettings:
             default="`primary`, in a folder",
         ),
     ] = field(default_factory=lambda: {"primary": CalendarSettings()})
-    meetings: Annotated[MeetingsSettings, Help("The provider of links to video calls.")] = MeetingsSettings()
+    meetings: Annotated[MeetingsSettings, Help("Who makes links to video calls.")] = MeetingsSettings()
 
     def __post_init__(self) -> None:
         backends = {calendar.backend for calendar in self.calendars.values()}

@@ -49,20 +49,20 @@ class WebSettings:
     ] = ()
     deny: Annotated[
         tuple[Annotated[HostPattern, Format(_HOST, _denied)], ...],
-        Help("Hosts that are never contacted, on any port; wins over `allow`."),
+        Help("Hosts that are never asked, on any port; wins over `allow`."),
     ] = ()
     timeout: Annotated[
         Seconds,
         Help(
-            "How long a page may take from the call to the text, including redirects and "
-            "parsing; stay below the tool's 20 seconds."
+            "How long a page may take from the call to the text, redirects and reading included; stay below "
+            "the tool's 20 seconds."
         ),
     ] = 15.0
     max_bytes: Annotated[
         Bytes,
         Help(
-            "How much of a page is read, before and after decompression; the rest is left "
-            "out, and the result says so."
+            "How much of a page is read, before and after it is decompressed; the rest is left out, and the "
+            "model is told."
         ),
     ] = 2 * 1024 * 1024
     user_agent: Annotated[
@@ -116,7 +116,7 @@ class WebSearchSettings:
         Help("The language of results, such as `en` or `pt-BR`.", default="the provider's own"),
     ] = None
     safe: Annotated[
-        Literal["off", "moderate", "strict"], Help("How strictly explicit results are filtered out.")
+        Literal["off", "moderate", "strict"], Help("How strictly indecent results are left out.")
     ] = "moderate"
     timeout: Annotated[Seconds, Help("How long to wait for an answer; stay below the tool's 10 seconds.")] = (
         8.0

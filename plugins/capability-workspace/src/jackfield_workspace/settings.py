@@ -37,12 +37,12 @@ class WorkspaceSettings:
     hidden: Annotated[
         tuple[NonEmpty, ...],
         Help(
-            "More patterns of hidden files, as in a `.gitignore` file; `!` at the beginning removes a "
-            'pattern: `["secrets/", "!.env.ci"]`.'
+            "More patterns of what is hidden, as in a `.gitignore` file; one that begins with `!` takes a "
+            'pattern back: `["secrets/", "!.env.ci"]`.'
         ),
     ] = ()
     gitignore: Annotated[
-        bool, Help("Whether `glob` and `grep` skip files that `.gitignore` files exclude.")
+        bool, Help("Whether `glob` and `grep` leave out what `.gitignore` files leave out.")
     ] = True
     max_file_bytes: Annotated[
         int,
@@ -57,12 +57,11 @@ class WorkspaceSettings:
         Le(10_000),
         Unit("lines"),
         Help(
-            "The most lines that one call reads; a result for a model may contain fewer, and "
-            "says where to continue."
+            "The most lines that one call reads; an answer to a model holds fewer, and says where to read on."
         ),
     ] = 1000
     max_files: Annotated[
-        int, Gt(0), Le(5000), Unit("files"), Help("The most files that `glob` lists; it counts all matches.")
+        int, Gt(0), Le(5000), Unit("files"), Help("The most files that `glob` lists; it counts all.")
     ] = 200
     max_matches: Annotated[int, Gt(0), Le(5000), Unit("matches"), Help("The most matches of one `grep`.")] = (
         200
@@ -72,14 +71,14 @@ class WorkspaceSettings:
         Gt(0),
         Le(5_000_000),
         Unit("entries of directories"),
-        Help("The most directory entries that one search visits."),
+        Help("How many entries of directories one search looks at."),
     ] = 100_000
     search_seconds: Annotated[
         float,
         Gt(0),
         Le(60),
         Unit("seconds"),
-        Help("How long one search may take; it then returns what it found so far, and says so."),
+        Help("How long one search may take; it then answers with what it found, and says so."),
     ] = 5.0
 
     def unavailable(self) -> str | None:
@@ -96,14 +95,10 @@ class ShellSettings:
     """`[capabilities.shell]`"""
 
     root: Annotated[
-        Path | None, Help("The directory in which commands start.", default="none: the tool is withheld")
+        Path | None, Help("The directory in which commands begin.", default="none: the tool is withheld")
     ] = None
     max_seconds: Annotated[
-        float,
-        Gt(0),
-        Le(60),
-        Unit("seconds"),
-        Help("The time after which a command is stopped, even if the call allows more."),
+        float, Gt(0), Le(60), Unit("seconds"), Help("When a command is stopped, whatever it asked for.")
     ] = 60.0
     output_bytes: Annotated[
         int,
